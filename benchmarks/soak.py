@@ -6,8 +6,8 @@ Two inference servers spoil a part of their replies and are killed and started a
 turn; the API spoils a part of its replies and is restarted with an empty state. With
 `--kills`, `serve` is killed so many times and continues from its checkpoint. At the end
 the rollouts that were queried are compared with their outcomes, the groups that were
-sent with those that the API took, every dumped line is read, and processes that are
-left are counted. The memory of `serve` and of its workers is taken every 1,000 groups.
+sent with those that the API took, and every dumped line is read. The memory of `serve`
+and of its workers is taken every 1,000 groups.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ import sys
 import tempfile
 import time
 import urllib.request
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.harness.children import Tree
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
@@ -47,7 +45,6 @@ GROUP_SIZE, GROUPS_A_BATCH, MAX_TOKENS = 4, 16, 1024
 SAVE_EVERY = 5
 FAULT_RATE, API_FAULT_RATE, LATENCY_MS = 0.1, 0.02, 50.0
 POLL_S, DRAIN_S, END_S = 0.2, 2.5, 60.0
-MIB = 2**20
 
 Counts = collections.Counter[str]
 
@@ -155,7 +152,6 @@ def start_serve(
         "rollout_server_url": api_url,
         "use_wandb": False,
         "tasks": ["gcd", "chain_sum"],
-        "num_eval_samples_per_task": 1,
         "group_size": GROUP_SIZE,
         "max_token_length": MAX_TOKENS,
         "num_workers": 1,
@@ -166,7 +162,6 @@ def start_serve(
         "rollout_save_score_threshold": 0.0,
         "data_dumps_dir": str(folder / "dumps"),
         "min_batch_allocation": 0.1,
-        "inference_weight": 1.0,
         "ensure_scores_are_not_same": True,
     }
     server = {
@@ -194,11 +189,10 @@ class Soak:
 
     Args:
         options: Of the command.
-        folder: Of checkpoints, dump files and settings; its name marks our processes.
+        folder: Of checkpoints, dump files and settings.
     """
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
-        folder.mkdir()
         self._options, self._folder, self._log = options, folder, folder / "serve.log"
         self._began = time.monotonic()
         self._api = Api(folder)
@@ -234,8 +228,8 @@ class Soak:
             **await self._accounts(),
             "exit status": status,
             "seconds to the end": round(time.monotonic() - self._began - seconds, 1),
-            "groups/s": round(samples[-1]["groups"] / seconds, 1),
-            "memory": samples,
+            "groups/s": round(samples[-1][0] / seconds, 1),
+            "groups, seconds, MiB": samples,
             "tracebacks": self._log.read_text("utf-8", "replace").count("\nTraceback"),
         }
 
@@ -263,15 +257,16 @@ class Soak:
         await part.stop()
         await part.start()
 
-    async def _watch(self) -> list[dict[str, Any]]:
+    async def _watch(self) -> list[list[float]]:
         """Wait for all groups; return groups, seconds and PSS in MiB now and then."""
-        samples: list[dict[str, Any]] = []
+        samples: list[list[float]] = []
         while True:
             groups = self._api.received["groups"]
             if groups >= self._options.every * len(samples):
                 seconds = round(time.monotonic() - self._began, 1)
-                memory = await asyncio.to_thread(pss_mib, self._serve.pid)
-                samples.append({"groups": groups, "seconds": seconds, **memory})
+                tree = Tree(self._serve.pid)
+                await asyncio.to_thread(tree.sample)
+                samples.append([groups, seconds, round(tree.pss_mib, 1)])
                 print(samples[-1], flush=True)
             if groups >= self._options.groups:
                 return samples
@@ -304,7 +299,6 @@ class Soak:
             "sent - acknowledged": outcomes.get("sent", 0) - GROUP_SIZE * acknowledged,
             "faults injected": dict(served),
             "dump files": dict(read_dumps(self._folder / "dumps")),
-            "processes left": processes_left(self._folder.name),
         }
 
 
@@ -338,28 +332,6 @@ def read_dumps(folder: Path) -> Counts:
     return found
 
 
-def processes_left(marker: str) -> int:
-    """Count the living processes whose command or environment names a marker."""
-    found = 0
-    for proc in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            text = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
-            found += marker.encode() in text and int(proc.name) != os.getpid()
-    return found
-
-
-def pss_mib(pid: int) -> dict[str, float]:
-    """Return the memory of a process and of its descendants, shared pages once."""
-    sums = {"serve": 0.0, "workers": 0.0}
-    with contextlib.suppress(psutil.NoSuchProcess):
-        main = psutil.Process(pid)
-        for process in (main, *main.children(recursive=True)):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                pss = process.memory_full_info().pss / MIB
-                sums["serve" if process == main else "workers"] += pss
-    return {name: round(pss, 1) for name, pss in sums.items()}
-
-
 def main() -> int:
     """Run the soak and print what was found."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -371,8 +343,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        soak = Soak(options, Path(folder) / f"soak-{uuid.uuid4()}")
-        found = asyncio.run(soak.run())
+        found = asyncio.run(Soak(options, Path(folder)).run())
     for name, value in found.items():
         print(f"{name:<30} {value}")
     if options.json is not None:

@@ -41,7 +41,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import psutil
 from rich.console import Console
 
 from benchmarks.harness import report
@@ -144,7 +143,6 @@ def machine() -> dict[str, Any]:
     return {
         "cores": os.cpu_count(),
         "load_average": os.getloadavg(),
-        "memory_mib": psutil.virtual_memory().total // 1024**2,
         "python": platform.python_version(),
         "system": platform.platform(),
     }
@@ -176,17 +174,7 @@ async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> No
         console.print(f"{heading} ...")
         run = await measure(contestant, setting, folder)
         found.append({"round": number, "title": setting.title, **run})
-        console.print(f"{heading}: {brief(run)}")
-
-
-def brief(run: report.Run) -> str:
-    """Return one run in one line."""
-    loop, cpu = run["loop_ms"], run["cpu_ms_per_group"]
-    return (
-        f"{run['groups_per_s']:.1f} groups/s, main {cpu['main']:.1f} ms a group,"
-        f" loop p99 {loop['p99']:.0f} max {loop['max']:.0f} ms,"
-        f" first after {run['first_group_s']:.1f} s"
-    )
+        console.print(f"{heading}: {run['groups_per_s']:.1f} groups/s")
 
 
 async def until_stopped(
@@ -220,7 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 1
         finally:
             if found:
-                report.show(found, Console())
+                Console().print(report.tables(found))
             if found and options.json is not None:
                 summary = report.summary(found)
                 whole = {"machine": measured_on, "runs": found, "summary": summary}

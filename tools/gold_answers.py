@@ -33,16 +33,8 @@ from rg_env.task_rules.table import fault_of, solution
 from rg_env.tasks import library, scales
 from rg_env.tasks.sampler import mix_of_seed
 from tools.answer_texts.sampled_items import for_each_task, time_limit
-from tools.gold_solvers import boards, logic, numbers, programs, words
-from tools.gold_solvers.reading import Solver
+from tools.gold_solvers import SOLVERS
 
-SOLVERS: Mapping[str, Solver] = {
-    **numbers.SOLVERS,
-    **words.SOLVERS,
-    **boards.SOLVERS,
-    **logic.SOLVERS,
-    **programs.SOLVERS,
-}
 LEVELS = (None, 0.0, 0.5, 1.0)
 FIRST_SEED = 7_000_000
 LIMIT_S = 5

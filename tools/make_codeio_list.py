@@ -213,8 +213,7 @@ def main() -> int:
         table[kind].append(digest)
     table = {kind: sorted(set(digests)) for kind, digests in table.items()}
     codeio.UNUSED.write_text(json.dumps(table, indent=0) + "\n", encoding="utf-8")
-    counts = ", ".join(f"{len(found)} {kind}" for kind, found in table.items())
-    sys.stdout.write(f"wrote {codeio.UNUSED.name}: {counts}\n")
+    print({kind: len(digests) for kind, digests in table.items()})
     return 0
 
 

@@ -37,7 +37,6 @@ MAX_REFUSED_SHARE = 0.9
 
 MAX_MEDIAN_MS = 8_000.0
 
-
 NUM_ITEMS = 20
 """Items of a step."""
 
@@ -84,17 +83,14 @@ class ProbeTally:
 
     def needs_more(self) -> bool:
         """Say whether another item may change the verdict."""
-        if self.hung == self.begun >= 2 or self._has_hung_too_often(MAX_ITEMS):
+        if self.hung == self.begun >= 2 or self.hung > MAX_HUNG_SHARE * MAX_ITEMS:
             return False
         return self.begun < (MAX_ITEMS if self.has_trouble else NUM_ITEMS)
-
-    def _has_hung_too_often(self, num_items: int) -> bool:
-        return self.hung > MAX_HUNG_SHARE * num_items
 
     def reason_against(self) -> str | None:
         """Return why the configuration cannot be used, None if it can."""
         begun = self.begun
-        if self._has_hung_too_often(begun):
+        if self.hung > MAX_HUNG_SHARE * begun:
             late = f"{self.hung} of {begun} items"
             return f"{late} were not ready after {DEADLINE_S:g} s"
         if self.lost.total() > MAX_LOST_SHARE * begun:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -187,8 +187,3 @@ def _ratios(runs: Sequence[Run], first: str, second: str) -> Table:
         cells = [_number(ratio(runs, title, first, second, m)) for m in COMPARED]
         table.add_row(title, *cells)
     return table
-
-
-def show(runs: Sequence[Run], console: Console) -> None:
-    """Print the tables."""
-    console.print(tables(runs))

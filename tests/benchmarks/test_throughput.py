@@ -187,7 +187,7 @@ def test_ratios_are_medians_of_the_rounds_own_ratios():
 
 def test_the_tables_show_every_number_in_80_columns():
     console = Console(width=80, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
-    report.show(RUNS, console)
+    console.print(report.tables(RUNS))
     console.file.close()
     text = console.export_text()
     assert "…" not in text

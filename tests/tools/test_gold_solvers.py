@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.task_rules.table import solution
 from rg_env.tasks import library
-from tools.gold_answers import SOLVERS
+from tools.gold_solvers import SOLVERS
 
 QUICK = [
     "aiw", "calendar_arithmetic", "codeio", "countdown", "cryptarithm",

@@ -87,16 +87,12 @@ def _item(
     return SampledItem(task, level, seed, params, entry, right)
 
 
-class LateError(Exception):
-    """A limit of time has passed."""
-
-
 @contextlib.contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise `LateError` after some seconds, in the main thread."""
+    """Raise `TimeoutError` after some seconds, in the main thread."""
 
     def stop(*_: object) -> None:
-        raise LateError
+        raise TimeoutError
 
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)

@@ -18,9 +18,9 @@ from typing import Any
 from sympy import real_roots
 from sympy.parsing.sympy_parser import parse_expr
 
+from tools import gold_solvers
 from tools.answer_texts.right_answers import frees_the_car
 from tools.answer_texts.sampled_items import SampledItem
-from tools.gold_solvers import boards, logic, numbers, programs, words
 
 Metadata = Mapping[str, Any]
 Rule = Callable[[Metadata, str], bool]
@@ -133,14 +133,7 @@ _PLAYED = """
     palindrome_partitioning kakurasu n_queens shortest_path sokoban graph_color jugs
     quantum_lock tower_of_hanoi codeio
 """
-_OF_EVERY_TASK = {
-    **numbers.SOLVERS,
-    **words.SOLVERS,
-    **boards.SOLVERS,
-    **logic.SOLVERS,
-    **programs.SOLVERS,
-}
-SOLVERS = {task: _OF_EVERY_TASK[task] for task in _PLAYED.split()}
+SOLVERS = {task: gold_solvers.SOLVERS[task] for task in _PLAYED.split()}
 """Task to the solver that judges any answer to it."""
 
 SEVERAL = UNKNOWN | set(RULES) | set(SOLVERS)

@@ -85,15 +85,7 @@ def _integral(question: str, gold: str) -> Verdict:
     )
 
 
-WEEKDAYS = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-]
+WEEKDAYS = list(calendar.day_name)
 DAY = datetime.timedelta(days=1)
 
 

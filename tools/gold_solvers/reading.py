@@ -62,11 +62,6 @@ def number_grid(text: str) -> list[list[int]]:
     return [[int(cell) for cell in row] for row in grid(text)]
 
 
-def rows_text(rows: Grid) -> str:
-    """Return a grid as lines of words."""
-    return "\n".join(" ".join(map(str, row)) for row in rows)
-
-
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -7,12 +7,7 @@ import json
 import re
 from functools import cache
 
-from tools.gold_solvers.reading import (
-    Solver,
-    Verdict,
-    found,
-    right_if,
-)
+from tools.gold_solvers.reading import Solver, Verdict, found, right_if
 
 
 def _anagrams(question: str, gold: str) -> Verdict:

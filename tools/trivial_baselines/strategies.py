@@ -121,10 +121,6 @@ def _any_gold(question: str, seen: Seen, rng: random.Random) -> str | None:
 # -- echoes ----------------------------------------------------------------------------
 
 
-def _whole(question: str, seen: Seen, rng: random.Random) -> str | None:
-    return question.strip()
-
-
 def _part(find: Callable[[str], Sequence[str]], place: int) -> Strategy:
     """Return the strategy that repeats one of what is found, counted from the end."""
 
@@ -203,21 +199,17 @@ def _zeros(value: Any) -> Any:
     return [_zeros(part) for part in value] if isinstance(value, list) else 0
 
 
-def _zipped_lists(question: str, seen: Seen, rng: random.Random) -> str | None:
-    """Give each value of the first list one of the last list in turn, as JSON."""
-    found = parts.value_lists(question)
-    if len(found) < 2:
-        return None
-    first, last = found[0], found[-1]
-    return json.dumps({str(key): last[i % len(last)] for i, key in enumerate(first)})
+def _zipped_lists(choose: Callable[[list[Any], int, random.Random], Any]) -> Strategy:
+    """Return the strategy that gives each value of the first list one of the last."""
 
+    def zipped(question: str, seen: Seen, rng: random.Random) -> str | None:
+        found = parts.value_lists(question)
+        if len(found) < 2:
+            return None
+        pairs = enumerate(found[0])
+        return json.dumps({str(key): choose(found[-1], i, rng) for i, key in pairs})
 
-def _zipped_at_random(question: str, seen: Seen, rng: random.Random) -> str | None:
-    """Give each value of the first list one of the last list by chance, as JSON."""
-    found = parts.value_lists(question)
-    if len(found) < 2:
-        return None
-    return json.dumps({str(key): rng.choice(found[-1]) for key in found[0]})
+    return zipped
 
 
 def _sum_of_numbers(sign: str) -> Strategy:
@@ -407,12 +399,8 @@ def _learned(guess: Callable[[str, Seen], str | None]) -> Strategy:
     return lambda question, seen, rng: guess(question, seen)
 
 
-def _is_command(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 STRATEGIES: Mapping[str, Strategy] = {
-    "whole question": _whole,
+    "whole question": lambda question, seen, rng: question.strip(),
     "last line": _part(parts.lines, -1),
     "last but one line": _part(parts.lines, -2),
     "last paragraph": _part(parts.paragraphs, -1),
@@ -440,7 +428,9 @@ STRATEGIES: Mapping[str, Strategy] = {
     "commonest answer word named": _by_golds(_commonest_named),
     "answer word not named": _unnamed_gold,
     "random answer word": _any_gold,
-    "text in capital and small letters": _of_text(_is_command),
+    "text in capital and small letters": _of_text(
+        lambda text: text[:1].upper() + text[1:]
+    ),
     "text without spaces": _of_text(lambda text: re.sub(r"[\s,]", "", text)),
     "text reversed": _of_text(lambda text: text[::-1]),
     "candidates sorted": _of_candidates(lambda found, rng: sorted(found)),
@@ -454,8 +444,12 @@ STRATEGIES: Mapping[str, Strategy] = {
         lambda values, rng: [[value] for value in values]
     ),
     "list in a list": _of_list(lambda values, rng: [values]),
-    "first list to last list in turn": _zipped_lists,
-    "first list to last list at random": _zipped_at_random,
+    "first list to last list in turn": _zipped_lists(
+        lambda values, i, rng: values[i % len(values)]
+    ),
+    "first list to last list at random": _zipped_lists(
+        lambda values, i, rng: rng.choice(values)
+    ),
     "numbers added": _sum_of_numbers(" + "),
     "numbers multiplied": _sum_of_numbers("*"),
     "letters to random digits": _letters_to_digits,
