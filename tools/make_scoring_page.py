@@ -7,7 +7,6 @@ fix, a guard or reasoning-gym changes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -90,4 +89,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"wrote {PAGE.name}\n")
+    print(f"wrote {PAGE.name}")

@@ -7,7 +7,6 @@ compares the two, so run this when a field changes.
 from __future__ import annotations
 
 import inspect
-import sys
 from enum import Enum
 from pathlib import Path
 
@@ -112,4 +111,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"wrote {PAGE.name}\n")
+    print(f"wrote {PAGE.name}")

@@ -6,7 +6,6 @@ this when `make_baselines` has measured again.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -146,4 +145,4 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"wrote {PAGE.name}\n")
+    print(f"wrote {PAGE.name}")

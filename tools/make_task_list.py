@@ -7,7 +7,6 @@ with the installed library, so run this when reasoning-gym changes.
 from __future__ import annotations
 
 import json
-import sys
 
 from rg_env.tasks import library
 from rg_env.tasks.library_import import TASK_LIST
@@ -21,4 +20,4 @@ def list_text(description: library.LibraryDescription) -> str:
 
 if __name__ == "__main__":
     TASK_LIST.write_text(list_text(library.describe()), encoding="utf-8")
-    sys.stdout.write(f"wrote {TASK_LIST.name}\n")
+    print(f"wrote {TASK_LIST.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import string
@@ -94,7 +95,9 @@ def _path(waiting: list[tuple[tuple[int, ...], int, str]], number: int) -> str:
     while number > 0:
         _, number, move = waiting[number]
         moves.append(move)
-    return " ".join(moves[::-1])
+    # Steps of one car in a row are one move: A+1 A+1 is A+2.
+    steps = itertools.groupby(moves[::-1])
+    return " ".join(f"{move[:2]}{len(list(run))}" for move, run in steps)
 
 
 def box_plan(squares: Mapping[str, list[str]]) -> str:
