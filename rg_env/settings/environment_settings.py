@@ -113,8 +113,8 @@ class ItemSettings(CheckedModel):
     """weighted: drawn by task_weights; adaptive: tasks with more reward variance are
     drawn more often; in_turn: one task after the other, with levels spread evenly"""
     adaptive_floor: Annotated[float, Decides.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
-    """With adaptive, the share of its weight that a task keeps that has no reward
-    variance"""
+    """With adaptive, the share of its weight that a task without reward variance
+    keeps"""
     seed: int = Field(42, ge=0, le=MAX_SEED)
     """Decides every training item"""
     shard_index: int = Field(

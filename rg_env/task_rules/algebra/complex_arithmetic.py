@@ -61,7 +61,10 @@ RULES = TaskRules(
     notation=of_short_text(_real_part_first),
     fix=ScorerFix(
         scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
-        fault="`nan` scores 1.0, because min(1.0, NaN) is 1.0; a tenth off 0.9.",
+        fault=(
+            "`nan` scores 1.0, because min(1.0, NaN) is 1.0; a number that is off by a"
+            " tenth scores 0.9."
+        ),
         proof=lambda entry: "nan",
         score=_finite_number,
     ),

@@ -36,7 +36,7 @@ RULES = TaskRules(
     notation=_in_pairs,
     fix=ScorerFix(
         scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
-        fault="Of two digits for one letter, takes the last.",
+        fault="Takes the last digit if a letter gets two.",
         proof=_other_digits_first,
         score=_each_letter_once,
     ),

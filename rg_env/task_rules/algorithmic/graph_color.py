@@ -74,7 +74,7 @@ RULES = TaskRules(
     notation=_as_json,
     fix=ScorerFix(
         scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
-        fault="Of two colors for one vertex, takes the last.",
+        fault="Takes the last color if a vertex gets two.",
         proof=_other_colors_first,
         score=_each_vertex_once,
     ),

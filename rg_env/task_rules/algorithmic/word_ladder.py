@@ -123,8 +123,10 @@ RULES = TaskRules(
     notation=_with_commas,
     fix=ScorerFix(
         scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
-        fault="Scores steps that are no words (one letter after the other:"
-        " 0.37), and not right steps that do not arrive.",
+        fault=(
+            "Scores steps that are no words (0.37 for changing one letter after the"
+            " other), but no right steps of an incomplete ladder."
+        ),
         proof=_by_way_of_no_word,
         proof_scores=0.5,
         score=_rungs,

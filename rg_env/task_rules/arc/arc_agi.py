@@ -35,7 +35,7 @@ def board_fix(scorer_sha256: str) -> ScorerFix:
     """Return the fix of both tasks of arc."""
     return ScorerFix(
         scorer_sha256,
-        fault="Ignores any line that begins with `Shape: `, also another board.",
+        fault="Ignores any line that begins with `Shape: `, even a second board.",
         proof=lambda entry: f"{entry['answer']}\nShape: no, it is 1 2 3",
         score=_score_board,
     )

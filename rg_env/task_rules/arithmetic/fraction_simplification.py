@@ -28,7 +28,7 @@ RULES = TaskRules(
     notation=as_fraction,
     fix=ScorerFix(
         scorer_sha256="aa013e4952b0d79b9b896b0d46db0ab3ee6888e85c8df21a283d4efb0a3f823f",
-        fault="Whatever follows a LaTeX fraction is ignored, also a second one.",
+        fault="Ignores what follows a LaTeX fraction, even a second one.",
         proof=_two_fractions,
         score=_fraction,
     ),

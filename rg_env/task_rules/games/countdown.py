@@ -114,7 +114,7 @@ RULES = TaskRules(
     notation=as_sum,
     fix=ScorerFix(
         scorer_sha256="5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
-        fault="Finds the numbers also in a comment, in a decimal and behind a letter.",
+        fault="Also finds the numbers in a comment, in a decimal and behind a letter.",
         proof=_numbers_in_comment,
         score=score_sum,
     ),

@@ -16,7 +16,7 @@ RULES = TaskRules(
     notation=grid_of(BIT, compact=True),
     fix=ScorerFix(
         scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
-        fault="Ignores all but the digits 0 and 1, also another answer.",
+        fault="Ignores everything but the digits 0 and 1, even a second answer.",
         proof=lambda entry: f"{entry['answer']} or 2",
         score=_bits_alone,
     ),

@@ -134,7 +134,7 @@ RULES = TaskRules(
     notation=list_of(_WRITTEN_MOVE, " ".join, BETWEEN_MOVES, _car_move),
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
-        fault="Passes over impossible moves: enough random moves free the car.",
+        fault="Skips impossible moves, so that enough random moves free the car.",
         proof=_moves_at_random,
         score=_score_moves,
     ),

@@ -88,7 +88,7 @@ RULES = TaskRules(
     notation=_as_letters,
     fix=ScorerFix(
         scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
-        fault="Ignores all but the letters of moves, also another answer.",
+        fault="Ignores everything but the letters of moves, even a second answer.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
         score=_score_walk,
     ),

@@ -59,8 +59,10 @@ RULES = TaskRules(
     notation=grid_of(WHOLE),
     fix=ScorerFix(
         scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
-        fault="Ignores all but whole numbers, also another answer; knows one"
-        " of several fillings.",
+        fault=(
+            "Ignores everything but whole numbers, even a second answer; accepts only"
+            " one of several fillings."
+        ),
         proof=lambda entry: f"{entry['answer']} or 7.5",
         score=score_filled_matrix,
     ),

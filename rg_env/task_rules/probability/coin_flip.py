@@ -123,8 +123,10 @@ RULES = TaskRules(
     notation=_as_probability,
     fix=ScorerFix(
         scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
-        fault="Divides the common beginning by the shorter number: 0 is mostly right,"
-        " and 1 % off scores 0.9.",
+        fault=(
+            "Compares only the common beginning of two numbers: 0 is mostly right, and"
+            " a number that is off by 1 % scores 0.9."
+        ),
         proof=lambda entry: "0",
         score=_probability,
     ),
