@@ -30,3 +30,7 @@ def __getattr__(name: str) -> object:
     module = import_module(f"{__name__}.standalone.{_MODULES.get(name, 'scores')}")
     found = globals()[name] = getattr(module, name)
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

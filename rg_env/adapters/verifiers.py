@@ -9,7 +9,7 @@ The stream is infinite; with `eval_samples_per_task` it is a fixed set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
@@ -80,9 +80,9 @@ class ReasoningGymConfig(vf.TasksetConfig):
         eval_seed: Decides the fixed items.
     """
 
-    tasks: Sequence[str] = ()
+    tasks: list[str] | None = None
     categories: list[str] | None = None
-    exclude: Sequence[str] = ()
+    exclude: list[str] | None = None
     levels: float | str | list[float] | None = "random"
     weights: dict[str, float] | None = None
     params: dict[str, dict[str, Any]] | None = None
@@ -109,13 +109,13 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
         """Yield the items, from the first one on."""
         config = self.config
         tasks = Tasks(
-            *config.tasks,
+            *(config.tasks or ()),
             levels=config.levels,
             seed=config.seed,
             weights=config.weights,
             params=config.params,
             categories=config.categories,
-            exclude=config.exclude,
+            exclude=config.exclude or (),
         )
         items: Iterable[Item] = tasks
         if config.eval_samples_per_task is not None:

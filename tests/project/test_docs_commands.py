@@ -25,7 +25,7 @@ from tests.support.documents import (
 
 ENTRY = "python reasoning_gym_environment.py"
 ENTRY_CALL = re.compile(r"python reasoning_gym_environment\.py +([a-z][a-z-]*)")
-OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)")
+OPTION = re.compile(r"--(env|openai)\.([a-z]\w*)(?![\w.])")
 
 
 def command_lines():

@@ -1,4 +1,4 @@
-"""The wheel: what it holds, and that it works where nothing else is installed."""
+"""The wheel: what it holds, where it works, and what can be installed beside it."""
 
 from __future__ import annotations
 
@@ -66,3 +66,35 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
     refused = run(command, "--version", folder=tmp_path)
     assert refused.returncode == 2
     assert "pip install 'reasoning-gym-environment[atropos]'" in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("uv")
+    run(sys.executable, "-m", "venv", "venv", folder=folder)
+    done = run("venv/bin/pip", "install", "--quiet", "uv", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "venv/bin/uv"
+
+
+def versions(uv: Path, python: str, *wanted: object) -> set[str]:
+    """Return the exact versions that an installation would choose."""
+    options = [word for word in wanted if str(word).startswith("--")]
+    source = uv.with_name("wanted.txt")
+    source.write_text("\n".join(str(word) for word in wanted if word not in options))
+    how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
+    done = run(uv, "pip", "compile", *how, *options, source, folder=source.parent)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("trainer", "python"),
+    [("trl", "3.11"), ("verifiers", "3.11"), ("verl", "3.12"), ("nemo-gym", "3.13")],
+)
+def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
+    uv: Path, wheel: Path, trainer: str, python: str
+) -> None:
+    (newest,) = versions(uv, python, trainer, "--no-deps")
+    ours = f"reasoning-gym-environment @ file://{wheel}"
+    assert newest in versions(uv, python, trainer, ours)

@@ -1,0 +1,162 @@
+"""The taskset as verifiers uses it, with the commands of the package itself.
+
+`test_their_packages.py` runs this file in an environment that holds verifiers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("verifiers.v1")
+
+from reasoning_gym_verifiers import ReasoningGymTaskset
+from rg_env import Item, Tasks
+from rg_env.adapters.verifiers import NoScoreError, ReasoningGymConfig
+from rg_env.errors import SettingError
+
+ID = "reasoning-gym-verifiers"
+LIMIT_S = 120.0
+
+
+def taskset(**fields):
+    return ReasoningGymTaskset(ReasoningGymConfig(id=ID, **fields))
+
+
+def items_of(tasks):
+    return [Item.from_json(task.data.item) for task in tasks]
+
+
+@pytest.mark.parametrize("skipped", [0, 5])
+def test_the_stream_is_that_of_the_tasks_however_often_it_is_loaded(skipped):
+    found = islice(taskset(tasks=["gcd", "lcm"], seed=4).load(), skipped, skipped + 3)
+    tasks = Tasks("gcd", "lcm", seed=4, levels="random")
+    tasks.skip(skipped)
+    assert items_of(found) == list(islice(tasks, 3))
+
+
+def test_a_fixed_set_ends():
+    fixed = taskset(tasks=["gcd", "lcm"], eval_samples_per_task=2)
+    assert not fixed.INFINITE
+    assert len(list(fixed.load())) == 4
+
+
+def test_levels_that_follow_results_are_refused():
+    with pytest.raises(SettingError, match="hands to no taskset"):
+        taskset(levels="curriculum")
+
+
+class Policy(http.server.BaseHTTPRequestHandler):
+    """A model that knows the answers of `golds`, by question."""
+
+    golds: dict[str, str]
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        question = body["messages"][-1]["content"]
+        text = f"<answer>{self.golds[question]}</answer>"
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": text},
+            "finish_reason": "stop",
+        }
+        reply = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "policy",
+            "choices": [choice],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18},
+        }
+        data = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def policy():
+    items = Tasks("gcd", levels="random").evaluation(2)
+    # The second answer is wrong.
+    golds = dict(zip((i.question for i in items), (items[0].gold, "-1"), strict=True))
+    handler = type("Handler", (Policy,), {"golds": golds})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def command(folder, name, *options):
+    inherited = os.environ | {"NO_KEY": "none"}
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name(name)), *options],
+        cwd=folder,
+        env=inherited,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def evaluated(policy, tmp_path_factory):
+    """The folder in which `vf-eval` has written a run."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    server = ("--client.base-url", policy, "--client.api-key-var", "NO_KEY")
+    items = ("--env.taskset.tasks", '["gcd"]', "--env.taskset.eval_samples_per_task=2")
+    command(folder, "vf-eval", ID, "-n", "2", "--no-push", "-m", "p", *server, *items)
+    return folder
+
+
+def rewards_in(folder):
+    (path,) = folder.rglob("traces.jsonl")
+    rows = map(json.loads, path.read_text().splitlines())
+    traces = [trace for row in rows for trace in row["traces"]]
+    return sorted(trace["rewards"]["reasoning_gym"]["score"] for trace in traces)
+
+
+def test_vf_eval_rewards_each_reply_with_its_score(evaluated):
+    assert rewards_in(evaluated) == [0.0, 1.0]
+
+
+def test_vf_replay_gives_the_same_rewards_again(evaluated, tmp_path):
+    (path,) = evaluated.rglob("traces.jsonl")
+    options = ("--output-dir", str(tmp_path), "--rich", "false")
+    command(tmp_path, "vf-replay", str(path.parent), *options)
+    assert rewards_in(tmp_path) == [0.0, 1.0]
+
+
+def test_vf_validate_passes_gold_answers_and_no_answer(tmp_path):
+    items = ("--taskset.tasks", '["gcd"]', "--taskset.eval_samples_per_task", "2")
+    here = ("--runtime.type", "subprocess", "--rich", "false")
+    command(tmp_path, "vf-validate", ID, *items, *here)
+    (path,) = tmp_path.rglob("summary.json")
+    assert json.loads(path.read_text())["outcomes"]["valid"] == 2
+
+
+def test_a_reply_without_a_score_raises_and_is_no_reward_of_0():
+    (task,) = islice(taskset(tasks=["gcd"]).load(), 1)
+    other = json.dumps(json.loads(task.data.item) | {"digest": "0" * 16})
+    data = task.data.model_copy(update={"item": other})
+    lost = type(task)(data, task.config)
+    trace = SimpleNamespace(last_reply="<answer>1</answer>")
+    with pytest.raises(NoScoreError, match="gcd: unmatched"):
+        asyncio.run(lost.reasoning_gym(trace))
