@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from rg_env.task_rules.rules import FasterFunction
 from rg_env.task_rules.table import TABLE
 from rg_env.tasks import library
 
-ITEMS_OF_A_TASK = 8
+ITEMS_OF_A_TASK = 3
 TASKS = (
     *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "futoshiki"),
     *("game_of_life", "game_of_life_halting", "group_anagrams", "knight_swap"),
@@ -43,27 +42,20 @@ open(sys.argv[3], "w").write(json.dumps(made))
 """
 
 
-def entries_made(whose: str, repo_root: Path, folder: Path) -> dict[str, str]:
-    """Make entries in another process, where nothing is replaced by other tests."""
-    made = folder / f"{whose}.json"
-    program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK)]
-    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(repo_root)}
-    subprocess.run(
-        [*program, str(made), *TASKS],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
-    return json.loads(made.read_bytes())
-
-
 @pytest.fixture(scope="module")
 def entries(repo_root, tmp_path_factory) -> dict[str, dict[str, str]]:
+    """Make entries in two other processes, where other tests have replaced nothing."""
     folder = tmp_path_factory.mktemp("entries")
-    return {
-        whose: entries_made(whose, repo_root, folder) for whose in ("own", "faster")
-    }
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(repo_root)}
+    running = {}
+    for whose in ("own", "faster"):
+        made = folder / f"{whose}.json"
+        program = [sys.executable, "-c", MAKE_ENTRIES, whose, str(ITEMS_OF_A_TASK)]
+        running[made] = subprocess.Popen(
+            [*program, str(made), *TASKS], cwd=folder, env=environment
+        )
+    assert [process.wait() for process in running.values()] == [0, 0]
+    return {made.stem: json.loads(made.read_bytes()) for made in running}
 
 
 @pytest.mark.processes

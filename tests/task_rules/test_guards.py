@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,13 @@ def test_the_battery_is_large_and_its_names_are_unique() -> None:
     assert (
         len({t.name for t in HOSTILE}) == len({t.text for t in HOSTILE}) == len(HOSTILE)
     )
+
+
+@pytest.mark.parametrize("name", ["wide", "bold"])
+def test_look_alikes_are_names_to_a_parser(name: str) -> None:
+    text = next(t.text for t in HOSTILE if t.name == f"alike:{name}_open")
+    assert "open" not in text
+    assert "open" in unicodedata.normalize("NFKC", text)
 
 
 @pytest.mark.processes

@@ -157,12 +157,6 @@ def test_a_list_is_written_as_the_scorer_reads_it(task, answer, right):
     assert normalizer(task, ENTRY)(answer) == right
 
 
-@pytest.mark.parametrize("task", SPELLED)
-def test_what_the_scorer_reads_stays(task):
-    right, _ = SPELLED[task]
-    assert rules_of(task).notation(right, ENTRY) == right
-
-
 UNREAD = {
     "list_functions": ["28, 8 or 49", "[28, 8] [49]", "28, 8.5", "28, x"],
     "number_filtering": ["14, -48.986 or none"],

@@ -134,12 +134,6 @@ def test_the_way_back_of_a_big_cube_is_paid():
     assert [row[0] == 1.0 for row in rows] == [True, True, False]
 
 
-@pytest.mark.parametrize("task", SPELLED)
-def test_what_the_scorer_reads_stays(task):
-    right, _ = SPELLED[task]
-    assert rules_of(task).notation(right, {}) == right
-
-
 UNREAD = {
     "rush_hour": [
         *("A+3 or B-1", "A+3 (B-1)", "not A+3", "A+3?", "A+3 / B-1"),
