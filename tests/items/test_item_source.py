@@ -55,10 +55,6 @@ async def indices(source, count=8):
     return [(await source.next_item()).handle.index for _ in range(count)]
 
 
-def test_items_come_in_the_order_of_the_stream(with_source):
-    assert with_source(indices, [GOOD]) == list(range(8))
-
-
 @pytest.mark.parametrize(("at_once", "lookahead"), [(1, 1), (2, 12)])
 def test_how_far_ahead_items_are_made_changes_none(with_source, at_once, lookahead):
     async def questions(source):
@@ -85,17 +81,6 @@ def test_a_task_that_is_left_out_is_skipped_and_said(with_source, logged):
 
     with_source(work, [GOOD, TaskChoice("lcm")])
     assert "lcm is left out: it is broken" in logged.text
-
-
-def test_a_position_that_was_saved_gives_the_item_that_would_have_come(with_source):
-    async def work(source):
-        await indices(source, 3)
-        state = source.state_dict()
-        expected = await indices(source, 3)
-        source.load_state_dict(state)
-        assert await indices(source, 3) == expected
-
-    with_source(work, [GOOD])
 
 
 def test_a_source_that_can_make_nothing_says_so(with_source, monkeypatch):

@@ -109,20 +109,6 @@ def test_what_is_no_tag_stays_as_it_is(content):
 # -- thinking --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "draft",
-    [
-        "<answer>4</answer>",
-        "<answer>4",
-        "4</answer>",
-        "<answer><answer></answer>",
-        "<think><answer>4</answer>",
-    ],
-)
-def test_a_draft_inside_the_thinking_changes_nothing(draft):
-    assert answer_of(f"<think>{draft}</think><answer>5</answer>") == "5"
-
-
 @pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
 def test_the_template_s_thinking_must_end(text):
     assert failure_of(text, thinking_open=True) == "unfinished_thinking"

@@ -131,12 +131,10 @@ class Trace:
     Attributes:
         reached: Scored groups until the target was reached; None if it never was.
         off: Distance of each window's mean score from the target.
-        expected_off: The same of the learner's accuracy.
     """
 
     reached: int | None
     off: list[float]
-    expected_off: list[float]
 
 
 def run_task(
@@ -150,7 +148,7 @@ def run_task(
     """Let a controller follow a learner."""
     progress = TaskHistory()
     sampled: deque[tuple[int, float]] = deque()
-    scores, expected, reached = [], [], None
+    scores, reached = [], None
     settling = WINDOW + ROUNDS * in_flight
     for number in range(settling + WINDOWS * WINDOW + in_flight - 1):
         level = controller.level_of(TASK)
@@ -161,64 +159,39 @@ def run_task(
             continue
         made, made_level = sampled.popleft()
         scores.append(learner.group_mean(made_level, made, group_size, rng))
-        expected.append(learner.accuracy(made_level, made))
         progress.record_group(TASK, scores[-1], made_level)
         controller.update(TASK, progress)
     starts = range(settling, settling + WINDOWS * WINDOW, WINDOW)
-    return Trace(
-        reached,
-        [abs(statistics.fmean(scores[s : s + WINDOW]) - target) for s in starts],
-        [abs(statistics.fmean(expected[s : s + WINDOW]) - target) for s in starts],
-    )
+    means = [statistics.fmean(scores[start : start + WINDOW]) for start in starts]
+    return Trace(reached, [abs(mean - target) for mean in means])
 
 
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """A simulated run from weak to strong over many tasks.
+def run_training(steepness: float, groups: int, is_adaptive: bool, seed: int) -> float:
+    """Return the share of zero-variance groups of a run over many tasks.
 
     The skill rises evenly from -3.5 to 3.5, the tasks' difficulties lie between -3 and
-    3, and the accuracy of an item is logistic in their difference. Across its scale a
-    level makes an item harder by 4, and 0.3 is neutral.
+    3, and the accuracy of an item is logistic in their difference.
 
-    Attributes:
-        name: What it is, for the table.
+    Args:
         steepness: How suddenly a task is learnt.
         groups: Length of the run.
+        is_adaptive: Whether tasks are drawn by adaptive weights, or evenly.
+        seed: Of the difficulties, the draws and the scores.
     """
-
-    name: str
-    steepness: float
-    groups: int
-
-    def accuracy(self, difficulty: float, level: float, number: int) -> float:
-        skill = -3.5 + 7 * number / self.groups
-        return logistic(self.steepness * (skill - difficulty - 4 * (level - 0.3)))
-
-
-def run_training(
-    training: Training, is_adaptive: bool, moves_levels: bool, seed: int
-) -> float:
-    """Return the share of zero-variance groups."""
     rng = random.Random(seed)
     difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
     tasks = list(difficulty)
     weights = AdaptiveWeights(tasks)
-    curriculum, progress = Curriculum(0.7), TaskHistory()
-    pending: deque[tuple[str, float, float]] = deque()
+    pending: deque[tuple[str, bool]] = deque()
     zero_variance = 0
-    for number in range(training.groups):
+    for number in range(groups):
         drawn = [weights.weight_of(task) for task in tasks] if is_adaptive else None
         (task,) = rng.choices(tasks, drawn)
-        level = curriculum.level_of(task) if moves_levels else 0.3
-        p = training.accuracy(difficulty[task], level, number)
-        mean = sum(rng.random() < p for _ in range(8)) / 8
-        zero_variance += mean in (0.0, 1.0)
-        pending.append((task, mean, level))
-        if len(pending) < RUN_IN_FLIGHT:
-            continue
-        task, mean, level = pending.popleft()
-        progress.record_group(task, mean, level, has_variance=0 < mean < 1)
-        weights.record(task, 0 < mean < 1)
-        if moves_levels:
-            curriculum.update(task, progress)
-    return zero_variance / training.groups
+        skill = -3.5 + 7 * number / groups
+        p = logistic(steepness * (skill - difficulty[task]))
+        has_variance = 0 < sum(rng.random() < p for _ in range(8)) < 8
+        zero_variance += not has_variance
+        pending.append((task, has_variance))
+        if len(pending) >= RUN_IN_FLIGHT:
+            weights.record(*pending.popleft())
+    return zero_variance / groups

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.tasks.adaptive import AdaptiveWeights
-from tests.support.learners import Training, run_training
+from tests.support.learners import run_training
 
 SHARES = st.floats(0.01, 1)
 SIGNALS = st.lists(st.booleans(), max_size=30)
@@ -103,7 +103,6 @@ def test_a_broken_or_foreign_state_is_refused_and_changes_nothing(state):
 
 @pytest.mark.slow
 def test_a_simulated_run_from_weak_to_strong_has_half_the_zero_variance_groups():
-    training = Training("short tasks, long run", steepness=2, groups=32_000)
-    uniform, adaptive = (run_training(training, way, False, 1) for way in (False, True))
+    uniform, adaptive = (run_training(2, 32_000, way, seed=1) for way in (False, True))
     assert uniform > 0.5
     assert adaptive < 0.5 * uniform

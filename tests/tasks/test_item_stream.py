@@ -1,6 +1,5 @@
 """The stream of items before they are made."""
 
-import json
 from collections import Counter
 
 import pytest
@@ -50,21 +49,6 @@ def test_a_level_sets_the_parameters_of_its_step():
         source = stream(difficulty("fixed", level, level))
         found = [source.params_of(s) for s in specs(source) if s.task == "gcd"]
         assert all(params == step.params for params in found)
-
-
-@pytest.mark.slow
-def test_a_level_between_two_steps_mixes_them_by_the_fraction():
-    steps = SCALES["chain_sum"].steps
-    level = 0.25 / (len(steps) - 1)
-    source = stream(difficulty("fixed", level, level))
-    drawn = Counter(
-        json.dumps(source.params_of(s), sort_keys=True)
-        for s in specs(source, 3_000)
-        if s.task == "chain_sum"
-    )
-    upper = drawn[json.dumps(steps[1].params, sort_keys=True)]
-    assert len(drawn) == 2
-    assert upper / drawn.total() == pytest.approx(0.25, abs=0.05)
 
 
 def test_the_users_parameters_win_over_the_level():
