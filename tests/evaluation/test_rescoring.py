@@ -261,49 +261,36 @@ def test_a_question_of_the_published_dataset_needs_no_parameters(
     assert new.score == 1.0
 
 
-UNMATCHED = {
-    "another question": {"question": "What is the gcd of 1 and 2?"},
-    "another seed": {"seed": 4},
-    "unknown task": {"task": "gdc"},
-    "unknown parameter": {"params": {"size": 3}},
-    "wrong parameter": {"params": {"min_numbers": -1}},
-    "hostile parameter": {"params": {"min_numbers": 10**9, "max_numbers": 10**9}},
-    "endless dataset": {"config": {"size": 10**12, "seed": 1}},
-    "wrong seed": {"seed": -1},
-}
+HUGE = {"min_numbers": 10**9, "max_numbers": 10**9}
 
 
-@pytest.mark.parametrize("case", UNMATCHED)
-def test_a_completion_without_its_item_has_no_score(
-    pool, make_entry, tmp_path, monkeypatch, case
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"question": "What is the gcd of 1 and 2?"}, ""),
+        ({"seed": 4}, ""),
+        ({"seed": -1}, "seed: found -1"),
+        ({"seed": "three"}, "seed: found 'three'"),
+        ({"task": "gdc"}, ""),
+        ({"params": []}, "params: found []"),
+        ({"params": {"max_number": 3}}, "unknown parameter 'max_number'; did you mean"),
+        (
+            {"params": {"max_numbers": "z"}},
+            "reasoning-gym refuses {'max",
+        ),
+        ({"params": HUGE}, ""),
+        ({"config": {"size": 10**12, "seed": 1}}, ""),
+    ],
+)
+def test_a_completion_without_its_item_has_no_score_and_a_reason(
+    pool, make_entry, tmp_path, monkeypatch, changes, said
 ):
     monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 3.0)
-    line = line_of(make_entry, "gcd", None, score=1.0) | UNMATCHED[case]
+    line = line_of(make_entry, "gcd", None, score=1.0) | changes
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.score, new.outcome) == (None, "unmatched")
     assert new.row["scores"] == {"saved": 1.0}
-    assert new.row["reason"]
-
-
-WRONG_ORIGIN = {
-    "seed: found 'three'": {"seed": "three"},
-    "seed: found -1": {"seed": -1},
-    "params: found []": {"params": []},
-    "unknown parameter 'max_number'; did you mean 'max_numbers'": {
-        "params": {"max_number": 3}
-    },
-    "reasoning-gym refuses {'max_numbers': 'z'}": {"params": {"max_numbers": "z"}},
-}
-
-
-@pytest.mark.parametrize("said", WRONG_ORIGIN)
-def test_a_wrong_seed_or_parameter_is_named_as_the_reason(
-    pool, make_entry, tmp_path, said
-):
-    line = line_of(make_entry, "gcd", None) | WRONG_ORIGIN[said]
-    (new,) = of_lines(pool, tmp_path, line)
-    assert (new.score, new.outcome) == (None, "unmatched")
-    assert new.row["reason"].startswith(said)
+    assert new.row["reason"] and new.row["reason"].startswith(said)
 
 
 def test_an_item_that_takes_too_long_is_named_with_its_limit(

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import resource
-import shutil
 import threading
 import time
 from fractions import Fraction
@@ -126,15 +125,6 @@ def test_a_left_file_is_continued_locked_and_without_its_torn_line(tmp_path):
     writer.close()
     assert [r["task"] for r in read_groups(left)] == ["first", "second"]
     assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
-
-
-def test_a_folder_that_is_removed_gets_the_rows_that_follow(tmp_path):
-    writer = RowWriter(LineFile(tmp_path / "rows.jsonl"))
-    writer.write({"task": "first"})
-    shutil.rmtree(tmp_path)
-    writer.write({"task": "second"})
-    writer.close()
-    assert [r["task"] for r in read_groups(writer.path)] == ["second"]
 
 
 def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):

@@ -71,6 +71,10 @@ def test_packages_cannot_be_changed(pool):
     fails_with(pool, "PermissionError", "open(path, 'a')", path=worker_jobs.__file__)
 
 
+def test_packages_can_be_imported_late(pool):
+    execute(pool, "import sqlite3, xml.dom.minidom, zoneinfo; zoneinfo.ZoneInfo('UTC')")
+
+
 def test_scratch_folder_can_be_used(pool):
     source = (
         "import os, tempfile\n"
