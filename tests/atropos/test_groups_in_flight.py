@@ -8,8 +8,7 @@ from tests.support.parts import build_env
 from tests.support.real_api import after_registration
 
 
-@pytest.mark.processes
-def test_the_event_loop_turns_between_two_groups_that_are_started():
+def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
     turns = 0
 
     async def turn():
@@ -35,7 +34,7 @@ def test_the_event_loop_turns_between_two_groups_that_are_started():
         env.workers.clear()
         return seen
 
-    seen = asyncio.run(after_registration(16, work, max_num_workers=4))
+    seen = asyncio.run(after_registration(api_url, 16, work, max_num_workers=4))
     assert len(seen) == len(set(seen)) == 4
 
 

@@ -9,7 +9,6 @@ import json
 import urllib.request
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.demo.api_process import running_api
 from tests.support.parts import GUARD_S, build_env, empty_api
 
 SIZE = 2
@@ -99,18 +98,17 @@ async def registered(url, cls=ReasoningGymEnv, **changes):
         await env.close()
 
 
-async def after_registration(batch_size, work, **changes):
-    """Do work with an environment that is registered at an API of its own."""
-    async with running_api() as url:
-        api = RealApi(url, "")
-        await asyncio.to_thread(api.start_trainer, 512, batch_size)
-        env = build_env(rollout_server_url=url, **changes)
-        try:
-            await env.register_env()
-            await env.get_server_info()
-            return await work(env)
-        finally:
-            await env.close()
+async def after_registration(url, batch_size, work, **changes):
+    """Do work with an environment that is registered at an API that knew nothing."""
+    api = RealApi(url, "")
+    await asyncio.to_thread(api.start_trainer, 512, batch_size)
+    env = build_env(rollout_server_url=url, **changes)
+    try:
+        await env.register_env()
+        await env.get_server_info()
+        return await work(env)
+    finally:
+        await env.close()
 
 
 async def in_time(work):
