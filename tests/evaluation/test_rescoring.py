@@ -285,7 +285,7 @@ HUGE = {"min_numbers": 10**9, "max_numbers": 10**9}
 def test_a_completion_without_its_item_has_no_score_and_a_reason(
     pool, make_entry, tmp_path, monkeypatch, changes, said
 ):
-    monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 3.0)
+    monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 1.0)
     line = line_of(make_entry, "gcd", None, score=1.0) | changes
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.score, new.outcome) == (None, "unmatched")

@@ -16,16 +16,9 @@ Entry = dict[str, Any]
 SCALES = load_shipped().scales
 ITEMS = 40
 
-
-def filled_by_the_commoner_sign(entry: Entry) -> str:
-    grid = entry["question"].partition("\n\n")[2]
-    return grid.replace("❔", max("✅❌", key=grid.count))
-
-
 CHEAP: Mapping[str, Callable[[Entry], str]] = {
     "knight_swap": lambda entry: "No",
     "maze": lambda entry: "5",
-    "modulo_grid": filled_by_the_commoner_sign,
     "number_sequence": lambda entry: str(entry["metadata"]["sequence"][-2]),
     "pool_matrix": lambda entry: entry["question"].partition(":\n")[2].strip(),
     "products": lambda entry: "0",
