@@ -304,7 +304,7 @@ def _is_evaluated(row: Mapping[str, Any]) -> bool:
     """Say whether a sample is of an evaluation item, ours or a published one."""
     seed = row.get("seed")
     is_ours = isinstance(seed, int) and split_of(seed) == "evaluation"
-    return is_ours or bool(row.get("preset")) or "run" in row
+    return is_ours or bool(row.get("preset")) or row.get("run") is not None
 
 
 def sft_rows(

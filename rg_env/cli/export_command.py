@@ -175,10 +175,17 @@ def _read(sources: Sources, left_out: Counter[str]) -> Iterator[Sample]:
     left_out.update({f"{why} lines": count for why, count in sources.unread.items()})
 
 
+def _check_kind() -> None:
+    if click.get_current_context().invoked_subcommand is None:
+        raise SettingError("command line: export what? items, sft or preferences")
+
+
 def export(env_cls: Any) -> click.Group:
     """Return `export` for a class of environments, or what imports it later."""
     group = click.Group(
         "export",
+        callback=_check_kind,
+        invoke_without_command=True,
         help="Write items or saved completions as files that trainers load.",
         epilog=f"\b\nExample:\n  {START} {ITEMS} --number 1000 --out data/items",
         context_settings=HELP_NAMES,
