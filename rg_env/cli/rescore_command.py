@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import contextlib
+import importlib.util
 import itertools
 import json
 import logging
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +23,7 @@ from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation.rescore_table import RescoreTally
 from rg_env.evaluation.rescored_file import TRIED_AGAIN, RescoredFile
-from rg_env.evaluation.rescoring import Rescoring
+from rg_env.evaluation.rescoring import Rescoring, rescored_here
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
@@ -28,18 +32,61 @@ from rg_env.off_loop import off_loop
 from rg_env.reports.progress_bar import LINE_EVERY_S, WorkProgress, said_every
 from rg_env.workers.worker_pool import WorkerPool
 
+if TYPE_CHECKING:
+    from rg_env.adapters.ray import Cluster
+
 logger = logging.getLogger(__name__)
 
 SAMPLES_AT_ONCE = 1_500
 """So that the runs of one published task, whose items are the same, are one batch."""
 
+SAMPLES_A_CALL = 100
+CALLS_A_CORE = 4
+"""Calls that wait at each core of a cluster, so that none is idle."""
+
+
+class _OverNodes:
+    """Scores samples again on the nodes of a cluster, as `Rescoring` does here."""
+
+    def __init__(self, cluster: Cluster, modules: Sequence[str], release: str) -> None:
+        self._cluster, self._modules, self._release = cluster, tuple(modules), release
+
+    async def rescored(
+        self,
+        samples: Sequence[Sample],
+        take: Callable[[Sequence[Sample]], Awaitable[None]],
+    ) -> None:
+        async def one_call(part: Sequence[Sample]) -> None:
+            found = await self._cluster.call(rescored_here, part, self._modules)
+            others = {s.row["reasoning_gym"] for s in found} - {self._release}
+            if others:
+                raise SettingError(
+                    f"--ray: a node has reasoning-gym {others.pop()}, this machine"
+                    f" {self._release}"
+                )
+            await take(found)
+
+        starts = range(0, len(samples), SAMPLES_A_CALL)
+        await asyncio.gather(
+            *(one_call(samples[start : start + SAMPLES_A_CALL]) for start in starts)
+        )
+
 
 async def _rescore(
-    sources: Sources, out: Path | None, tally: RescoreTally, pool: WorkerPool
+    sources: Sources,
+    out: Path | None,
+    tally: RescoreTally,
+    pool: WorkerPool,
+    cluster: Cluster | None,
+    modules: Sequence[str],
 ) -> int:
     """Score what is not in the file yet; return how many samples were found there."""
     library = await read_library(pool)
-    rescoring = Rescoring(pool, library)
+    rescoring: Rescoring | _OverNodes = Rescoring(pool, library)
+    at_once = SAMPLES_AT_ONCE
+    if cluster is not None:
+        rescoring = _OverNodes(cluster, modules, library.release)
+        at_once = max(at_once, cluster.cpus * CALLS_A_CORE * SAMPLES_A_CALL)
     with contextlib.ExitStack() as end:
         file = await off_loop(RescoredFile, out, library.release) if out else None
         if file is not None:
@@ -55,7 +102,7 @@ async def _rescore(
                 tally.add(sample.row)
 
         def next_batch() -> list[Sample]:
-            return list(itertools.islice(samples, SAMPLES_AT_ONCE))
+            return list(itertools.islice(samples, at_once))
 
         def say(by: int = 0) -> None:
             done = f"{tally.all.answers} scored, {tally.all.changed} changed"
@@ -80,6 +127,12 @@ async def _rescore(
 @task_modules_option()
 @shown("--examples", click.IntRange(0, 1000), 2, "Changed samples shown of each cause")
 @shown("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
+@click.option(
+    "--ray",
+    "address",
+    metavar="ADDRESS",
+    help="Score on the nodes of this Ray cluster, `auto` for the one of this machine",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def rescore(
     paths: Sequence[str],
@@ -87,6 +140,7 @@ def rescore(
     task_modules: Sequence[str] | None,
     examples: int,
     workers: int,
+    address: str | None,
     as_json: bool,
 ) -> int:
     """Score saved completions again under the installed library.
@@ -100,11 +154,22 @@ def rescore(
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)
-    pool = WorkerPool(workers, preload=worker_jobs.preload_of(task_modules))
-    try:
-        found = ending.run(_rescore(sources, out, tally, pool))
-    finally:
-        pool.close()
+    modules = task_modules or ()
+    with contextlib.ExitStack() as end:
+        cluster = None
+        if address is not None:
+            if importlib.util.find_spec("ray") is None:
+                raise SettingError("--ray: ray is not installed; pip installs it")
+            from rg_env.adapters.ray import Cluster
+
+            cluster = Cluster(address)
+            end.callback(cluster.close)
+            # Ray prints what became of nodes, and the result is to be read alone.
+            end.enter_context(contextlib.redirect_stdout(sys.stderr))
+        pool = WorkerPool(workers, preload=worker_jobs.preload_of(task_modules))
+        end.callback(pool.close)
+        work = _rescore(sources, out, tally, pool, cluster, modules)
+        found = ending.run(work)
     if not tally.by_task:
         said = "; ".join(sources.unread_said()) or "they are empty"
         raise SettingError(f"command line: no completion in {', '.join(paths)}: {said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
+from fractions import Fraction
 from typing import Any
 
 from rich import box
@@ -33,7 +34,8 @@ class TaskCounts:
         items: Those that were made again, as hashes of their questions.
         answers: Completions that have a score.
         saved: Of these, those that had a score before.
-        sums: Names of `SCORES` to the sum of these scores.
+        sums: Names of `SCORES` to the exact sum of these scores, which is the same in
+            whatever order they come.
         changed: Answers that have another score now.
         causes: Cause to the scores that it changed; several may change one.
         unscored: Outcome and reason to the completions without a score.
@@ -43,7 +45,9 @@ class TaskCounts:
     items: set[int] = dataclasses.field(default_factory=set)
     answers: int = 0
     saved: int = 0
-    sums: Counter[str] = dataclasses.field(default_factory=Counter)
+    sums: dict[str, Fraction] = dataclasses.field(
+        default_factory=lambda: dict.fromkeys(SCORES, Fraction())
+    )
     changed: int = 0
     causes: Counter[str] = dataclasses.field(default_factory=Counter)
     unscored: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
@@ -59,14 +63,15 @@ class TaskCounts:
         self.items.add(hash((row["task"], row["question"])))
         self.answers += 1
         self.saved += row["scores"]["saved"] is not None
-        self.sums.update({name: row["scores"][name] or 0.0 for name in SCORES})
+        for name in SCORES:
+            self.sums[name] += Fraction(row["scores"][name] or 0.0)
         self.changed += bool(row["changes"])
         self.causes.update(row["changes"])
 
     def mean(self, score: str) -> float | None:
         """Return the mean of a score, None where there is none."""
         number = self.saved if score == "saved" else self.answers
-        return self.sums[score] / number if number else None
+        return float(self.sums[score] / number) if number else None
 
     @property
     def outcomes(self) -> Counter[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -323,3 +324,15 @@ def _causes(
 async def rescored(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:
     """Score samples again, those of one task for example; see `Rescoring.rescored`."""
     return await Rescoring(pool, await read_library(pool)).rescored(samples)
+
+
+@functools.cache
+def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
+    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
+
+
+def rescored_here(
+    samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
+) -> list[Sample]:
+    """Score samples again, with one worker that this process keeps; blocks."""
+    return asyncio.run(rescored(_one_worker(task_modules), samples))

@@ -1,4 +1,4 @@
-"""The tests of the adapters, each in an environment that holds its trainer's package.
+"""The tests of the adapters, in an environment that holds the packages of the trainers.
 
 This environment has none of these packages: their pins exclude those of the framework.
 """
@@ -39,31 +39,27 @@ def run(*argv: object, folder: Path) -> str:
     return done.stdout
 
 
-def python_with(folder: Path, *packages: str) -> Path:
-    """Return the Python of a new environment that holds some packages and pytest."""
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+    """Return the Python of a new environment that holds the packages and pytest."""
+    folder = tmp_path_factory.mktemp("packages")
     run(sys.executable, "-m", "venv", "venv", folder=folder)
-    wanted = (*packages, "pytest", "pytest-timeout")
+    wanted = (f"{repo_root}[ray,trl,verifiers]", TORCH, "pytest", "pytest-timeout")
     python = folder / "venv/bin/python"
     run(python, "-m", "pip", "install", "--quiet", *wanted, folder=folder)
     return python
 
 
-def run_tests(python: Path, source: Path, folder: Path) -> None:
-    """Run a file of tests outside the project, so that what is installed is tested."""
-    shutil.copy(source, folder)
-    said = run(python, "-m", "pytest", "-q", "-rs", source.name, folder=folder)
+@pytest.mark.parametrize("name", ["files", "ray", "trl", "verifiers", "verl"])
+def test_an_adapter(python: Path, name: str, repo_root: Path, tmp_path: Path) -> None:
+    # Outside the project, so that what is installed is tested.
+    shutil.copy(repo_root / f"tests/adapters/test_{name}.py", tmp_path)
+    said = run(python, "-m", "pytest", "-q", "-rs", f"test_{name}.py", folder=tmp_path)
     assert " passed" in said
     assert "skipped" not in said
 
 
-def test_verifiers(repo_root: Path, tmp_path: Path) -> None:
-    python = python_with(tmp_path, f"{repo_root}[verifiers]")
-    run_tests(python, repo_root / "tests/adapters/test_verifiers.py", tmp_path)
-
-
-def test_trl(repo_root: Path, tmp_path: Path) -> None:
-    python = python_with(tmp_path, TORCH, f"{repo_root}[trl]")
-    run_tests(python, repo_root / "tests/adapters/test_trl.py", tmp_path)
+def test_the_example_of_trl(python: Path, repo_root: Path, tmp_path: Path) -> None:
     example = (python, repo_root / "examples/trl/train.py", "--work", tmp_path / "work")
     short = ("--conversations", 400, "--sft_steps", 1, "--steps", 1)
     assert "mean reward" in run(*example, *short, folder=tmp_path)

@@ -1,0 +1,76 @@
+"""Calls of a function over the nodes of a Ray cluster.
+
+Ray places the calls. One whose node is lost is called again on another node. The nodes
+need reasoning-gym and msgspec; this package is sent to them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from rg_env.errors import RunError, shown
+
+T = TypeVar("T")
+
+CALLS_A_NODE_MAY_LOSE = 10
+"""Nodes that may be lost under one call, before it is given up."""
+
+CONNECTING_S = 10.0
+
+
+class Cluster:
+    """A connection to a cluster.
+
+    Args:
+        address: Of its head, such as `10.0.0.1:6379`; "auto" for the cluster that this
+            machine belongs to, "local" for one on this machine alone.
+
+    Attributes:
+        cpus: Of all nodes, at the start.
+
+    Raises:
+        RunError: There is no cluster.
+    """
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        # Code is sent as a module, so that nodes never run another version of it.
+        package = str(Path(__file__).parents[1])
+        how = {"runtime_env": {"py_modules": [package]}, "log_to_driver": False}
+        try:
+            if port.isdigit():  # Ray would try for minutes
+                socket.create_connection((host, int(port)), CONNECTING_S).close()
+            ray.init(address, logging_level="warning", **how)
+        except (RayError, OSError, RuntimeError, ValueError) as error:
+            raise RunError(f"no Ray cluster at {shown(address)}: {error}") from error
+        self.cpus = int(ray.cluster_resources().get("CPU", 1))
+
+    async def call(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of a call on some node, which takes one of its cores.
+
+        Args:
+            function: Of a module of this package.
+            arguments: They pickle, as the result does.
+
+        Raises:
+            RunError: Too many nodes were lost, or the cluster is.
+            Exception: What the function has raised.
+        """
+        far = ray.remote(num_cpus=1, max_retries=CALLS_A_NODE_MAY_LOSE)(function)
+        try:
+            found: T = await far.remote(*arguments)
+        except RayTaskError as error:
+            raise error.cause from error
+        except RayError as error:
+            raise RunError(f"a call was lost with its node: {error}") from error
+        return found
+
+    def close(self) -> None:
+        """End the connection; calls that are running are ended."""
+        ray.shutdown()

@@ -1,0 +1,75 @@
+"""Calls over the nodes of a Ray cluster, with two nodes on this machine.
+
+`test_their_packages.py` runs this file in an environment that holds Ray.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from itertools import islice
+
+import pytest
+
+pytest.importorskip("ray")
+
+from ray.cluster_utils import Cluster as Nodes
+
+from rg_env import Tasks
+from rg_env.adapters.ray import Cluster
+from rg_env.errors import RunError
+from rg_env.evaluation.rescoring import rescored_here
+from rg_env.evaluation.samples import Sample
+
+
+def samples(count):
+    """Return right and wrong completions of some items."""
+    return [
+        Sample(
+            task=item.task,
+            category="",
+            question=item.question,
+            score=None,
+            outcome="",
+            row={
+                "params": dict(item.params),
+                "seed": item.seed,
+                "completion": f"<answer>{answer}</answer>",
+            },
+        )
+        for item in islice(Tasks("gcd", "spell_backward", "chain_sum"), count)
+        for answer in (item.gold, "7", "one third")
+    ]
+
+
+@pytest.fixture
+def nodes():
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1})
+    yield nodes
+    nodes.shutdown()
+
+
+def test_samples_have_the_scores_of_one_machine_though_a_node_is_killed(nodes):
+    node = nodes.add_node(num_cpus=1)
+    nodes.wait_for_nodes()
+    cluster = Cluster(nodes.address)
+    assert cluster.cpus == 2
+    parts = [samples(40)[start : start + 12] for start in range(0, 120, 12)]
+
+    async def over_nodes():
+        calls = [asyncio.ensure_future(cluster.call(rescored_here, p)) for p in parts]
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        nodes.remove_node(node, allow_graceful=False)
+        return await asyncio.gather(*calls)
+
+    try:
+        assert asyncio.run(over_nodes()) == list(map(rescored_here, parts))
+    finally:
+        cluster.close()
+
+
+def test_an_address_without_a_cluster_is_said_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    with pytest.raises(RunError, match="no Ray cluster at"):
+        Cluster(f"127.0.0.1:{free}")
