@@ -141,7 +141,8 @@ class FasterFunction:
 
     Attributes:
         module: Where the function stands, e.g. "bfi".
-        name: Its name there, with its class if it has one, e.g. "Clue.__lt__".
+        name: Its name there, with its class if it has one, as in
+            "KnightSwapLogic.solve_swap".
         digest: Of its source, see `rg_env.task_rules.faster_functions.source_digest`.
         make: Returns the faster function, given the library's own.
         stands_on: Digests of other functions whose text it relies on, by module and

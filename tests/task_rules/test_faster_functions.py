@@ -19,8 +19,8 @@ from rg_env.tasks import library
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
-    *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "futoshiki"),
-    *("game_of_life", "game_of_life_halting", "group_anagrams", "knight_swap"),
+    *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "game_of_life"),
+    *("game_of_life_halting", "group_anagrams", "knight_swap"),
     *("n_queens", "puzzle24", "spell_backward", "word_ladder", "zebra_puzzles"),
 )
 MAKE_ENTRIES = """
