@@ -152,11 +152,8 @@ def test_a_failure_says_why(text, failure):
 @pytest.mark.parametrize(
     "text",
     [
-        "<ANSWER>5</ANSWER>",
-        "<Answer>5</Answer>",
-        "<answer >5</answer >",
-        "< answer>5</ answer>",
-        '<answer id="1">5</answer id="1">',
+        *("<ANSWER>5</ANSWER>", "<Answer>5</Answer>", "<answer >5</answer >"),
+        *("< answer>5</ answer>", '<answer id="1">5</answer id="1">'),
         "[answer]5[/answer]",
     ],
 )

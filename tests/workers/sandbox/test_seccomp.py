@@ -33,10 +33,8 @@ C_CALLS = {
 @pytest.mark.parametrize(
     "attack",
     [
-        "os.fork()",
-        "os.posix_spawn('/bin/true', ['true'], {})",
-        "os.execv('/bin/true', ['true'])",
-        "subprocess.run(['true'])",
+        *("os.fork()", "os.posix_spawn('/bin/true', ['true'], {})"),
+        *("os.execv('/bin/true', ['true'])", "subprocess.run(['true'])"),
         "subprocess.Popen(['true'], close_fds=False)",
         "multiprocessing.Process(target=print).start()",
     ],
@@ -104,16 +102,12 @@ def test_channel_to_the_pool_sends_to_no_one_else(pool, tmp_path):
 @pytest.mark.parametrize(
     "attack",
     [
-        "os.kill(owner, 0)",
-        "os.kill(os.getppid(), 9)",
-        "os.kill(-1, 9)",
-        "os.killpg(os.getpgid(owner), 9)",
-        "os.pidfd_open(owner)",
+        *("os.kill(owner, 0)", "os.kill(os.getppid(), 9)", "os.kill(-1, 9)"),
+        *("os.killpg(os.getpgid(owner), 9)", "os.pidfd_open(owner)"),
         "os.setpriority(os.PRIO_PROCESS, owner, 19)",
         "os.sched_setaffinity(owner, {0})",
         "resource.prlimit(owner, resource.RLIMIT_CPU, (1, 1))",
-        "fcntl.fcntl(0, fcntl.F_SETOWN, owner)",
-        "os.setpgid(0, os.getpgid(owner))",
+        *("fcntl.fcntl(0, fcntl.F_SETOWN, owner)", "os.setpgid(0, os.getpgid(owner))"),
         "os.setsid()",
     ],
 )
