@@ -29,9 +29,11 @@ from typing import TYPE_CHECKING, Any
 
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import Stateful
+from rg_env.items.run_items import RunItems
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.line_file import try_lock
 from rg_env.rollouts.run_dumps import Dumps
+from rg_env.tasks.feedback import Feedback
 
 if TYPE_CHECKING:
     from atroposlib.envs.base import BaseEnv
@@ -169,13 +171,27 @@ def left_ledger(source: Path) -> dict[str, Any] | None:
 class Checkpoints:
     """The checkpoints and the ledger of one environment.
 
+    Args:
+        env: Its hook saves; names and settings of the run are its.
+        dumps: Their progress and what they have lost is saved.
+        feedback: What results have moved is saved.
+        sampled: Returns what the run samples; None before `setup`.
+
     Attributes:
         ledger: What became of the rollouts; on disk from `begin` on.
     """
 
-    def __init__(self, env: BaseEnv, dumps: Dumps) -> None:
+    def __init__(
+        self,
+        env: BaseEnv,
+        dumps: Dumps,
+        feedback: Feedback,
+        sampled: Callable[[], RunItems | None],
+    ) -> None:
         self._env = env
         self._dumps = dumps
+        self._feedback = feedback
+        self._sampled = sampled
         self._folder: CheckpointFolder | None = None
         self._is_begun = False
         self.ledger = Ledger(self._keep_ledger)
@@ -212,14 +228,36 @@ class Checkpoints:
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
-    def restore(
-        self, owners: Callable[[], Mapping[str, Stateful]], settings: Mapping[str, Any]
-    ) -> None:
-        """Continue from the newest checkpoint that is not after the current step.
+    def state_owners(self) -> dict[str, Stateful]:
+        """Return who saves and loads which part of a checkpoint."""
+        made, feedback = self._sampled(), self._feedback
+        if made is None:
+            raise RuntimeError("this needs setup() first")
+        adaptive = feedback.adaptive
+        return {
+            "items": made.items,
+            "progress": feedback.progress,
+            "curriculum": feedback.curriculum,
+            **({} if adaptive is None else {"adaptive": adaptive}),
+            "metrics": self.ledger,
+            "saved": self._dumps.saved,
+            "failed": self._dumps.failed,
+        }
 
-        Args:
-            owners: Returns who takes over which part; called only if there is one.
-            settings: What the run must share with the one that it continues.
+    def _stream_settings(self) -> dict[str, Any]:
+        """Return the settings that decide the items, and the modules of own tasks."""
+        made = self._sampled()
+        modules = {} if made is None else dict(made.library.modules)
+        own = {"task_modules": modules} if modules else {}
+        return {**self._env.config.stream_settings, **own}
+
+    def write(self, step: int, data: Mapping[str, Any]) -> None:
+        """Write the checkpoint of a step: the environment's state, and `data`."""
+        state = checkpoint_files.collect(self.state_owners(), self._stream_settings())
+        checkpoint_files.write(self.folder.path(step), {**state, **data})
+
+    def restore(self) -> None:
+        """Continue from the newest checkpoint that is not after the current step.
 
         Raises:
             BadCheckpointError: The file is broken or of another kind; none of it is
@@ -233,7 +271,7 @@ class Checkpoints:
                 "no checkpoint of %s in %s: starting anew", self._name, where
             )
             return
-        checkpoint_files.restore(owners(), settings, source)
+        checkpoint_files.restore(self.state_owners(), self._stream_settings(), source)
         self._continue_ledger(source)
         logger.info("continuing from %s at item %d", source, self._env.iter)
 

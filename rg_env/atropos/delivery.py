@@ -238,6 +238,17 @@ class GroupDelivery:
             for part in parts:
                 part.ending = ending
 
+    async def close_rows(self) -> None:
+        """Close the file of rows, after the row that is perhaps being written there."""
+        if self._rows is not None:
+            await off_loop(self._rows.close)
+
+    def close_at_once(self) -> None:
+        """Complete the files in an instant, before a second signal ends the process."""
+        self._dumps.close_at_once()
+        if self._rows is not None:
+            self._rows.close()
+
     # -- the send ----------------------------------------------------------------------
 
     async def send(self, groups: Any) -> None:

@@ -5,19 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from atroposlib.envs.base import BaseEnv
 from rich.console import Console
 
 from rg_env import patience
+from rg_env.atropos import start_checks
+from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group import Group, completion_tokens
-from rg_env.evaluation.samples import NOT_USED, UNSCORED, Row, brief, key_of
-from rg_env.evaluation.summary import EvalSummary
+from rg_env.atropos.group_scoring import GroupScoring
+from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
+from rg_env.evaluation.samples import NOT_USED, UNSCORED, Row, brief, key_of, sample_of
+from rg_env.evaluation.summary import EvalSummary, summarise
+from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
+from rg_env.items.run_items import RunItems
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.evaluation_specs import EvalSpec
 
 logger = logging.getLogger(__name__)
@@ -27,6 +37,103 @@ EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[Group]]
 
 TABLE_WIDTH = 120
 """Where no terminal says another."""
+
+
+class Evaluations:
+    """Evaluates as often as it is asked to: once in `evaluate`, at steps in `serve`.
+
+    Args:
+        env: Its hook `evaluate_log` writes the numbers.
+        length: How long a completion may become.
+        requests: Queries the servers.
+        scoring: Scores the completions.
+        servers: Those that are queried.
+    """
+
+    def __init__(
+        self,
+        env: BaseEnv,
+        length: LengthLimit,
+        requests: RolloutRequests,
+        scoring: GroupScoring,
+        servers: Servers,
+    ) -> None:
+        self._env = env
+        self._length = length
+        self._requests = requests
+        self._scoring = scoring
+        self._servers = servers
+
+    async def group(self, entry: Mapping[str, Any], dataset: Any) -> Group:
+        """Return a scored group of one rollout, which no metric counts."""
+        group = await self._requests.query_evaluation(entry, dataset)
+        await self._scoring.score_answers(group)
+        return group
+
+    async def evaluate(self, made: RunItems) -> bool:
+        """Query all evaluation items; write, show and keep the results.
+
+        Returns:
+            Whether something was evaluated, and all that was wanted is on disk.
+        """
+        began, env, config = time.time(), self._env, self._env.config
+        await made.evaluation.finished()
+        items, servers = env.test_items_with_scorers, env.server.servers
+        if env.process_mode:  # a training run has others to go on with
+            await self._requests.check_evaluation([e["question"] for e, _ in items])
+        evaluation = Evaluation(
+            items,
+            self.group,
+            category_of=lambda task: made.library.tasks[task].category,
+            completions=config.eval_completions,
+            about=about(config, servers[0].config),
+            has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
+            servers=self._servers,
+        )
+        async with EvaluationFiles(
+            config.data_dir_to_save_evals,
+            settings_text(config, servers, self._scoring.versions),
+            len(evaluation.wanted),
+            resumes=env.process_mode,
+        ) as files:
+            rows = await evaluation.run(files.done, config.max_eval_workers, files.keep)
+            rows += evaluation.rows_not_used(made.evaluation.missing)
+            summary = summarise(list(map(sample_of, rows)))
+            env.eval_metrics = list(summary.metrics().items())
+            show(summary, as_json=env.shows_json, with_tasks=env.shows_tasks)
+
+            async def write_numbers(folder: Path) -> None:
+                env.evaluation_folder = folder
+                await self._write_numbers(folder, summary, began)
+
+            gave_up = self._servers.gave_up.is_set()
+            is_kept = await files.finish(rows, None if gave_up else write_numbers)
+        return summary.overall is not None and is_kept
+
+    async def _write_numbers(
+        self, folder: Path, summary: EvalSummary, began: float
+    ) -> None:
+        env, config = self._env, self._env.config
+        sampling = {
+            "temperature": config.eval_temperature,
+            "top_p": 1.0,
+            "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
+            "completions": config.eval_completions,
+            **sampling_extra_of(env.server.servers[0].config),
+            "versions": self._scoring.versions,
+        }
+        wanted = config.data_dir_to_save_evals
+        config.data_dir_to_save_evals = str(folder)  # where the framework writes
+        try:
+            await env.evaluate_log(
+                metrics={**summary.metrics(), "summary": summary.as_json()},
+                start_time=began,
+                end_time=time.time(),
+                generation_parameters=sampling,
+                verbose=False,
+            )
+        finally:
+            config.data_dir_to_save_evals = wanted
 
 
 class Evaluation:

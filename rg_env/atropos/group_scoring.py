@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group import Group, Rollout, completion_tokens, mean_logprob
 from rg_env.atropos.rollout_requests import LengthLimit
+from rg_env.inference.connection import sampling_extra_of
 from rg_env.items.extractions import extract_in_time
 from rg_env.items.group_scorer import GroupScorer, shared_pool
 from rg_env.reports.metrics import Metrics
@@ -31,6 +31,14 @@ GROUP_LINE_EVERY = 10
 class GroupScoring:
     """Scores groups and tells the result to dumps, metrics and levels.
 
+    Args:
+        config: The settings.
+        length: How long a sequence may become.
+        dumps: Keep scored groups.
+        metrics: Count them.
+        feedback: Moves the levels.
+        server: The settings of a server, which may have fields of its own to sample by.
+
     Attributes:
         pool: The workers that score; None for those that the process shares.
         versions: What a dumped line names.
@@ -43,14 +51,14 @@ class GroupScoring:
         dumps: Dumps,
         metrics: Metrics,
         feedback: Feedback,
-        extra: Mapping[str, Any],
+        server: Any,
     ) -> None:
         self._config = config
         self._length = length
         self._dumps = dumps
         self._metrics = metrics
         self._feedback = feedback
-        self._extra = extra
+        self._server_sampling = sampling_extra_of(server)
         self.pool: WorkerPool | None = None
         self.versions = {"atroposlib": FRAMEWORK_VERSION}
 
@@ -63,7 +71,7 @@ class GroupScoring:
     def sampled_with(self) -> dict[str, Any]:
         """Return what the trainer is told that completions are sampled with."""
         own = {"temperature": self._config.temperature, "top_p": self._config.top_p}
-        return {**own, **self._extra}
+        return {**own, **self._server_sampling}
 
     async def score_answers(self, group: Group) -> None:
         """Extract the answers of a group's rollouts and score those that exist.

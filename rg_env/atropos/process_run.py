@@ -22,12 +22,15 @@ from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group import Group
 from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.left_rows import continue_left
 from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.inference.servers import Servers
-from rg_env.items.item_source import ItemSource
+from rg_env.items.run_items import RunItems
+from rg_env.off_loop import off_loop
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.line_file import LineFile
 from rg_env.rollouts.row_writer import RowWriter
+from rg_env.tasks.feedback import Feedback
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +63,12 @@ def taking_over_rows(
 class ProcessRun:
     """One run of `process`.
 
-    It continues a file in which some rows are `there`.
+    Args:
+        env: Its hooks collect and deliver groups.
+        groups: Those in flight.
+        rows: The file.
+        servers: When they give up, the run ends.
+        made: What the run samples; None where a subclass samples its own items.
 
     Attributes:
         written: Rows in the file so far.
@@ -72,29 +80,52 @@ class ProcessRun:
         groups: GroupsInFlight,
         rows: RowWriter,
         servers: Servers,
-        items: ItemSource | None,
-        there: int = 0,
+        made: RunItems | None,
     ) -> None:
         self._env = env
         self._groups = groups
         self._rows = rows
         self._servers = servers
+        self._made = made
         self._next_item_lock = asyncio.Lock()
         self._row_lock = asyncio.Lock()
         self._is_ending = False
-        self._items = items
         self._fruitless = 0
-        self._begun = self.written = there
+        self._begun = self.written = 0
 
-    async def write(self, total: int, at_once: int, title: str = "process") -> None:
-        """Write rows.
+    async def continue_rows(
+        self, feedback: Feedback, settings: str, *, even_complete: bool
+    ) -> None:
+        """Continue the file of an ended run of the same settings, if there is one.
 
         Args:
-            total: How many, with those that are there; there may be fewer, see
-                `written`.
+            feedback: Learns again what its rows have taught.
+            settings: What stands beside the file, as YAML.
+            even_complete: Whether a file that has all its rows is taken as well.
+        """
+        total = self._env.n_groups_to_process
+        if self._made is None:  # nothing makes the items of a subclass again
+            self._rows.say_where()
+            return
+        self._rows.settings = settings
+        left = await off_loop(
+            continue_left, self._rows, total, even_complete=even_complete
+        )
+        self._env.config.data_path_to_save_groups = str(self._rows.path)
+        self._made.stream.sampled = left.sampled
+        await off_loop(feedback.replay, left.results)
+        self._begun = self.written = self._env.curr_step = len(left.results)
+
+    async def write(self, at_once: int, title: str = "process") -> bool:
+        """Write the rows that are missing; say whether none is missing any more.
+
+        Args:
             at_once: Groups in flight.
             title: What it is called.
         """
+        total: int = self._env.n_groups_to_process
+        if self.written >= total:
+            return True
         with WorkProgress(title, total, "groups", self.written) as progress:
             lanes = [
                 asyncio.ensure_future(self._write_in_turn(total, progress))
@@ -110,6 +141,7 @@ class ProcessRun:
             self._raise_what_ended(lanes)
             if not self.written:
                 self._say_missing(total)
+        return self.written >= total
 
     def _say_missing(self, total: int) -> None:
         if self.written < total:
@@ -141,8 +173,8 @@ class ProcessRun:
             async with self._next_item_lock:
                 if not self._may_begin(total):
                     return
-                if self._items is not None:
-                    self._items.needed = total - self._begun
+                if self._made is not None:
+                    self._made.items.needed = total - self._begun
                 group = await self._groups.next_group()
                 self._begun += 1
             if group is not None and await self._write_one(group):
@@ -154,7 +186,8 @@ class ProcessRun:
             else:
                 self._begun -= 1
                 # An earlier run had rows between those that it tried without one.
-                self._fruitless += not (self._items and self._items.is_catching_up)
+                catches_up = self._made and self._made.items.is_catching_up
+                self._fruitless += not catches_up
 
     async def _write_one(self, group: Group) -> bool:
         """Collect and write a group; say whether a row was written."""

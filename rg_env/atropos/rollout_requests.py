@@ -13,10 +13,12 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group import Group
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
+from rg_env.inference.connection import template_kwargs_of
 from rg_env.inference.inference import Inference
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
-from rg_env.items.item_source import ItemSource, MadeItem, NoItemsError
+from rg_env.items.group_scorer import TaskHandle
+from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 
 logger = logging.getLogger(__name__)
@@ -68,14 +70,14 @@ class RolloutRequests:
         length: LengthLimit,
         tokenizer: Any,
         inference: Inference,
-        template_kwargs: Mapping[str, Any],
+        server: Any,
     ) -> None:
         self._config = config
         self._length = length
         self._tokenizer = tokenizer
         self._inference = inference
-        self._template_kwargs = template_kwargs
-        self._prompts = Prompts(tokenizer, template_kwargs)
+        self._template_kwargs = template_kwargs_of(server)
+        self._prompts = Prompts(tokenizer, self._template_kwargs)
         self.published_prompt = ""
 
     def take_published_prompt(self, prompt: str) -> None:
@@ -108,8 +110,8 @@ class RolloutRequests:
 
     async def next_that_fits(
         self, items: ItemSource, events: Counter[str]
-    ) -> tuple[Sequence[Message], MadeItem]:
-        """Return the next item whose prompt leaves room, and its messages.
+    ) -> tuple[Sequence[Message], Mapping[str, Any], TaskHandle]:
+        """Return the next item whose prompt leaves room: messages, entry, dataset.
 
         Raises:
             NoItemsError: No item could be made, or no prompt fitted, for too long.
@@ -120,7 +122,8 @@ class RolloutRequests:
             messages = self.messages(made.entry["question"])
             prompt = await self.prompt(messages)
             if len(prompt.tokens) < self._length.tokens:
-                return messages, made
+                logger.debug("next item %r", made.handle)
+                return messages, made.entry, made.handle
             events["prompts_too_long"] += 1
             in_a_row += not items.is_catching_up  # else rows stood between them
             logger.debug("%r: its prompt leaves no room", made.handle)
@@ -169,12 +172,14 @@ class RolloutRequests:
                 f" {len(questions)} items; raise it"
             )
 
-    def probe_request(self, *, evaluates: bool, writes_rows: bool) -> ProbeRequest:
-        """Return what servers are probed with: a short question."""
-        sampling = self._sampling("eval" if evaluates else "train")
+    def probe_request(self, kind: str) -> ProbeRequest:
+        """Return what servers are probed with in a kind of run: a short question."""
+        sampling = self._sampling("eval" if kind == "evaluate" else "train")
         sampling["n"] = min(2, sampling["n"])
-        prompt = self._short_prompt(SHORT_QUESTION)
-        return ProbeRequest(prompt.messages, prompt.tokens, sampling, writes_rows)
+        messages = self.messages(SHORT_QUESTION)
+        prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
+        gives_rows = kind == "process"
+        return ProbeRequest(prompt.messages, prompt.tokens, sampling, gives_rows)
 
     def _sampling(self, split: str) -> dict[str, Any]:
         """Return how a split, train or eval, is sampled."""
@@ -183,10 +188,6 @@ class RolloutRequests:
             return {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}
         sampling = {"temperature": config.temperature, "top_p": config.top_p}
         return {"n": config.group_size, **sampling}
-
-    def _short_prompt(self, question: str) -> Prompt:
-        messages = self.messages(question)
-        return render_prompt(self._tokenizer, messages, self._template_kwargs)
 
     async def query(self, group: Group, on_replies: Callable[[], None]) -> None:
         """Have the servers complete a group's item, which gives it its rollouts.

@@ -1,4 +1,4 @@
-"""The main loop of `serve`: keep the inference servers busy until the last step.
+"""`serve`: register at the API; keep the inference servers busy until the last step.
 
 Mends B1, B3, B5 and B26 of docs/host_defects.md: the refill never yields, a fixed wait
 of 5 s at the start, a tick before a free place is used, steps that are missed, a
@@ -16,8 +16,11 @@ from importlib import import_module
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
 from rg_env import patience
+from rg_env.atropos import evaluation_run, start_checks
 from rg_env.atropos.api_client import ApiDownError, ApiRefusedError
-from rg_env.atropos.api_session import ApiSession
+from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
+from rg_env.atropos.checkpoint_files import has_checkpoints
+from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.flight_limits import (
     FlightLimits,
     groups_to_start,
@@ -25,6 +28,7 @@ from rg_env.atropos.flight_limits import (
 )
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import cancel_and_wait
+from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
@@ -57,11 +61,29 @@ class ServeLoop:
     """Feeds a trainer until its last step."""
 
     def __init__(
-        self, env: BaseEnv, session: ApiSession, groups: GroupsInFlight
+        self,
+        env: BaseEnv,
+        session: ApiSession,
+        groups: GroupsInFlight,
+        checkpoints: Checkpoints,
     ) -> None:
         self._env = env
         self._session = session
         self._groups = groups
+        self._checkpoints = checkpoints
+
+    async def serve(self) -> None:
+        """Do all that `serve` does between the checks of its settings and its end."""
+        if self._env.jsonl_writer is not None:
+            self._env.jsonl_writer.say_where()
+        await self.begin()
+        if self._env.checkpoint_interval > 0:
+            self._checkpoints.begin()
+        await self.run()
+        # No step is seen to pass that would log what came since the last one.
+        await self._log_if_enough_was_sent()
+
+    # -- the trainer and its API -------------------------------------------------------
 
     def _limits(self) -> FlightLimits:
         env, config = self._env, self._env.config
@@ -81,6 +103,71 @@ class ServeLoop:
         await self._env.setup_wandb()
         await self._env.register_env()
         await self._env.get_server_info()
+
+    async def register(self) -> None:
+        """Register at the API, and take over what it says of the run.
+
+        The first registration loads the checkpoint; where none was ever saved, and
+        none will be, nothing is written to look for one.
+
+        Raises:
+            SettingError: Neither the settings nor the trainer say how long the run is.
+        """
+        env, config = self._env, self._env.config
+        is_first = self._session.env_id is None
+        told = await self._session.register(
+            name=config.wandb_name or env.name,
+            weight=config.inference_weight,
+            group_size=config.group_size,
+            max_token_length=config.max_token_length,
+            min_batch_allocation=config.min_batch_allocation,
+        )
+        if is_first:
+            # It names the checkpoints, which a later registration must not part.
+            env.wandb_prepend = told["wandb_name"]
+            number = self._session.env_id
+            start_checks.say_shard(number, config.shard_index, config.num_shards)
+        env.curr_step = told["starting_step"]
+        env.checkpoint_dir = told["checkpoint_dir"]
+        env.checkpoint_interval = told["checkpoint_interval"]
+        if config.total_steps == -1:
+            config.total_steps = told["num_steps"]
+        if config.total_steps == -1:
+            raise SettingError(
+                "env.total_steps: -1 takes the trainer's number of steps, which has"
+                " none either; set one of the two"
+            )
+        kept = env.checkpoint_interval > 0 or has_checkpoints(env.checkpoint_dir)
+        if is_first and env.curr_step > 0 and kept:
+            env.load_checkpoint()
+
+    async def take_trainer_limits(self) -> None:
+        """Take over the trainer's batch size and limit of length."""
+        env, config = self._env, self._env.config
+        batch_size, max_token_len = await self._session.trainer_limits()
+        if batch_size != -1:
+            config.batch_size = batch_size
+        if max_token_len != -1:
+            env.max_token_len = max_token_len
+        if env.max_token_len <= 0:
+            logger.warning(
+                "the trainer sets no limit of length: groups of any length are sent"
+            )
+        start_checks.check_batch(config.batch_size, config.group_size)
+
+    async def renew_status(self) -> None:
+        """Read the API's status; register again where it has forgotten us."""
+        while True:
+            try:
+                await self._session.renew_status()
+                break
+            except ApiForgotUsError as error:
+                logger.warning("the API has lost us (%s); registering again", error)
+                await self._env.register_env()
+                await self._env.get_server_info()
+        await self._env.server.update_weight(self._session.status["env_weight"])
+
+    # -- the loop ----------------------------------------------------------------------
 
     async def run(self) -> None:
         """Start groups until the run is complete."""
@@ -155,6 +242,35 @@ class ServeLoop:
                 del getattr(self._env, name)[:-MAX_FRAMEWORK_VALUES]
         await polling
 
+    # -- steps -------------------------------------------------------------------------
+
+    async def take_step(self) -> None:
+        """Evaluate, save and log when the step that asks for it is passed."""
+        env, now = self._env, self._session.status["current_step"]
+        if now == env.curr_step:
+            return
+        if passed(env.config.steps_per_eval, env.curr_step, now):
+            self.start_evaluation()
+        if passed(env.checkpoint_interval, env.curr_step, now):
+            self._checkpoints.save(now - now % env.checkpoint_interval)
+        env.curr_step = now
+        await self._log_if_enough_was_sent()
+
+    async def _log_if_enough_was_sent(self) -> None:
+        env = self._env
+        if env.items_sent_this_step >= env.config.min_items_sent_before_logging:
+            env.items_sent_this_step = 0
+            await env.wandb_log({})
+
+    def start_evaluation(self) -> None:
+        """Evaluate beside the training, unless the last evaluation still runs."""
+        if self.evaluates:
+            logger.warning("the last evaluation still runs; this one is left out")
+            return
+        loop = asyncio.get_running_loop()
+        self._env.eval_runner = loop.create_task(self._env.evaluate())
+        self._env.eval_runner.add_done_callback(evaluation_run.log_failure)
+
     def _is_complete(self) -> bool:
         """Say whether the batches made and queued go past the run's last step."""
         total_steps = self._env.config.total_steps
@@ -165,6 +281,8 @@ class ServeLoop:
         """Whether an evaluation is going on."""
         runner = self._env.eval_runner
         return runner is not None and not runner.done()
+
+    # -- new groups --------------------------------------------------------------------
 
     async def fill(self) -> int:
         """Start groups until as many are in flight as may be; return how many."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rg_env.errors import LONGEST_SHOWN, SettingError, shown
@@ -17,6 +17,16 @@ logger = logging.getLogger(__name__)
 
 QUESTION = {"role": "user", "content": "second-probe"}
 SYSTEM = {"role": "system", "content": "first-probe"}
+
+
+def loaded_tokenizers(config: Any, servers: Iterable[Any]) -> dict[str, str]:
+    """Return each tokenizer that the framework loads, to the setting that names it."""
+    of_servers = {
+        server.tokenizer_name: "openai.tokenizer_name"
+        for server in servers
+        if server.server_type != "openai"  # whose client loads none
+    }
+    return of_servers | {config.tokenizer_name: "env.tokenizer_name"}
 
 
 @contextlib.contextmanager

@@ -89,6 +89,12 @@ class Servers:
         return ", ".join(config.base_url for config in configs if config is not None)
 
     @property
+    def events(self) -> dict[str, int]:
+        """Name and number of what was counted, as it is logged."""
+        kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
+        return {"failed_requests": self.failures, **kinds}
+
+    @property
     def is_down(self) -> bool:
         """Whether an outage is going on."""
         return self._said_s is not None

@@ -65,6 +65,11 @@ class RunItems:
     evaluation: EvaluationItems
     difficulty: Difficulty
 
+    def stop(self) -> None:
+        """Make no more of them; what was drawn stays outstanding in the state."""
+        self.items.cancel_ahead()
+        self.evaluation.stop()
+
 
 async def _describe(pool: WorkerPool) -> LibraryDescription:
     library = await read_library(pool)

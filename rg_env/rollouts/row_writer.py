@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from rg_env.off_loop import release_gil
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
 from rg_env.rollouts.line_file import LineFile
+
+logger = logging.getLogger(__name__)
 
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
@@ -48,6 +51,11 @@ class RowWriter:
     def path(self) -> Path:
         """Where the rows go."""
         return self._file.path
+
+    def say_where(self) -> None:
+        """Log where the rows go, if the name in the settings was taken."""
+        if self.path != self.wanted:
+            logger.info("%s exists: rows go to %s", self.wanted, self.path)
 
     def continue_in(self, file: LineFile) -> None:
         """Write to a file that was left instead of this one, which holds nothing."""

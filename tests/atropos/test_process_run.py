@@ -59,9 +59,11 @@ def written(
         if gave_up:
             watch.gave_up.set()
         groups = GroupsInFlight(hooks, Ledger(), None, None, None)
-        process = ProcessRun(hooks, groups, rows, watch, items or ITEMS, there)
+        made = SimpleNamespace(items=items or ITEMS)
+        process = ProcessRun(hooks, groups, rows, watch, made)
+        hooks.n_groups_to_process, process._begun, process.written = total, there, there
         try:
-            await process.write(total, at_once)
+            await process.write(at_once)
         finally:
             rows.close()
         return hooks, process

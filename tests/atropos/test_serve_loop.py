@@ -58,7 +58,7 @@ def loop_of(**config):
     session = SimpleNamespace(status=status, status_age_s=0.0)
     hooks = Hooks(session, **config)
     groups = GroupsInFlight(hooks, Ledger(), None, None, None)
-    return ServeLoop(hooks, session, groups), hooks, groups
+    return ServeLoop(hooks, session, groups, None), hooks, groups
 
 
 def test_it_begins_as_the_framework_does():

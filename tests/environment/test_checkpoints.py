@@ -93,12 +93,13 @@ def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path)
     async def run():
         async with ready_env() as env:
             checkpointed(env, tmp_path, 4)
-            before = {n: p.state_dict() for n, p in env._state_owners().items()}
+            owners = env._checkpoints.state_owners()
+            before = {n: owner.state_dict() for n, owner in owners.items()}
             for name, text in spoiled(state):
                 file_of(tmp_path).write_text(text)
                 with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
                     env.load_checkpoint()
-                after = {n: p.state_dict() for n, p in env._state_owners().items()}
+                after = {n: owner.state_dict() for n, owner in owners.items()}
                 assert after == before, name
 
     asyncio.run(run())

@@ -58,7 +58,7 @@ def test_the_steps_of_a_new_api_start_nothing_on_their_way_back(api):
             api.start_trainer()
             await in_time(env.get_status())
             began = []
-            env._start_evaluation = lambda: began.append(1)
+            env._serve_loop.start_evaluation = lambda: began.append(1)
             await env.env_step_checks()
             return began, env.curr_step
 

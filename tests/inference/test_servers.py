@@ -311,9 +311,7 @@ def test_an_outage_is_said_again_once_in_a_while(logged, monkeypatch):
 
 
 async def probe_only(env):
-    request = functools.partial(
-        env._requests.probe_request, evaluates=False, writes_rows=False
-    )
+    request = functools.partial(env._requests.probe_request, "serve")
     await env._servers.unless_refused(asyncio.sleep(0.3), request)
     await env.close()
 
