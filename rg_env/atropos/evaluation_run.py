@@ -19,7 +19,7 @@ from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group import Group, completion_tokens
 from rg_env.atropos.group_scoring import GroupScoring
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
-from rg_env.evaluation.samples import NOT_USED, UNSCORED, Row, brief, key_of, sample_of
+from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
@@ -27,6 +27,7 @@ from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_items import RunItems
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.scoring.score import UNSCORED
 from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.evaluation_specs import EvalSpec
 

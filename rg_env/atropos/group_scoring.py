@@ -10,8 +10,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group import Group, Rollout, completion_tokens, mean_logprob
 from rg_env.atropos.rollout_requests import LengthLimit
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.items.extractions import extract_in_time
-from rg_env.items.group_scorer import GroupScorer, shared_pool
+from rg_env.items.group_scorer import GroupScorer, extract_in_time, shared_pool
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts import shaping
 from rg_env.rollouts.group_record import GroupRecord

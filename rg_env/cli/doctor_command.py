@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from typing import Any
 
 import click
+from rich.table import Table
 
 from rg_env import ending
 from rg_env.cli.command import (
@@ -24,11 +27,40 @@ from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
-from rg_env.reports import task_check_table
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
+
+
+def _cell(milliseconds: float | None) -> str:
+    return "" if milliseconds is None else f"{milliseconds:.1f}"
+
+
+def table(findings: Sequence[TaskFindings]) -> Table:
+    """Return the findings as a table for the terminal, the sick ones first."""
+    result = Table(title="Tasks of this installation")
+    result.add_column("task")
+    result.add_column("make ms", justify="right")
+    result.add_column("score ms", justify="right")
+    result.add_column("finding")
+    for found in sorted(findings, key=lambda f: (f.is_well, f.task)):
+        text = "; ".join([*found.faults, *found.notes]) or "well"
+        style = None if found.is_well else "bold red"
+        cells = (_cell(found.make_ms), _cell(found.score_ms), text)
+        result.add_row(found.task, *cells, style=style)
+    return result
+
+
+def findings_json(
+    findings: Sequence[TaskFindings], versions: dict[str, str]
+) -> dict[str, Any]:
+    """Return the findings as plain values."""
+    return {
+        "versions": versions,
+        "well": sum(found.is_well for found in findings),
+        "tasks": [dataclasses.asdict(found) for found in findings],
+    }
 
 
 async def _check(
@@ -59,7 +91,7 @@ def _report(
     sick = [found.task for found in findings if not found.is_well]
     well = f"{len(findings) - len(sick)} of {len(findings)} tasks are well"
     return rendered(
-        task_check_table.table(findings),
+        table(findings),
         ", ".join(f"{name} {version}" for name, version in versions.items()),
         f"workers are confined by: {', '.join(layers)}",
         well + (f"; not well: {', '.join(sick)}" if sick else ""),
@@ -104,7 +136,7 @@ def doctor(
         "atroposlib": metadata.version("atroposlib"),
     }
     if as_json:
-        print_text(json.dumps(task_check_table.as_json(findings, versions), indent=2))
+        print_text(json.dumps(findings_json(findings, versions), indent=2))
     else:
         print_text(_report(findings, versions, layers))
     return 0 if all(found.is_well for found in findings) else 1

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
-from rg_env.evaluation.samples import UNSCORED, Sample
+from rg_env.evaluation.samples import Sample
 from rg_env.rollouts.json_encoding import readable
 from rg_env.rollouts.line_file import LineFile
+from rg_env.scoring.score import UNSCORED
 
 WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
 WRITTEN |= {"outcome", "reasoning_gym"}

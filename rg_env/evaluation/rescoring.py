@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import UNSCORED, Sample
+from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.statistics import grouped
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable, why_no_entry
@@ -29,7 +29,7 @@ from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, Task
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import extract_answer
-from rg_env.scoring.score import Score
+from rg_env.scoring.score import UNSCORED, Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription

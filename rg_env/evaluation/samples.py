@@ -25,10 +25,6 @@ Row = Mapping[str, Any]
 NOT_USED = "not_used"
 """Outcome of an item that is not sampled: its reference answer is not right."""
 
-UNSCORED = "unscored"
-"""Outcome of a completion to which workers gave no score. It is tried again where the
-evaluation, or the file of `rescore`, is continued."""
-
 UNANSWERED = FORMAT_FAILURES | {"empty_answer"}
 """Outcomes of completions that hold no answer."""
 

@@ -17,8 +17,9 @@ from typing import Any, get_args
 from rich import box
 from rich.table import Table
 
-from rg_env.evaluation.samples import NOT_USED, UNSCORED, Sample, scored
+from rg_env.evaluation.samples import NOT_USED, Sample, scored
 from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
+from rg_env.scoring.score import UNSCORED
 from rg_env.tasks.evaluation_specs import PresetName, load_preset
 
 

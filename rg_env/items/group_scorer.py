@@ -1,4 +1,4 @@
-"""Scores of the answers of one group, from a worker process.
+"""The answers in the completions of a group, and their scores from a worker process.
 
 One call carries all answers of a group. If that fails, the answers are scored one by
 one, so that the fault costs only its own answer: one that uses up the CPU time of its
@@ -24,6 +24,8 @@ from typing import Any
 
 from rg_env.errors import RunError
 from rg_env.items import worker_jobs
+from rg_env.off_loop import off_loop
+from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
@@ -36,6 +38,35 @@ from rg_env.workers.pool_errors import (
     WorkerLostError,
 )
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size
+
+FEW_CHARS, FEW_TAGS = 2**18, 2**9
+"""A group with so much text and so many tags is searched in place, in half a
+millisecond."""
+
+
+def extract_answers(
+    texts: Sequence[str], thinking_open: Sequence[bool]
+) -> list[Extraction]:
+    """Return the answer of each completion, or why there is none; see `extract_answer`.
+
+    Args:
+        texts: The completions, shape (G,).
+        thinking_open: Whether the prompt of each has ended with `<think>`, shape (G,).
+    """
+    return [
+        extract_answer(text, thinking_open=is_open)
+        for text, is_open in zip(texts, thinking_open, strict=True)
+    ]
+
+
+async def extract_in_time(
+    texts: Sequence[str], thinking_open: Sequence[bool]
+) -> list[Extraction]:
+    """As `extract_answers`, in a thread where it takes long."""
+    is_short = sum(map(len, texts)) <= FEW_CHARS
+    if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
+        return extract_answers(texts, thinking_open)
+    return await off_loop(extract_answers, texts, thinking_open)
 
 
 class ScoringUnavailableError(RunError):

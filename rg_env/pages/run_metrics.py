@@ -21,9 +21,6 @@ USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean
 POINTS = 1_200
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
-NO_METRICS = (
-    "Curves and alarms are in a run's file of metrics; none is among these files."
-)
 
 SCORED = "train/rollouts_scored"
 WEIGHT = ""

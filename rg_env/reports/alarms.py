@@ -79,7 +79,7 @@ FORMAT_FAILURES_RISE = 0.25
 SAME_LEVEL = 0.1
 """Chunks whose mean levels differ by more are not compared: easier is shorter."""
 
-HIGHEST_LOGPROB = 0.01
+HIGHEST_MEAN_LOGPROB = 0.01  # rounding puts the surest token above 0
 LOWEST_MEAN_LOGPROB = -15.0
 """The mean over what was sampled is no less than minus the logarithm of the size of the
 vocabulary, -12.4 for 250,000."""
@@ -178,7 +178,7 @@ def _example(group: GroupRecord, rollout: RolloutRecord) -> str:
 
 def logprobs_fit(mean: float | None) -> bool:
     """Say whether the mean log-probability of a completion can be one; None is none."""
-    return mean is None or LOWEST_MEAN_LOGPROB <= mean <= HIGHEST_LOGPROB
+    return mean is None or LOWEST_MEAN_LOGPROB <= mean <= HIGHEST_MEAN_LOGPROB
 
 
 def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:

@@ -31,6 +31,10 @@ import msgspec
 WRONG_AT_MOST = 0.05
 """Up to this the library gives for answers that are only readable (0.01 to 0.05)."""
 
+UNSCORED = "unscored"
+"""Outcome of a completion to which workers gave no score, which is not 0. It is tried
+again where the evaluation, or the file of `rescore`, is continued."""
+
 ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
 """`score_answer(answer, entry)` of a dataset of the library."""
 

@@ -15,20 +15,24 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rg_env.errors import shown
-from rg_env.items.extractions import extract_answers, extract_in_time
-from rg_env.items.group_scorer import GroupScorer, shared_pool
+from rg_env.items.group_scorer import (
+    GroupScorer,
+    extract_answers,
+    extract_in_time,
+    shared_pool,
+)
 from rg_env.items.installed_library import explained
 from rg_env.logs import is_worth_a_line
 from rg_env.scoring.extraction import Extraction
-from rg_env.scoring.score import Score
+from rg_env.scoring.score import UNSCORED, Score
 from rg_env.standalone.item import Item, LostItemError
 from rg_env.workers.pool_errors import PoolError, PreloadError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 
-UNSCORED, UNMATCHED = "unscored", "unmatched"
-"""Outcomes without a value: workers were lost; the item is not made, or is another."""
+UNMATCHED = "unmatched"
+"""Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
 
 MOST_ANSWERS, MOST_CHARS = 256, 2**20
 """Of one call of a worker."""

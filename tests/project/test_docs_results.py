@@ -10,7 +10,7 @@ from typing import get_args
 
 from rg_env.atropos import wandb_run
 from rg_env.atropos.group import Group
-from rg_env.evaluation.samples import NOT_USED, UNSCORED, Sample
+from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.evaluation.summary import summarise
 from rg_env.inference.request_failures import refusal
 from rg_env.items.group_scorer import TaskHandle
@@ -19,7 +19,7 @@ from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.scoring.extraction import FormatFailure
-from rg_env.scoring.score import Score
+from rg_env.scoring.score import UNSCORED, Score
 from rg_env.standalone.scores import UNMATCHED
 from rg_env.tasks.feedback import Feedback
 from tests.support.documents import ROOT, blocks, codes, table, text_of

@@ -4,8 +4,8 @@ import json
 
 from rich.console import Console
 
+from rg_env.cli.doctor_command import findings_json, table
 from rg_env.items.task_check import TaskFindings
-from rg_env.reports.task_check_table import as_json, table
 
 WELL = TaskFindings("gcd", "arithmetic", [], [], make_ms=1.25, score_ms=0.5)
 SICK = TaskFindings("maze", "games", ["gold scores 0.00"], ["slow"], None, None)
@@ -22,7 +22,8 @@ def test_the_sick_tasks_come_first_and_say_what_is_wrong():
 
 
 def test_json_holds_every_finding_and_how_many_tasks_are_well():
-    found = json.loads(json.dumps(as_json([WELL, SICK], {"reasoning_gym": "0.1.25"})))
+    versions = {"reasoning_gym": "0.1.25"}
+    found = json.loads(json.dumps(findings_json([WELL, SICK], versions)))
     assert found["versions"] == {"reasoning_gym": "0.1.25"}
     assert found["well"] == 1
     assert found["tasks"][1]["faults"] == ["gold scores 0.00"]
