@@ -204,7 +204,7 @@ class Group:
         """Take over what a hook returned; its rollouts are in flight from now on."""
         self.data, self.in_flight = data, rollouts_in(data)
 
-    def again(self) -> Group:
+    def next_try(self) -> Group:
         """Return a new group of the same item, as often tried."""
         return Group(self.item, self.tries)
 

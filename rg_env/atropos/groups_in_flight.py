@@ -82,7 +82,7 @@ class GroupsInFlight:
             is_collected = await self.collect(group)
         except asyncio.CancelledError:
             if self.running_items.pop(item_uuid, None) is not None:
-                self.backlog.append(group.again())
+                self.backlog.append(group.next_try())
             raise
         self.running_items.pop(item_uuid, None)
         self._note_duration(group, is_collected)
@@ -104,7 +104,7 @@ class GroupsInFlight:
             try:
                 data, again = await env.collect_trajectories(group.item)
                 self.backlog += [
-                    group.again() if item is group.item else item for item in again
+                    group.next_try() if item is group.item else item for item in again
                 ]
                 group.keep(data or None)
                 if group.data is not None:
@@ -207,7 +207,7 @@ class GroupsInFlight:
 
     def _retry(self, group: Group) -> None:
         if self._may_retry(group):
-            self.backlog.append(group.again())
+            self.backlog.append(group.next_try())
 
     async def _note_error(self, error: Exception) -> None:
         """Log an error with its traceback, ever more seldom, and wait a moment."""

@@ -22,8 +22,8 @@ from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group import Group
 from rg_env.atropos.groups_in_flight import GroupsInFlight
-from rg_env.atropos.left_rows import continue_left
 from rg_env.atropos.lifetime import finish_or_cancel
+from rg_env.atropos.resumed_rows import resume_rows
 from rg_env.inference.servers import Servers
 from rg_env.items.run_items import RunItems
 from rg_env.off_loop import off_loop
@@ -109,7 +109,7 @@ class ProcessRun:
             return
         self._rows.settings = settings
         left = await off_loop(
-            continue_left, self._rows, total, even_complete=even_complete
+            resume_rows, self._rows, total, even_complete=even_complete
         )
         self._env.config.data_path_to_save_groups = str(self._rows.path)
         self._made.stream.sampled = left.sampled

@@ -11,7 +11,13 @@ import click
 
 from rg_env.cli.command import START, FilePathType, Number
 from rg_env.cli.setting_options import SettingsCommand, Start
-from rg_env.cli.settings_command import Given, build, checked, start_of, write_rows
+from rg_env.cli.settings_command import (
+    GivenSettings,
+    build,
+    checked,
+    start_of,
+    write_rows,
+)
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import RunError, SettingError
 from rg_env.errors import shown as quoted
@@ -64,7 +70,7 @@ def screen(env_cls: Any) -> SettingsCommand:
     return command
 
 
-def _sections(given: Given, start: Start) -> dict[str, Any]:
+def _sections(given: GivenSettings, start: Start) -> dict[str, Any]:
     """Return what was set as a file for `--config` has it, without keys of servers."""
     is_one, servers = isinstance(given.openai, Mapping), given.build_servers(start)
     parts = [given.openai] * len(servers) if is_one else given.openai

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
+class GivenSettings:
     """What the user set, and nothing else.
 
     Attributes:
@@ -134,7 +134,7 @@ def _as_bool(field: str, value: Any) -> bool:
         raise not_allowed(field, value, "true or false") from error
 
 
-def read(command: SettingsCommand, values: Mapping[str, Any]) -> Given:
+def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
     """Return what the options of a command line and the file that they name say.
 
     Raises:
@@ -163,7 +163,7 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> Given:
     for flag in FLAGS:
         value = content.get(flag) if values[flag] is None else values[flag]
         sections[flag] = value is not None and _as_bool(f"--{flag}", value)
-    return Given(**sections)
+    return GivenSettings(**sections)
 
 
 # -- the commands ----------------------------------------------------------------------
@@ -237,7 +237,9 @@ def _command(
     return command
 
 
-def checked(command: SettingsCommand, values: Mapping[str, Any], env_cls: Any) -> Given:
+def checked(
+    command: SettingsCommand, values: Mapping[str, Any], env_cls: Any
+) -> GivenSettings:
     """Return what was set, checked as far as it can be without the framework."""
     given = read(command, values)
     settings = given.build_env(command.start)
@@ -252,7 +254,7 @@ def checked(command: SettingsCommand, values: Mapping[str, Any], env_cls: Any) -
 def build(
     name: str,
     env_cls: Any,
-    given: Given,
+    given: GivenSettings,
     starts: Mapping[str, Any],
     change: Callable[[Any], Any] = lambda config: config,
 ) -> Any:

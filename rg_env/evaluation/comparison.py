@@ -16,7 +16,7 @@ from typing import Any
 
 from rg_env.evaluation.samples import Sample, scored
 from rg_env.evaluation.statistics import Estimate, difference, grouped
-from rg_env.evaluation.summary import Result, result_of
+from rg_env.evaluation.summary import PartResult, result_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Comparison:
         self.names = list(results)
         pairs = itertools.combinations(range(len(results)), 2)
         self.pairs = [pair for pair in pairs if all_pairs or pair[0] == 0]
-        self.measured: dict[Part, list[Result | None]] = {}
+        self.measured: dict[Part, list[PartResult | None]] = {}
         self.paired: dict[Part, list[Paired]] = {}
         found: dict[Part, list[list[Sample]]] = {WHOLE: [[] for _ in results]}
         for place, samples in enumerate(results.values()):
@@ -117,7 +117,7 @@ def _by_kind(found: Mapping[Part, Sequence[Any]], place: int) -> dict[str, Any]:
     for (kind, name), values in found.items():
         value = values[place]
         plain[kind][name] = dataclasses.asdict(value) if value else None
-        if isinstance(value, Result):
+        if isinstance(value, PartResult):
             lost = value.failed + value.not_used
             mean = value.of_answered.mean if value.of_answered else None
             plain[kind][name] |= {"without_score": lost, "of_answered": mean}

@@ -24,7 +24,7 @@ from rg_env.tasks.evaluation_specs import PresetName, load_preset
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class PartResult:
     """What some samples came to: all of them, those of a category or of a task.
 
     Estimates are clustered by item; best_of_k and pass_at_k are of the items that have
@@ -64,7 +64,7 @@ class Result:
         return {**first, **found, "by_task": _of_tasks(self) and found["by_task"]}
 
 
-def _of_tasks(row: Result) -> Estimate | None:
+def _of_tasks(row: PartResult) -> Estimate | None:
     """Return what can be said of tasks like these, None of one task."""
     return row.by_task if row.by_task.clusters > 1 else None
 
@@ -101,7 +101,7 @@ def _of_k(
     return estimate([*best.values()], [*best], tasks) if best else None
 
 
-def result_of(samples: Sequence[Sample], k: int = 1) -> Result | None:
+def result_of(samples: Sequence[Sample], k: int = 1) -> PartResult | None:
     """Return what samples came to, None where none has a score.
 
     Args:
@@ -114,7 +114,7 @@ def result_of(samples: Sequence[Sample], k: int = 1) -> Result | None:
     by_item, answered = _mean(done), [s for s in done if s.is_answered]
     not_used = sum(sample.outcome == NOT_USED for sample in samples)
     is_known = any("finish_reason" in sample.row for sample in samples)
-    return Result(
+    return PartResult(
         items=by_item.clusters,
         completions=len(done),
         by_item=by_item,
@@ -145,14 +145,14 @@ class EvalSummary:
     """
 
     k: int
-    overall: Result | None
-    by_category: Mapping[str, Result]
-    by_task: Mapping[str, Result]
+    overall: PartResult | None
+    by_category: Mapping[str, PartResult]
+    by_task: Mapping[str, PartResult]
     failed_requests: int
     not_used: Mapping[str, int]
     outcomes: Mapping[str, int]
     changed: Sequence[str] = ()
-    as_published: Result | None = None
+    as_published: PartResult | None = None
 
     def metrics(self) -> dict[str, float]:
         """Return flat numbers for metrics.json and W&B."""
@@ -219,7 +219,7 @@ class EvalSummary:
             table.add_row(name, *self._cells(row))
         return table
 
-    def _cells(self, row: Result) -> list[str]:
+    def _cells(self, row: PartResult) -> list[str]:
         of_k = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
         return [
             str(row.items),
@@ -262,7 +262,7 @@ def _interval(value: Estimate | None) -> str:
     return "" if value is None else f"{value.low:.2f}-{value.high:.2f}"
 
 
-def _results(pairs: Iterable[tuple[str, Sample]], k: int) -> dict[str, Result]:
+def _results(pairs: Iterable[tuple[str, Sample]], k: int) -> dict[str, PartResult]:
     groups = grouped(pairs, lambda pair: pair[0])
     found = {
         str(name): result_of([sample for _, sample in groups[name]], k)

@@ -38,7 +38,7 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     failure_of,
 )
-from rg_env.inference.routes import NUM_LIKELIEST, TokenRoute, Told
+from rg_env.inference.routes import NUM_LIKELIEST, ReplyDetails, TokenRoute
 
 logger = logging.getLogger(__name__)
 
@@ -156,11 +156,11 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
     sampling = {**request.sampling, "max_tokens": PROBE_TOKENS}
     replies = await client.query_route(route, prompt, sampling)
     generated = await client.read_route(route, replies)
-    told = route.told(orjson.loads(b"".join(replies[0])))
+    details = route.details(orjson.loads(b"".join(replies[0])))
     _check_reply(generated)
-    if told.prompt is not None and list(told.prompt) != prompt:
+    if details.prompt is not None and list(details.prompt) != prompt:
         raise BadReplyError("it changes the tokens of the prompt")
-    _check_texts(client, generated, told)
+    _check_texts(client, generated, details)
     if len(generated.tokens) < sampling["n"]:
         client.connection.query_one_by_one()
     temperature = sampling.get("temperature", 1.0)
@@ -210,15 +210,15 @@ def _agree(ours: str, theirs: str) -> bool:
     return mine != "" and (mine.startswith(other) or other.startswith(mine))
 
 
-def _check_texts(client: Any, generated: Generated, told: Told) -> None:
-    if not any(told.texts):
+def _check_texts(client: Any, generated: Generated, details: ReplyDetails) -> None:
+    if not any(details.texts):
         logger.warning(
             "%s returns no texts, by which env.tokenizer_name could be checked",
             client.config.base_url,
         )
     both = [
         (ids, text)
-        for ids, text in zip(generated.tokens, told.texts, strict=False)
+        for ids, text in zip(generated.tokens, details.texts, strict=False)
         if isinstance(text, str) and _plain(text)  # an end alone has no text
     ]
     decode = client.tokenizer.decode

@@ -39,7 +39,7 @@ Body = dict[str, Any]
 SamplingFields = Mapping[str, Any]
 
 
-class Told(NamedTuple):
+class ReplyDetails(NamedTuple):
     """What a reply says beside tokens and log-probabilities.
 
     Attributes:
@@ -61,7 +61,7 @@ class TokenRoute:
         body: Of a request: prompt, sampling, name of the model and what the setting
             `extra_body` adds.
         read: The body of a reply into completions; see replies.py.
-        told: The JSON of a reply into what else it says.
+        details: The JSON of a reply into what else it says.
         likeliest: Fields of a body that want the likeliest tokens too.
         of_likeliest: The JSON of a reply to such a body into the log-probabilities of
             the likeliest first tokens, and perhaps of the one that was sampled.
@@ -70,7 +70,7 @@ class TokenRoute:
     path: str
     body: Callable[[list[int], SamplingFields, str, Mapping[str, Any]], Body]
     read: Callable[..., Generated]
-    told: Callable[[Any], Told]
+    details: Callable[[Any], ReplyDetails]
     likeliest: Body
     of_likeliest: Callable[[Any], Iterable[Any]]
 
@@ -102,17 +102,17 @@ def _completions_body(
     }
 
 
-def _completions_told(reply: Any) -> Told:
+def _completions_details(reply: Any) -> ReplyDetails:
     choices = reply["choices"]
     prompt = choices[0].get("prompt_token_ids") or reply.get("prompt_token_ids")
-    return Told([choice.get("text") for choice in choices], prompt)
+    return ReplyDetails([choice.get("text") for choice in choices], prompt)
 
 
 COMPLETIONS = TokenRoute(
     "/v1/completions",
     _completions_body,
     read_completions,
-    _completions_told,
+    _completions_details,
     {"logprobs": NUM_LIKELIEST},
     lambda reply: reply["choices"][0]["logprobs"]["top_logprobs"][0].values(),
 )
@@ -132,7 +132,7 @@ ATROPOS = TokenRoute(
     "/generate",
     _atropos_body,
     read_atropos,
-    lambda reply: Told(reply.get("text") or [], reply.get("prompt_token_ids")),
+    lambda reply: ReplyDetails(reply.get("text") or [], reply.get("prompt_token_ids")),
     {"logprobs": NUM_LIKELIEST},
     lambda reply: reply["logprobs"][0][0][0].values(),
 )
@@ -163,7 +163,7 @@ SGLANG = TokenRoute(
     "/generate",
     _sglang_body,
     read_sglang,
-    lambda reply: Told([result.get("text") for result in _results(reply)]),
+    lambda reply: ReplyDetails([result.get("text") for result in _results(reply)]),
     {"top_logprobs_num": NUM_LIKELIEST},
     lambda reply: [
         entry[0] for entry in _results(reply)[0]["meta_info"]["output_top_logprobs"][0]

@@ -52,6 +52,6 @@ def test_a_hook_of_the_framework_reads_its_entry_of_the_running_items():
 def test_a_group_of_the_same_item_is_as_often_tried_and_has_nothing_else_of_it():
     lost = Group("item", tries=2)
     lost.keep({"tokens": [[1]]})
-    again = lost.again()
+    again = lost.next_try()
     assert (again.item, again.tries) == ("item", 2)
     assert (again.data, again.in_flight) == (None, 0)

@@ -21,7 +21,7 @@ from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.cli import settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM, WITH_SETTINGS
-from rg_env.cli.settings_command import Given
+from rg_env.cli.settings_command import GivenSettings
 from rg_env.errors import SettingError
 from tests.support.parts import run_main
 
@@ -158,7 +158,7 @@ ANYTHING = st.recursive(
 def test_no_value_of_yaml_gets_a_field_out_of_its_range(serve, field, value):
     section, name = field
     one = {name: value}
-    chosen = Given(one, {}) if section == "env" else Given({}, one)
+    chosen = GivenSettings(one, {}) if section == "env" else GivenSettings({}, one)
     try:
         taken = getattr(built(serve, section, chosen), name)
     except SettingError as error:
@@ -176,7 +176,7 @@ def test_no_value_of_yaml_gets_a_field_out_of_its_range(serve, field, value):
 def test_a_flag_is_no_number(serve, name):
     value = {"gcd": True} if name == "task_weights" else True
     with pytest.raises(SettingError, match=f"env.{name}"):
-        Given({name: value}, {}).build_env(serve.start)
+        GivenSettings({name: value}, {}).build_env(serve.start)
 
 
 # -- the small commands ----------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import json
 
-from rg_env.atropos.left_rows import read_left
+from rg_env.atropos.resumed_rows import read_resumed
 from rg_env.tasks.recent_questions import digest
 
 ROW = {
@@ -19,7 +19,7 @@ ROW = {
 def read(folder, *lines):
     path = folder / "rows.jsonl"
     path.write_bytes(b"".join(line + b"\n" for line in lines))
-    return read_left(path)
+    return read_resumed(path)
 
 
 def line(**changes):
@@ -47,6 +47,6 @@ def test_lines_that_are_no_rows_are_passed_over_and_said(tmp_path, logged):
 
 
 def test_a_long_file_is_said_to_be_read(tmp_path, monkeypatch, logged):
-    monkeypatch.setattr("rg_env.atropos.left_rows.SAID_FROM_MB", 1)
+    monkeypatch.setattr("rg_env.atropos.resumed_rows.SAID_FROM_MB", 1)
     assert len(read(tmp_path, line(messages="x" * 2**20)).results) == 1
     assert f"reading {tmp_path / 'rows.jsonl'}, 1 MB" in logged.text

@@ -37,7 +37,7 @@ SAID_FROM_MB = 500
 """A smaller file is read in a few seconds."""
 
 
-class LeftRows(NamedTuple):
+class ResumedRows(NamedTuple):
     """What a run that continues must know of the rows that are there.
 
     Attributes:
@@ -71,13 +71,13 @@ def _row(line: bytes) -> _Row:
         return msgspec.convert(json.loads(line), _Row)
 
 
-def read_left(path: Path) -> LeftRows:
+def read_resumed(path: Path) -> ResumedRows:
     """Read a file of rows; lines that are none are passed over, which is said.
 
     Raises:
         OSError: It cannot be read.
     """
-    left, damaged = LeftRows({}, []), 0
+    left, damaged = ResumedRows({}, []), 0
     if (megabytes := path.stat().st_size // 2**20) >= SAID_FROM_MB:
         logger.info("reading %s, %d MB", path, megabytes)
     with path.open("rb") as lines:
@@ -97,9 +97,9 @@ def read_left(path: Path) -> LeftRows:
     return left
 
 
-def continue_left(
+def resume_rows(
     rows: RowWriter, total: int, *, even_complete: bool = False
-) -> LeftRows:
+) -> ResumedRows:
     """Have rows written to the file that an ended run has left, if there is one.
 
     The name that was asked for is looked at, and the numbered ones that are taken. It
@@ -124,7 +124,7 @@ def continue_left(
         return left
     if first is not None:
         logger.info("rows go to %s: %s", rows.path, first)
-    return LeftRows({}, [])
+    return ResumedRows({}, [])
 
 
 def _taken_names(rows: RowWriter) -> Iterator[Path]:
@@ -135,7 +135,7 @@ def _taken_names(rows: RowWriter) -> Iterator[Path]:
     return itertools.takewhile(lambda path: path != rows.path, every)
 
 
-def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, LeftRows]:
+def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, ResumedRows]:
     """Return a file that can be continued, locked, and its rows.
 
     Raises:
@@ -148,7 +148,7 @@ def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, LeftRows]
     file = continued(path)
     with contextlib.ExitStack() as undo:
         undo.callback(file.close)
-        left = read_left(path)
+        left = read_resumed(path)
         if len(left.results) >= most:
             raise FileExistsError(f"{path} has its {len(left.results)} rows")
         if file.end and not left.results:
