@@ -89,7 +89,7 @@ async def start(
         raise WandbError(f"{type(error).__name__}: {said}") from error
 
 
-async def start_of(env: BaseEnv, name: str | None) -> None:
+async def start_for(env: BaseEnv, name: str | None) -> None:
     """Start the run of an environment, if its settings want one; raises as `start`."""
     if env.config.use_wandb:
         settings = env_settings(env.config)

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from rg_env import installation, logs
-from rg_env.errors import SettingError
-from rg_env.errors import shown as quoted
+from rg_env.errors import SettingError, shown
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ def loaded(env_cls: Any) -> Any:
         raise installation.InstallationError(said) from error
 
 
-def shown(
+def option(
     name: str, kind: click.ParamType[Any], default: Any, text: str
 ) -> Callable[[Any], Any]:
     """Return an option that shows its default."""
@@ -229,6 +228,6 @@ def listen(host: str, port: int, backlog: int = 1) -> socket.socket:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SettingError(
-            f"--host {quoted(host)}, --port {port}: nothing can listen there"
+            f"--host {shown(host)}, --port {port}: nothing can listen there"
             f" ({reason}); take an address of this machine and a port above 1023, or 0"
         ) from error

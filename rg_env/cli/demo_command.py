@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending, logs
-from rg_env.cli.command import LATENCY_MS, Command, DifficultyType, loaded, shown
+from rg_env.cli.command import LATENCY_MS, Command, DifficultyType, loaded, option
 from rg_env.cli.demo_report import (
     live_view,
     print_report,
@@ -205,18 +205,18 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
 
 
 @click.command("demo", cls=Command, example="demo --steps 4 --complexity_mode 0.5")
-@shown("--steps", click.IntRange(1, 1_000_000), 12, "Batches the trainer takes")
-@shown("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
-@shown("--group_size", ROLLOUTS, 8, "Rollouts of an item, compared with each other")
-@shown("--seed", click.IntRange(0, MAX_SEED), 1918, "Decides the items")
-@shown("--latency_ms", LATENCY_MS, 100.0, "Of the simulated server")
-@shown(
+@option("--steps", click.IntRange(1, 1_000_000), 12, "Batches the trainer takes")
+@option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
+@option("--group_size", ROLLOUTS, 8, "Rollouts of an item, compared with each other")
+@option("--seed", click.IntRange(0, MAX_SEED), 1918, "Decides the items")
+@option("--latency_ms", LATENCY_MS, 100.0, "Of the simulated server")
+@option(
     "--complexity_mode",
     DifficultyType(),
     "random",
     "None, random, curriculum, a level or a range [low, high]",
 )
-@shown("--dumps", click.STRING, str(DUMPS), "Folder of the dump files")
+@option("--dumps", click.STRING, str(DUMPS), "Folder of the dump files")
 @click.pass_obj
 def demo(env_cls: Any, /, **given: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.

@@ -19,7 +19,7 @@ from rg_env.cli.command import (
     MOST_ITEMS,
     Command,
     NamesType,
-    shown,
+    option,
     task_modules_option,
 )
 from rg_env.cli.standard_streams import print_text, rendered
@@ -102,7 +102,7 @@ def _report(
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @click.option("--tasks", type=NamesType(), help="The same, by commas")
 @task_modules_option()
-@shown("--items", click.IntRange(1, MOST_ITEMS), 4, "Items of each task")
+@option("--items", click.IntRange(1, MOST_ITEMS), 4, "Items of each task")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 @click.option("--no_fixes", is_flag=True, help="Judge the library's own scorers")
 def doctor(

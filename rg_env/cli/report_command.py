@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from rg_env.cli.command import Command, FilePathType, shown
+from rg_env.cli.command import Command, FilePathType, option
 from rg_env.cli.standard_streams import print_text
 from rg_env.pages.report import write_report
 
 
 @click.command("report", cls=Command, example="report data_dumps --out report")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@shown("--out", FilePathType(file_okay=False, path_type=Path), "report", "Its folder")
-@shown("--title", click.STRING, "", "Its heading")
+@option("--out", FilePathType(file_okay=False, path_type=Path), "report", "Its folder")
+@option("--title", click.STRING, "", "Its heading")
 def report(paths: Sequence[str], out: Path, title: str) -> int:
     """Write a page of what was sampled, which opens without a network.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rg_env import ending, logs
-from rg_env.cli.command import Command, FilePathType, shown, task_modules_option
+from rg_env.cli.command import Command, FilePathType, option, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation.rescore_table import RescoreTally
@@ -125,8 +125,8 @@ async def _rescore(
     " once more",
 )
 @task_modules_option()
-@shown("--examples", click.IntRange(0, 1000), 2, "Changed samples shown of each cause")
-@shown("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
+@option("--examples", click.IntRange(0, 1000), 2, "Changed samples shown of each cause")
+@option("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option(
     "--ray",
     "address",

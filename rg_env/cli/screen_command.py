@@ -19,8 +19,7 @@ from rg_env.cli.settings_command import (
     write_rows,
 )
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import RunError, SettingError
-from rg_env.errors import shown as quoted
+from rg_env.errors import RunError, SettingError, shown
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
@@ -91,11 +90,11 @@ def _screen(
 
     out = Path(values["out"])
     if out.suffix != ".yaml":
-        raise SettingError(f"--out: found {quoted(str(out))}; allowed is *.yaml")
+        raise SettingError(f"--out: found {shown(str(out))}; allowed is *.yaml")
     check_file("--out", str(out))
     if is_other(out):
         raise SettingError(
-            f"--out: {quoted(str(out))} holds something else than what a screen has"
+            f"--out: {shown(str(out))} holds something else than what a screen has"
             " written; choose another file"
         )
     rows = str(out.with_suffix(".jsonl"))

@@ -27,8 +27,8 @@ from rg_env.cli.command import (
     Number,
     host_option,
     listen,
+    option,
     port_option,
-    shown,
     task_modules_option,
 )
 from rg_env.cli.main import main
@@ -118,45 +118,45 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
 )
 @host_option("127.0.0.1")
 @port_option(9004)
-@shown("--seed", click.IntRange(0, MAX_SEED), 1918, "The environment's env.seed")
-@shown(
+@option("--seed", click.IntRange(0, MAX_SEED), 1918, "The environment's env.seed")
+@option(
     "--eval_seed", click.IntRange(0, MAX_SEED), 123, "The environment's env.eval_seed"
 )
-@shown(
+@option(
     "--num_eval_samples_per_task",
     click.IntRange(1, MOST_ITEMS),
     5,
     "The environment's env.num_eval_samples_per_task",
 )
-@shown("--eval_level", Number(0.0, 1.0), None, "The environment's env.eval_level")
-@shown(
+@option("--eval_level", Number(0.0, 1.0), None, "The environment's env.eval_level")
+@option(
     "--eval_preset",
     click.Choice(get_args(PresetName)),
     None,
     "The environment's env.eval_preset",
 )
 @task_modules_option()
-@shown("--tasks", NamesType(), None, "The environment's env.tasks; all if not given")
-@shown(
+@option("--tasks", NamesType(), None, "The environment's env.tasks; all if not given")
+@option(
     "--complexity_mode",
     DifficultyType(),
     "random",
     "The environment's env.complexity_mode: None, random, a level or a range [low,"
     " high]",
 )
-@shown(
+@option(
     "--task_choice",
     click.Choice(["weighted", "in_turn"]),
     "weighted",
     "The environment's env.task_choice; in_turn knows the items of screen",
 )
-@shown(
+@option(
     "--skill",
     Number(0.0, 1.0, min_open=True, max_open=True),
     0.55,
     "Mean skill over tasks",
 )
-@shown("--latency_ms", LATENCY_MS, 0.0, "Wait before every answer")
+@option("--latency_ms", LATENCY_MS, 0.0, "Wait before every answer")
 def simulated_server(**given: Any) -> int:
     """Serve a simulated policy over vLLM's, SGLang's and OpenAI's protocol.
 
