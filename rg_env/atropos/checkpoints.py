@@ -141,6 +141,7 @@ class CheckpointFolder:
         if self._ledger is None:
             return
         text = json.dumps(ledger).encode()
+        # Padded, so that nothing of a longer text before is left behind it.
         self._ledger_bytes = max(self._ledger_bytes, len(text))
         try:
             os.pwrite(self._ledger, text.ljust(self._ledger_bytes), 0)

@@ -67,6 +67,7 @@ def is_short(groups: Any) -> bool:
 
 def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
     """Return how many tokens of each rollout are trained on."""
+    # A subclass may send arrays, which have no `count`.
     return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
 
 

@@ -45,6 +45,7 @@ def groups_for_own_share(limits: FlightLimits, status: Mapping[str, int]) -> int
         return 0
     pack = status["max_group_size"]
     share = limits.min_batch_allocation * limits.batch_size
+    # The API allots a batch in packs of the largest group size of any environment.
     packs = math.ceil(share * limits.max_batches_offpolicy / pack)
     wanted = (packs + pack // limits.group_size) * pack
     queued = status["self_queue_size"] * limits.group_size

@@ -117,6 +117,7 @@ class Group:
         """
         current = _current.get()
         group = current and current()
+        # By identity: a hook that copies or filters the list scores another group.
         if group and group.rollouts is rollouts:
             return group
         first = rollouts[0]

@@ -184,7 +184,7 @@ class ProcessRun:
                 progress.advance()
                 await self._env.wandb_log()
             else:
-                self._begun -= 1
+                self._begun -= 1  # another group takes its place
                 # An earlier run had rows between those that it tried without one.
                 catches_up = self._made and self._made.items.is_catching_up
                 self._fruitless += not catches_up

@@ -72,6 +72,7 @@ async def start(
     """
     suffix = "".join(random.choices(string.ascii_lowercase, k=6))
     today = datetime.now(timezone.utc).date()
+    # What is set here would win over the user's variable.
     own: dict[str, Any] = {"init_timeout": patience.WANDB_STARTS_WITHIN_S}
     if "WANDB_INIT_TIMEOUT" in os.environ:
         own.clear()

@@ -276,6 +276,7 @@ class Client(APIServer):
         text, prompt = fields.pop("prompt", None), fields.pop("input_ids", None)
         if prompt is None:
             prompt = self.tokenizer.encode(text)
+        # The chat template has written one, and the tokenizer has added another.
         if len(prompt) >= 2 and prompt[0] == self.tokenizer.bos_token_id == prompt[1]:
             prompt = prompt[1:]
         fields.pop("model", None)

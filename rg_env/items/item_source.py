@@ -216,6 +216,7 @@ class ItemSource:
     def _begun(self, spec: ItemSpec) -> _Outstanding:
         if spec.sampled is None:
             return _Outstanding(spec, self.maker.begin(spec))
+        # Sampled by an earlier run: it takes its turn, and nothing is made for it.
         nothing: asyncio.Future[dict[str, Any]] = asyncio.Future()
         nothing.set_result({})
         return _Outstanding(spec, nothing)
