@@ -48,9 +48,10 @@ def _begin(is_program: bool) -> None:
     if is_program:
         from rg_env.cli.main import run_and_exit
 
-        # The class by its name: this module is `__main__`, which is another one.
-        name = "reasoning_gym_environment"
-        run_and_exit(lambda: import_module(name).ReasoningGymEnv, sys.argv[1:])
+        def env_class() -> Any:  # by its name: this module, `__main__`, is another one
+            return import_module("reasoning_gym_environment").ReasoningGymEnv
+
+        run_and_exit(env_class, sys.argv[1:])
     # transformers would advise to install PyTorch, which nothing here needs.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
