@@ -6,7 +6,7 @@
 The class below is the framework's hooks, each of which calls a collaborator:
 
     items: draw, make (worker) -> rollout_requests: prompt, completions
-        -> group_scoring: extract, score (worker), shape -> delivery: trainer, rows
+        -> group_rewards: extract, score (worker), shape -> delivery: trainer, rows
                         -> dump files, metrics, levels and weights
         -> ledger: what became of every rollout
 
@@ -81,7 +81,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_run import Evaluations
 from rg_env.atropos.group import Group
-from rg_env.atropos.group_scoring import GroupScoring
+from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
@@ -223,8 +223,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._numbers = wandb_run.RunNumbers(
             self, metrics, feedback, dumps, self._events, lambda: self._items
         )
-        self._scoring = GroupScoring(config, length, dumps, metrics, feedback, server)
-        self._evaluations = Evaluations(self, length, requests, self._scoring, servers)
+        self._rewards = GroupRewards(config, length, dumps, metrics, feedback, server)
+        self._evaluations = Evaluations(self, length, requests, self._rewards, servers)
         self._groups = groups = GroupsInFlight(self, ledger, requests, servers, metrics)
         # The framework's names for the same.
         self.workers, self.running_items = groups.workers, groups.running_items
@@ -258,7 +258,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         config = self.config
         tokenizer_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._requests.check_limit()
-        self._pool = self._scoring.pool = WorkerPool(
+        self._pool = self._rewards.pool = WorkerPool(
             config.worker_count,
             memory_limit_bytes=config.worker_memory_bytes,
             preload=worker_jobs.preload_of(config.task_modules),
@@ -267,7 +267,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._items = made = await prepare_items(self._pool, config, self._feedback)
-        self._scoring.versions |= made.library.versions
+        self._rewards.versions |= made.library.versions
         self._requests.take_published_prompt(made.library.system_prompt)
         if self._kind:
             made.items.patience_s = PATIENCE_S
@@ -333,7 +333,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         await run.continue_rows(
             self._feedback,
-            settings_text(self.config, self.server.servers, self._scoring.versions),
+            settings_text(self.config, self.server.servers, self._rewards.versions),
             # The rows of a screen are read again, also where none is missing.
             even_complete=self.screen is not None,
         )
@@ -421,7 +421,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         if not rollout_group_data:
             return None
-        return await self._scoring.score(Group.of_rollouts(rollout_group_data))
+        return await self._rewards.score(Group.of_rollouts(rollout_group_data))
 
     async def handle_send_to_api(
         self,

@@ -17,7 +17,7 @@ from rg_env import patience
 from rg_env.atropos import start_checks
 from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group import Group, completion_tokens
-from rg_env.atropos.group_scoring import GroupScoring
+from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.summary import EvalSummary, summarise
@@ -47,7 +47,7 @@ class Evaluations:
         env: Its hook `evaluate_log` writes the numbers.
         length: How long a completion may become.
         requests: Queries the servers.
-        scoring: Scores the completions.
+        rewards: Scores the completions.
         servers: Those that are queried.
     """
 
@@ -56,19 +56,19 @@ class Evaluations:
         env: BaseEnv,
         length: LengthLimit,
         requests: RolloutRequests,
-        scoring: GroupScoring,
+        rewards: GroupRewards,
         servers: Servers,
     ) -> None:
         self._env = env
         self._length = length
         self._requests = requests
-        self._scoring = scoring
+        self._rewards = rewards
         self._servers = servers
 
     async def group(self, entry: Mapping[str, Any], dataset: Any) -> Group:
         """Return a scored group of one rollout, which no metric counts."""
         group = await self._requests.query_evaluation(entry, dataset)
-        await self._scoring.score_answers(group)
+        await self._rewards.score_answers(group)
         return group
 
     async def evaluate(self, made: RunItems) -> bool:
@@ -93,7 +93,7 @@ class Evaluations:
         )
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
-            settings_text(config, servers, self._scoring.versions),
+            settings_text(config, servers, self._rewards.versions),
             len(evaluation.wanted),
             resumes=env.process_mode,
         ) as files:
@@ -121,7 +121,7 @@ class Evaluations:
             "max_new_tokens": self._length.evaluation_tokens,  # with the prompt
             "completions": config.eval_completions,
             **sampling_extra_of(env.server.servers[0].config),
-            "versions": self._scoring.versions,
+            "versions": self._rewards.versions,
         }
         wanted = config.data_dir_to_save_evals
         config.data_dir_to_save_evals = str(folder)  # where the framework writes

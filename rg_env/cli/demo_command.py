@@ -190,7 +190,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
         logging.getLogger("rg_env.rollouts.dump_writer").setLevel(logging.WARNING)
         # It warns of answers that no scorer may see or can read. Here the simulated
         # policy writes them on purpose, and the report counts them.
-        logging.getLogger("rg_env.atropos.group_scoring").addFilter(
+        logging.getLogger("rg_env.atropos.group_rewards").addFilter(
             lambda record: record.levelno != logging.WARNING
         )
         try:

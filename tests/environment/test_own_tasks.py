@@ -239,7 +239,7 @@ def test_a_task_that_does_not_work_is_left_out_with_its_line(task, reason, logge
 def test_a_scorer_that_hangs_costs_the_answer_that_made_it():
     async def outcomes(env):
         ((_, entry, handle),) = await next_items(env, 1)
-        scorer, answers = env._scoring.scorer(), [entry["answer"], "loop"]
+        scorer, answers = env._rewards.scorer(), [entry["answer"], "loop"]
         return [s.outcome for s in await scorer.score_group(handle, entry, answers)]
 
     given = {"tasks": ["scorer_hangs"], "scoring_deadline_s": 2.0}

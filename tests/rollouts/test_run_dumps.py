@@ -15,7 +15,7 @@ def record_of(*texts):
     async def run():
         env = build_env(ensure_scores_are_not_same=False)
         group = Group.of_rollouts([rollout(text) for text in texts])
-        await env._scoring.score(group)
+        await env._rewards.score(group)
         await env.close()
         return group.record
 

@@ -27,7 +27,7 @@ GROUP_LINE_EVERY = 10
 """Groups of which one has its scores in the log, without `debug_logging`."""
 
 
-class GroupScoring:
+class GroupRewards:
     """Scores groups and tells the result to dumps, metrics and levels.
 
     Args:
