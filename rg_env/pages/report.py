@@ -32,6 +32,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from rg_env import installation
 from rg_env.errors import SettingError
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
@@ -52,7 +53,6 @@ LONGEST_TEXT = 32_000
 """Characters; the middle of a longer one is left out, with a word that says so."""
 
 CHUNK_CHARS = 2**20
-PROGRAM = "python reasoning_gym_environment.py"
 DUMP_NAME = re.compile(r"_(?:FAILED_|UNSENT_)?rollouts_([0-9a-f-]{36})_")
 LIBRARIES = {
     "datatables.js": ("itables", "html/dt_bundle.js"),
@@ -86,7 +86,8 @@ def command_of(row: Mapping[str, Any]) -> str | None:
         values = {k: json.dumps(v) for k, v in (row.get("params") or {}).items()}
         params = [shlex.quote(f"{name}={value}") for name, value in values.items()]
         options = "".join(f" --param {param}" for param in params)
-        return f"{PROGRAM} show {shlex.quote(str(task))} --seed {row['seed']}{options}"
+        show = f"{installation.COMMAND} show {shlex.quote(str(task))}"
+        return f"{show} --seed {row['seed']}{options}"
     if isinstance(dataset, dict) and isinstance(index, int):
         call = f"reasoning_gym.create_dataset({task!r}, **{dataset!r})[{index}]"
         return f"python -c {shlex.quote(f'import reasoning_gym; print({call})')}"

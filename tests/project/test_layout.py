@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
-    "pages": {"errors", "evaluation", "new_folder", "reports"},
+    "pages": {"errors", "evaluation", "installation", "new_folder", "reports"},
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},
