@@ -214,7 +214,7 @@ VALUED = [
 ]
 
 
-TEXTS = ("--title", "--answer", "--param", "--category", "--host")
+TEXTS = ("--title", "--answer", "--param", "--category", "--host", "--ray")
 
 
 def check_option(command, option, text):
