@@ -5,6 +5,8 @@ SHELL := bash
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+# Tests start Python some hundred times: what it has compiled is kept, as it is by default.
+unexport PYTHONDONTWRITEBYTECODE
 
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
