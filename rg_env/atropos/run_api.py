@@ -25,12 +25,10 @@ import hmac
 import inspect
 import json
 import logging
-import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
 
 import msgspec
-import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware import Middleware
 from fastapi.middleware.gzip import GZipMiddleware
@@ -41,9 +39,6 @@ from pydantic import ConfigDict, TypeAdapter
 from rg_env import patience
 
 logger = logging.getLogger(__name__)
-
-END_WITHIN_S = 1
-"""So long a request that has begun may take once the server is told to end."""
 
 GZIP_LEVEL = 1
 
@@ -266,29 +261,3 @@ def application(*, is_quick: bool = True) -> Any:
         )
         return stock
     return quick
-
-
-class _Server(uvicorn.Server):
-    """One that leaves signals to whoever runs it."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-async def serve(served: Any, listener: socket.socket) -> None:
-    """Serve an application at a socket until cancelled, and end what has begun."""
-    config = uvicorn.Config(
-        served,
-        log_level="warning",
-        access_log=False,
-        ws="none",
-        timeout_graceful_shutdown=END_WITHIN_S,
-    )
-    server = _Server(config)
-    serving = asyncio.ensure_future(server.serve([listener]))
-    try:
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await serving

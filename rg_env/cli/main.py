@@ -41,6 +41,7 @@ COMMANDS = {
     "report": "write a page of what was sampled",
     "export": "write items or completions for other trainers",
     "run-api": "the Atropos API, between environments and trainer",
+    "score-server": "items and scores over HTTP, for any trainer",
     "simulated-server": "an inference server with a simulated model",
     "tasks": "list the tasks, what they ask for, their scales and costs",
     "show": "print an item, and score an answer to it",

@@ -26,6 +26,7 @@ from rg_env.cli.command import (
     url_of,
 )
 from rg_env.errors import SettingError
+from rg_env.serving import serve
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's command lets wait."""
@@ -83,7 +84,7 @@ async def _serve(listener: socket.socket, secret_file: str | None) -> None:
     host, port = listener.getsockname()[:2]
     print(f"Atropos API ready on {url_of(host, port)}", flush=True)
     print(who_reaches(host, port, secret_file), flush=True)
-    await api.serve(served, listener)
+    await serve(served, listener)
 
 
 @click.command("run-api", cls=Command, example="run-api --port 8000")

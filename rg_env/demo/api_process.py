@@ -28,6 +28,7 @@ from rg_env.demo.stand_in_trainer import (
     TrainerConfig,
     TrainerError,
 )
+from rg_env.serving import serve
 
 PROGRAM = "rg_env.demo.api_process"
 WITHOUT_END = 10**9
@@ -103,7 +104,7 @@ def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int
     listener = listen(options.port)
     served = wrapped(api.application(is_quick=options.quick))
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}", "Atropos API")
-    ending.run(api.serve(served, listener))
+    ending.run(serve(served, listener))
     return 0
 
 

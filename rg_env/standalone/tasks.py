@@ -217,6 +217,13 @@ class Tasks:
         with self._lock:
             self._position += draws
 
+    def seek(self, position: int) -> None:
+        """Go to a draw, from 0; levels and weights stay what they are."""
+        if position < 0:
+            raise ValueError(f"position must be at least 0, found {position!r}")
+        with self._lock:
+            self._position = position
+
     @property
     def position(self) -> int:
         """Draws so far, those that were skipped included."""

@@ -23,7 +23,9 @@ NUMBERS = {
     9: "nine",
     11: "eleven",
     12: "twelve",
+    13: "thirteen",
     14: "fourteen",
+    15: "fifteen",
     20: "twenty",
 }
 

@@ -23,7 +23,7 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "new_folder", "off_loop"}
-LEAVES |= {"patience", "yaml_text"}
+LEAVES |= {"patience", "serving", "yaml_text"}
 PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
@@ -44,8 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | PURE
     | {"workers", "items", "standalone", "settings", "evaluation"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
-    "demo": {"ending", "errors", "installation", "task_rules", "tasks", "items"}
-    | {"workers", "atropos"},
+    "demo": {"ending", "errors", "installation", "serving", "task_rules", "tasks"}
+    | {"items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
     "pages": {"errors", "evaluation", "installation", "new_folder", "reports"},

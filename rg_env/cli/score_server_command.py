@@ -1,0 +1,166 @@
+"""`score-server`: items and scores over HTTP, for trainers that are not Python or here.
+
+It needs uvicorn (`pip install '.[server]'`) and nothing of the framework; without the
+framework it is started as `python -m rg_env.cli.score_server_command`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import resource
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from rg_env import ending, patience
+from rg_env.cli.command import (
+    Command,
+    DifficultyType,
+    NamesType,
+    host_option,
+    listen,
+    port_option,
+    shown,
+    task_modules_option,
+    url_of,
+)
+from rg_env.cli.main import main
+from rg_env.errors import SettingError
+from rg_env.standalone.tasks import Tasks
+from rg_env.tasks.sampler import MAX_SEED
+
+WAITING_CONNECTIONS = 1024
+TOKEN_FORM = re.compile(r"[\x21-\x7e]{16,256}")
+"""What a header can hold, and nobody guesses."""
+
+
+def read_token(host: str, variable: str) -> str | None:
+    """Return the token in an environment variable, None where none is needed.
+
+    Raises:
+        SettingError: There is none that can be used, and one is needed; it is not
+            repeated.
+    """
+    token = os.environ.get(variable)
+    advice = f"set one with `export {variable}=$(openssl rand -hex 32)`"
+    if token is not None and not TOKEN_FORM.fullmatch(token):
+        raise SettingError(
+            f"--token_env {variable}: holds no token of 16 to 256 printable signs"
+            f" without spaces; {advice}"
+        )
+    if token is None and not ipaddress.ip_address(host).is_loopback:
+        raise SettingError(
+            f"--host {host}: other machines would reach this server, and it has no"
+            f" token; {advice}"
+        )
+    return token
+
+
+def who_reaches(host: str, variable: str, *, has_token: bool) -> str:
+    """Return who gets items and scores, in a sentence."""
+    is_near = ipaddress.ip_address(host).is_loopback
+    who = "programs of this machine" if is_near else "all machines that reach this port"
+    if has_token:
+        return f"open to {who} that send the token of {variable}"
+    return f"open to {who} alone; --host 0.0.0.0 opens it to others, with a token"
+
+
+async def _serve(application: Any, listener: socket.socket, said: str) -> None:
+    from rg_env.serving import ConnectionLimits, serve
+
+    host, port = listener.getsockname()[:2]
+    print(f"score server ready on {url_of(host, port)}", flush=True)
+    print(said, flush=True)
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    await serve(
+        application,
+        listener,
+        end_within_s=int(patience.END_WITHIN_S - 2),
+        limits=ConnectionLimits(most=min(ConnectionLimits.most, files // 2)),
+        log_level="error",  # what a client sends is no news
+        proxy_headers=False,
+    )
+
+
+@click.command(
+    "score-server", cls=Command, example="score-server --tasks gcd,*_sorting"
+)
+@host_option("127.0.0.1")
+@port_option(8010)
+@shown("--tasks", NamesType(), None, "Of the stream of items; all if not given")
+@shown("--exclude_tasks", NamesType(), None, "Left out of the stream")
+@shown(
+    "--complexity_mode",
+    DifficultyType(),
+    "random",
+    "Levels of the stream: None, random, curriculum, a level or a range [low, high]",
+)
+@shown(
+    "--task_choice",
+    click.Choice(["weighted", "adaptive", "in_turn"]),
+    "weighted",
+    "How the next task is chosen",
+)
+@shown("--seed", click.IntRange(0, MAX_SEED), 0, "Decides the stream")
+@task_modules_option()
+@click.option("--gold", is_flag=True, help="Show the gold answers of items")
+@click.option(
+    "--mask_sample",
+    is_flag=True,
+    help="Answer /verify with mask_sample where there is no score, for NeMo Gym from"
+    " 0.7 on, and not with status 503",
+)
+@shown(
+    "--token_env",
+    click.STRING,
+    "REASONING_GYM_TOKEN",
+    "Environment variable with the token that clients have to send, if it is set",
+)
+def score_server(
+    host: str,
+    port: int,
+    tasks: Sequence[str] | None,
+    exclude_tasks: Sequence[str] | None,
+    complexity_mode: Any,
+    task_choice: Any,
+    seed: int,
+    task_modules: Sequence[str] | None,
+    gold: bool,
+    mask_sample: bool,
+    token_env: str,
+) -> int:
+    """Serve items and scores over HTTP, to any trainer and to NeMo Gym.
+
+    The options choose the stream of items. Scores are those of any item.
+    """
+    stream = Tasks(
+        *(tasks or ()),
+        exclude=exclude_tasks or (),
+        levels=complexity_mode,
+        choice=task_choice,
+        seed=seed,
+        task_modules=task_modules or (),
+    )
+    try:
+        from rg_env.adapters.http import ScoreServer
+    except ImportError as error:
+        raise SettingError("score-server") from error
+    with listen(host, port, WAITING_CONNECTIONS) as listener:
+        address = listener.getsockname()[0]
+        token = read_token(address, token_env)
+        said = who_reaches(address, token_env, has_token=token is not None)
+        stream.categories()  # a name that does not exist is said now
+        application = ScoreServer(
+            stream, token=token, shows_gold=gold, masks=mask_sample
+        )
+        ending.run(_serve(application, listener, said))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(None, ["score-server", *sys.argv[1:]]))

@@ -1,0 +1,130 @@
+"""Serves an ASGI application at a socket until it is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+END_WITHIN_S = 1
+"""So long a request that has begun may take once the server is told to end."""
+
+CHECK_EVERY_TICKS = 20
+"""Of uvicorn's main loop, which has ten in a second."""
+
+FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n"
+    b'{"error":"too many connections"}'
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ConnectionLimits:
+    """What clients may hold, of which uvicorn bounds nothing.
+
+    Attributes:
+        most: Connections; one beyond them is answered with status 503 and closed.
+        idle_s: Time without a request, or for the head of one.
+        request_s: Time from the head of a request until its reply is sent.
+    """
+
+    most: int = 1000
+    idle_s: float = 20.0
+    request_s: float = 300.0
+
+
+class _Connection(H11Protocol):
+    """A connection, which is closed at once where there is no place for it.
+
+    h11 bounds the head of a request, which httptools does not.
+    """
+
+    def __init__(self, most: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._most = most
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        if len(self.connections) < self._most:
+            super().connection_made(transport)
+            return
+        self.transport = transport
+        transport.write(FULL)
+        transport.close()
+
+
+class _Server(uvicorn.Server):
+    """One that leaves signals to whoever runs it, and keeps connections in bounds."""
+
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits | None) -> None:
+        super().__init__(config)
+        self._limits = limits
+        self._seen: dict[Any, tuple[Any, float]] = {}
+        if limits is not None:
+            making = functools.partial(_Connection, limits.most)
+            config.http = making  # type: ignore[assignment]  # called for each one
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close what hangs, every two seconds; say whether to end."""
+        if self._limits is not None and counter % CHECK_EVERY_TICKS == 0:
+            self._close_hanging(self._limits)
+        return await super().on_tick(counter)
+
+    def _close_hanging(self, limits: ConnectionLimits) -> None:
+        now, seen = time.monotonic(), {}
+        for connection in tuple(self.server_state.connections):
+            if not isinstance(connection, H11Protocol):
+                continue  # a WebSocket, which has pings
+            request = connection.cycle
+            before, since = self._seen.get(connection, (None, now))
+            seen[connection] = (request, since if before is request else now)
+            is_idle = getattr(request, "response_complete", True)  # None at first
+            allowed_s = limits.idle_s if is_idle else limits.request_s
+            if now - seen[connection][1] > allowed_s:
+                connection.transport.abort()
+        self._seen = seen
+
+
+async def serve(
+    served: Any,
+    listener: socket.socket,
+    *,
+    end_within_s: int = END_WITHIN_S,
+    limits: ConnectionLimits | None = None,
+    **options: Any,
+) -> None:
+    """Serve an application at a socket until cancelled, and end what has begun.
+
+    Args:
+        served: The ASGI application.
+        listener: A socket that listens.
+        end_within_s: Time for the requests that have begun.
+        limits: None where all clients are trusted.
+        options: Further ones of `uvicorn.Config`.
+    """
+    settings: dict[str, Any] = {"log_level": "warning", "ws": "none", **options}
+    config = uvicorn.Config(
+        served,
+        access_log=False,
+        timeout_graceful_shutdown=end_within_s,
+        **settings,
+    )
+    server = _Server(config, limits)
+    serving = asyncio.ensure_future(server.serve([listener]))
+    try:
+        await asyncio.shield(serving)
+    finally:
+        server.should_exit = True
+        await serving

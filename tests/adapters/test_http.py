@@ -1,0 +1,431 @@
+"""The score server: equal scores, bounded clients, and no reward made of a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from rg_env import Item, Tasks, score
+from rg_env.adapters import http as server
+from rg_env.adapters.http import ScoreServer
+from rg_env.cli.score_server_command import read_token, who_reaches
+from rg_env.errors import SettingError
+from rg_env.items import group_scorer
+from rg_env.serving import ConnectionLimits, serve
+from rg_env.workers.worker_pool import WorkerPool
+
+pytestmark = pytest.mark.processes
+
+COMMAND = [sys.executable, "-m", "rg_env.cli.score_server_command", "--port", "0"]
+GUARD_S = 60.0
+TOKEN = "0123456789abcdef"
+COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
+
+
+@pytest.fixture(autouse=True)
+def own_pool(pool, monkeypatch):
+    monkeypatch.setattr(group_scorer, "_shared", {(): pool})
+
+
+class Served:
+    """A server in a thread of its own, and requests to it."""
+
+    def __init__(self, application, limits):
+        self.loop = asyncio.new_event_loop()
+        listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.address = listener.getsockname()
+        served = serve(application, listener, limits=limits, log_level="error")
+        self._task = self.loop.create_task(served)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        with contextlib.suppress(asyncio.CancelledError):
+            self.loop.run_until_complete(self._task)
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+
+    def connect(self):
+        return contextlib.closing(socket.create_connection(self.address, GUARD_S))
+
+    def request(self, method, path, body=None, **headers):
+        """Return the status, the body as JSON, and the headers of a reply."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        client = http.client.HTTPConnection(*self.address, timeout=GUARD_S)
+        with contextlib.closing(client):
+            client.request(method, path, body, headers)
+            reply = client.getresponse()
+            return reply.status, json.load(reply), reply.headers
+
+    def post(self, path, body):
+        return self.request("POST", path, body)[:2]
+
+    def get(self, path):
+        status, reply, _ = self.request("GET", path)
+        assert status == 200, reply
+        return reply
+
+
+@pytest.fixture
+def start():
+    with contextlib.ExitStack() as running:
+
+        def start(tasks=None, limits=None, **options):
+            tasks = tasks or Tasks("gcd", "spell_backward", levels="random")
+            found = Served(ScoreServer(tasks, **options), limits)
+            running.callback(found.stop)
+            return found
+
+        yield start
+
+
+@pytest.fixture
+def served(start):
+    return start()
+
+
+@pytest.fixture
+def item(pool):
+    return next(Tasks("gcd", levels=0.5))
+
+
+@pytest.fixture
+def lost_workers(monkeypatch):
+    closed = WorkerPool(1)
+    closed.close()
+    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+
+
+def row(item, text):
+    message = {"type": "message", "content": [{"type": "output_text", "text": text}]}
+    return {
+        "responses_create_params": {"input": item.messages, "metadata": None},
+        "verifier_metadata": {"item": item.to_json()},
+        "response": {"output": [{"type": "reasoning", "summary": []}, message]},
+    }
+
+
+# -- scores ----------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_score(served, item):
+    completions = [*COMPLETIONS, f"<answer>{item.gold}</answer>", "é\u2028\0"]
+    body = {"item": json.loads(item.to_json()), "completions": completions}
+    status, reply = served.post("/score", body)
+    assert (status, reply["results"]) == (
+        200,
+        [vars(result) for result in score(item, completions)],
+    )
+
+
+def test_an_item_may_be_the_text_of_its_json(served, item):
+    body = {"item": item.to_json(), "completions": [f"<answer>{item.gold}</answer>"]}
+    assert served.post("/score", body)[1]["results"][0]["value"] == 1.0
+
+
+def test_thinking_that_the_prompt_has_opened_is_no_answer(served, item):
+    body = {"item": item.to_json(), "completions": ["<answer>1</answer> so"]}
+    (result,) = served.post("/score", {**body, "thinking_open": True})[1]["results"]
+    assert result["outcome"] == "unfinished_thinking"
+
+
+def test_workers_that_are_lost_are_status_503(served, item, lost_workers):
+    body = {"item": item.to_json(), "completions": ["<answer>1</answer>"]}
+    status, reply, headers = served.request("POST", "/score", body)
+    assert (status, headers["Retry-After"]) == (503, "1")
+    assert "closed" in reply["error"]
+
+
+def test_a_completion_without_a_score_is_null_beside_one_with_a_score(
+    served, item, lost_workers
+):
+    lost = "<answer>1</answer>"
+    _, reply = served.post(
+        "/score", {"item": item.to_json(), "completions": ["", lost]}
+    )
+    assert [result["value"] for result in reply["results"]] == [0.0, None]
+    assert "closed" in reply["results"][1]["reason"]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"digest": "0" * 16}, {"task": "none"}, {"seed": -1}, {"params": 1}]
+)
+def test_an_item_that_is_not_made_here_is_status_422(served, item, changed):
+    unknown = json.loads(item.to_json()) | changed
+    body = {"item": unknown, "completions": ["<answer>1</answer>"]}
+    assert served.post("/score", body)[0] == 422
+
+
+# -- items -----------------------------------------------------------------------------
+
+
+def test_items_are_those_of_the_stream_by_their_position(served):
+    tasks = Tasks("gcd", "spell_backward", levels="random")
+    expected = [json.loads(next(tasks).to_json()) for _ in range(6)]
+    later, first = (served.get(f"/items?start={n}&count=3") for n in (3, 0))
+    found = [*first["items"], *later["items"]]
+    assert [each["item"] for each in found] == expected
+    assert [each["position"] for each in found] == list(range(6))
+    assert (first["next"], later["next"]) == (3, 6)
+
+
+def test_items_without_a_position_are_handed_out_once(served):
+    first, second = served.get("/items?count=2"), served.get("/items")
+    assert [each["position"] for each in first["items"]] == [0, 1]
+    assert [each["position"] for each in second["items"]] == [2]
+
+
+def test_an_item_holds_its_prompt_and_its_gold_answer_only_if_that_is_wanted(start):
+    (shown,) = start().get("/items?start=0")["items"]
+    item = Item.from_json(json.dumps(shown["item"]))
+    assert shown["messages"] == item.messages and shown["level"] == item.level
+    assert "gold" not in shown
+    (shown,) = start(shows_gold=True).get("/items?start=0")["items"]
+    assert shown["gold"] == item.gold
+
+
+def test_values_move_the_levels_that_follow_them(start):
+    served = start(Tasks("gcd", levels="curriculum"))
+    levels = []
+    for _ in range(6):
+        (shown,) = served.get("/items")["items"]
+        body = {"item": shown["item"], "values": [1.0, None, 1.0]}
+        levels.append(served.post("/feedback", body)[1]["level"])
+    assert levels[-1] > levels[0]
+    other = Item("sudoku", {}, 1).to_json()
+    assert served.post("/feedback", {"item": other, "values": [1.0]})[0] == 422
+
+
+def test_values_for_fixed_levels_are_refused(served, item):
+    body = {"item": item.to_json(), "values": [1.0]}
+    assert served.post("/feedback", body)[0] == 409
+
+
+# -- NeMo Gym --------------------------------------------------------------------------
+
+
+def test_a_row_comes_back_with_its_reward(served, item):
+    given = row(item, f"<answer>{item.gold}</answer>")
+    assert served.post("/seed_session", given) == (200, {})
+    status, found = served.post("/verify", given)
+    assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
+
+
+def test_a_row_without_a_score_is_status_503(served, item, lost_workers):
+    assert served.post("/verify", row(item, "<answer>1</answer>"))[0] == 503
+
+
+def test_a_row_without_a_score_is_masked_where_that_is_wanted(
+    start, item, lost_workers
+):
+    _, found = start(masks=True).post("/verify", row(item, "<answer>1</answer>"))
+    assert (found["reward"], found["mask_sample"]) == (0.0, True)
+    assert found["failure_kind"] == "verifier_error"
+    assert "closed" in found["failure_reason"]
+
+
+def test_the_mean_of_rewards_leaves_masked_rows_out(served):
+    rows = [{"reward": 1.0, "task": "gcd"}, {"reward": 0.0, "mask_sample": True}]
+    _, found = served.post("/aggregate_metrics", {"verify_responses": rows})
+    assert found["agent_metrics"] == found["key_metrics"] == {"mean/reward": 1.0}
+
+
+# -- who may ask -----------------------------------------------------------------------
+
+
+def test_the_token_is_wanted_for_all_but_the_health(start, item):
+    served = start(token=TOKEN)
+    for given in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}):
+        for method, path in (("GET", "/items"), ("POST", "/score"), ("GET", "/")):
+            assert served.request(method, path, **given)[0] == 401
+    assert served.get("/health") == {"status": "healthy"}
+    authorized = {"Authorization": f"Bearer {TOKEN}"}
+    assert served.request("GET", "/items?start=0", **authorized)[0] == 200
+
+
+@pytest.mark.parametrize("token", [None, "short", "with space 0123456789"])
+def test_other_machines_are_served_with_a_usable_token_alone(monkeypatch, token):
+    monkeypatch.delenv("SOME", raising=False)
+    if token is not None:
+        monkeypatch.setenv("SOME", token)
+    with pytest.raises(SettingError, match="export SOME=") as refused:
+        read_token("0.0.0.0", "SOME")
+    assert token is None or token not in str(refused.value)
+
+
+def test_the_token_of_the_variable_is_taken_and_this_machine_needs_none(monkeypatch):
+    monkeypatch.delenv("SOME", raising=False)
+    assert read_token("127.0.0.1", "SOME") is None
+    monkeypatch.setenv("SOME", TOKEN)
+    assert read_token("0.0.0.0", "SOME") == read_token("::1", "SOME") == TOKEN
+
+
+def test_a_line_says_who_reaches_it():
+    near = who_reaches("127.0.0.1", "SOME", has_token=False)
+    assert near.startswith("open to programs of this machine alone")
+    assert "all machines" in who_reaches("0.0.0.0", "SOME", has_token=True)
+
+
+# -- wrong and hostile requests --------------------------------------------------------
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/score", b"", 400),
+        ("/score", b"\xff\0{", 400),
+        ("/score", b"[]", 400),
+        ("/score", b'{"item": {}}', 400),
+        ("/score", b'{"item": {}, "completions": "text"}', 400),
+        ("/score", b'{"item": {}, "completions": [1]}', 400),
+        ("/score", b'{"item": {}, "completions": ["\\ud800"]}', 400),
+        ("/score", b'{"item": {}, "completions": [], "more": 1}', 400),
+        ("/score", b'{"item": {}, "completions": [%s""]}' % (b'"",' * 1024), 400),
+        ("/score", b'{"item": {}, "completions": []}', 422),
+        ("/score", b'{"item": %s, "completions": []}' % DEEP, 400),
+        ("/score", b'{"item": "%s", "completions": []}' % (b"a" * 2**17), 422),
+        ("/score", b'{"item": {"task": "gcd", "params": %s}}' % DEEP, 400),
+        ("/verify", DEEP, 400),
+        ("/verify", b'{"response": {"output": []}}', 400),
+        ("/verify", b'{"item": {}, "response": {"output": []}}', 422),
+        ("/verify", b'{"verifier_metadata": {"item": 1}}', 422),
+        ("/feedback", b'{"item": {}, "values": [1.5]}', 400),
+        ("/aggregate_metrics", b"{}", 400),
+        ("/none", b"{}", 404),
+        ("/items", b"{}", 405),
+    ],
+)
+def test_a_wrong_request_is_answered_with_its_status_and_a_sentence(
+    served, path, body, status
+):
+    found, reply = served.post(path, body)
+    assert (found, list(reply)) == (status, ["error"])
+    assert reply["error"].count("\n") == 0 and len(reply["error"]) < 500
+    assert served.get("/health") == {"status": "healthy"}
+
+
+@pytest.mark.parametrize(
+    "query", ["start=-1", "count=0", "count=257", "start=x", "other=1", "&&=", "%ff"]
+)
+def test_a_wrong_range_is_status_400(served, query):
+    assert served.request("GET", f"/items?{query}")[0] == 400
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_sent(served):
+    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    with served.connect() as client:
+        client.sendall(head % (server.MAX_BODY_BYTES + 1) + b"{")
+        assert client.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_that_does_not_come_is_given_up(start, monkeypatch):
+    monkeypatch.setattr(server, "BODY_WITHIN_S", 0.2)
+    with start().connect() as client:
+        client.sendall(b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        assert client.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_too_much_at_once_is_refused_and_has_a_place_later(start, monkeypatch, item):
+    monkeypatch.setattr(server, "MAX_BODIES_BYTES", 100_000)
+    served = start()
+    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n"
+    body = {"item": item.to_json(), "completions": ["a" * 60_000]}
+    with served.connect() as client:
+        client.sendall(head.replace(b"99999999", b"90000") + b"a" * 60_000)
+        deadline = time.monotonic() + GUARD_S
+        while served.post("/score", body)[0] != 503:
+            assert time.monotonic() < deadline
+    while served.post("/score", body)[0] != 200:
+        assert time.monotonic() < deadline
+
+
+def test_what_an_answer_takes_too_long_for_is_status_503(start, monkeypatch, item):
+    monkeypatch.setattr(server, "ANSWER_WITHIN_S", 0.1)
+    monkeypatch.setattr(server, "score_async", lambda *_, **__: asyncio.sleep(GUARD_S))
+    body = {"item": item.to_json(), "completions": [""]}
+    assert start().post("/score", body)[0] == 503
+
+
+def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
+    start, monkeypatch, item
+):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def wait(*_, **__):
+        begun.set()
+        try:
+            await asyncio.sleep(GUARD_S)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(server, "MOST_REQUESTS", 1)
+    monkeypatch.setattr(server, "score_async", wait)
+    served = start()
+    body = json.dumps({"item": item.to_json(), "completions": [""]}).encode()
+    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    with served.connect() as client:
+        client.sendall(head % len(body) + body)
+        assert begun.wait(GUARD_S)
+        assert served.post("/score", body)[0] == 503
+    assert ended.wait(GUARD_S)
+
+
+def test_connections_beyond_their_number_are_refused_and_idle_ones_closed(start):
+    served = start(limits=ConnectionLimits(most=2, idle_s=0.5))
+    with served.connect() as slow, served.connect() as idle:
+        slow.sendall(b"GET /hea")
+        assert served.request("GET", "/health")[0] == 503
+        assert slow.recv(1) == idle.recv(1) == b""
+    assert served.get("/health") == {"status": "healthy"}
+
+
+# -- the command -----------------------------------------------------------------------
+
+
+def test_a_signal_ends_it_once_what_has_begun_is_answered():
+    with subprocess.Popen(
+        [*COMMAND, "--tasks", "gcd,spell_backward"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        port = int(process.stdout.readline().split(":")[-1])
+        workers = subprocess.run(
+            ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
+        ).stdout.split()
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=GUARD_S)
+        with contextlib.closing(client):
+            client.request("GET", "/items?count=20")
+            time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            assert len(json.load(client.getresponse())["items"]) == 20
+        assert process.wait(GUARD_S) == 128 + signal.SIGTERM
+    assert workers
+    deadline = time.monotonic() + GUARD_S
+    while any(Path(f"/proc/{number}").exists() for number in workers):
+        assert time.monotonic() < deadline
+
+
+def test_other_machines_are_not_served_without_a_token():
+    command = [*COMMAND, "--host", "0.0.0.0", "--token_env", "SOME"]
+    environment = {k: v for k, v in os.environ.items() if k != "SOME"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2 and "no token" in done.stderr
