@@ -70,7 +70,27 @@ def who_reaches(host: str, variable: str, *, has_token: bool) -> str:
     return f"open to {who} alone; --host 0.0.0.0 opens it to others, with a token"
 
 
-async def _serve(application: Any, listener: socket.socket, said: str) -> None:
+def _application(stream: Tasks, *, openenv: bool, **options: Any) -> Any:
+    """Return what is served; raises `SettingError` where a package is missing."""
+    extra = "openenv" if openenv else "server"
+    try:
+        import uvicorn  # noqa: F401 - the server itself
+
+        from rg_env.adapters.http import ScoreServer
+
+        if not openenv:
+            return ScoreServer(stream, **options)
+        from rg_env.adapters.openenv import application
+
+        return ScoreServer(stream, others=application(stream), **options)
+    except ImportError as error:
+        raise SettingError(
+            f"score-server needs the package {error.name}; `pip install"
+            f" 'reasoning-gym-environment[{extra}]'` installs it"
+        ) from error
+
+
+async def _serve(served: Any, listener: socket.socket, said: str) -> None:
     from rg_env.serving import ConnectionLimits, serve
 
     host, port = listener.getsockname()[:2]
@@ -78,12 +98,13 @@ async def _serve(application: Any, listener: socket.socket, said: str) -> None:
     print(said, flush=True)
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     await serve(
-        application,
+        served,
         listener,
         end_within_s=int(patience.END_WITHIN_S - 2),
         limits=ConnectionLimits(most=min(ConnectionLimits.most, files // 2)),
         log_level="error",  # what a client sends is no news
         proxy_headers=False,
+        ws="auto",
     )
 
 
@@ -115,6 +136,9 @@ async def _serve(application: Any, listener: socket.socket, said: str) -> None:
     help="Answer /verify with mask_sample where there is no score, for NeMo Gym from"
     " 0.7 on, and not with status 503",
 )
+@click.option(
+    "--openenv", is_flag=True, help="Serve the protocol of OpenEnv as well, at /ws"
+)
 @shown(
     "--token_env",
     click.STRING,
@@ -132,6 +156,7 @@ def score_server(
     task_modules: Sequence[str] | None,
     gold: bool,
     mask_sample: bool,
+    openenv: bool,
     token_env: str,
 ) -> int:
     """Serve items and scores over HTTP, to any trainer and to NeMo Gym.
@@ -146,19 +171,15 @@ def score_server(
         seed=seed,
         task_modules=task_modules or (),
     )
-    try:
-        from rg_env.adapters.http import ScoreServer
-    except ImportError as error:
-        raise SettingError("score-server") from error
     with listen(host, port, WAITING_CONNECTIONS) as listener:
         address = listener.getsockname()[0]
         token = read_token(address, token_env)
         said = who_reaches(address, token_env, has_token=token is not None)
-        stream.categories()  # a name that does not exist is said now
-        application = ScoreServer(
-            stream, token=token, shows_gold=gold, masks=mask_sample
+        served = _application(
+            stream, openenv=openenv, token=token, shows_gold=gold, masks=mask_sample
         )
-        ending.run(_serve(application, listener, said))
+        stream.categories()  # a name that does not exist is said now
+        ending.run(_serve(served, listener, said))
     return 0
 
 

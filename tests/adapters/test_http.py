@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -25,13 +24,13 @@ from rg_env.adapters.http import ScoreServer
 from rg_env.cli.score_server_command import read_token, who_reaches
 from rg_env.errors import SettingError
 from rg_env.items import group_scorer
-from rg_env.serving import ConnectionLimits, serve
+from rg_env.serving import ConnectionLimits
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.served import GUARD_S, Served
 
 pytestmark = pytest.mark.processes
 
 COMMAND = [sys.executable, "-m", "rg_env.cli.score_server_command", "--port", "0"]
-GUARD_S = 60.0
 TOKEN = "0123456789abcdef"
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
@@ -39,50 +38,6 @@ COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</a
 @pytest.fixture(autouse=True)
 def own_pool(pool, monkeypatch):
     monkeypatch.setattr(group_scorer, "_shared", {(): pool})
-
-
-class Served:
-    """A server in a thread of its own, and requests to it."""
-
-    def __init__(self, application, limits):
-        self.loop = asyncio.new_event_loop()
-        listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.address = listener.getsockname()
-        served = serve(application, listener, limits=limits, log_level="error")
-        self._task = self.loop.create_task(served)
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        with contextlib.suppress(asyncio.CancelledError):
-            self.loop.run_until_complete(self._task)
-        self.loop.run_until_complete(self.loop.shutdown_default_executor())
-        self.loop.close()
-
-    def stop(self):
-        self.loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
-
-    def connect(self):
-        return contextlib.closing(socket.create_connection(self.address, GUARD_S))
-
-    def request(self, method, path, body=None, **headers):
-        """Return the status, the body as JSON, and the headers of a reply."""
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        client = http.client.HTTPConnection(*self.address, timeout=GUARD_S)
-        with contextlib.closing(client):
-            client.request(method, path, body, headers)
-            reply = client.getresponse()
-            return reply.status, json.load(reply), reply.headers
-
-    def post(self, path, body):
-        return self.request("POST", path, body)[:2]
-
-    def get(self, path):
-        status, reply, _ = self.request("GET", path)
-        assert status == 200, reply
-        return reply
 
 
 @pytest.fixture
