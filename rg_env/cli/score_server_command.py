@@ -24,8 +24,8 @@ from rg_env.cli.command import (
     NamesType,
     host_option,
     listen,
+    option,
     port_option,
-    shown,
     task_modules_option,
     url_of,
 )
@@ -113,21 +113,21 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 )
 @host_option("127.0.0.1")
 @port_option(8010)
-@shown("--tasks", NamesType(), None, "Of the stream of items; all if not given")
-@shown("--exclude_tasks", NamesType(), None, "Left out of the stream")
-@shown(
+@option("--tasks", NamesType(), None, "Of the stream of items; all if not given")
+@option("--exclude_tasks", NamesType(), None, "Left out of the stream")
+@option(
     "--complexity_mode",
     DifficultyType(),
     "random",
     "Levels of the stream: None, random, curriculum, a level or a range [low, high]",
 )
-@shown(
+@option(
     "--task_choice",
     click.Choice(["weighted", "adaptive", "in_turn"]),
     "weighted",
     "How the next task is chosen",
 )
-@shown("--seed", click.IntRange(0, MAX_SEED), 0, "Decides the stream")
+@option("--seed", click.IntRange(0, MAX_SEED), 0, "Decides the stream")
 @task_modules_option()
 @click.option("--gold", is_flag=True, help="Show the gold answers of items")
 @click.option(
@@ -139,7 +139,7 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 @click.option(
     "--openenv", is_flag=True, help="Serve the protocol of OpenEnv as well, at /ws"
 )
-@shown(
+@option(
     "--token_env",
     click.STRING,
     "REASONING_GYM_TOKEN",
