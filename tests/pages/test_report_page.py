@@ -413,20 +413,33 @@ def test_one_click_goes_from_a_task_to_what_they_disagree_on(
 # -- hostile texts ---------------------------------------------------------------------
 
 
+WALK = """
+(async () => {
+  const box = document.getElementById('rollout'), found = [];
+  for (let place = FIRST; place <= LAST; place += 1) {
+    const isOpen = () => box.textContent.includes(` · rollout ${place} · `);
+    const end = Date.now() + 9000;
+    while (!isOpen() && Date.now() < end) await new Promise(setTimeout);
+    found.push(isOpen() ? PRE : []);
+    box.querySelectorAll('button')[1].click();
+  }
+  return found;
+})()
+"""
+
+
 def test_every_hostile_text_is_shown_letter_by_letter(
     browser: Browser, hostile: Path
 ) -> None:
     open_reader(browser, hostile, "open=5")
-    following = "[...document.querySelectorAll('#rollout button')][1]"
-    for number, text in enumerate(TEXTS):
-        for place in (6 + 2 * number, 7 + 2 * number):
-            here = f"textContent.includes(' · rollout {place} · ')"
-            browser.wait(f"document.getElementById('rollout').{here}")
-            shown = browser.run(PRE)
-            assert shown.count(visible(text)) >= 2, (text, shown)
-            whole = [*shown, "".join(shown[-2:])]  # where it has thinking
-            assert place % 2 or visible(f"{text}.") in whole
-            browser.run(f"{following}.click()")
+    first, last = 6, 5 + 2 * len(TEXTS)
+    words = {"FIRST": first, "LAST": last, "PRE": PRE}
+    walk = re.sub("FIRST|LAST|PRE", lambda word: str(words[word[0]]), WALK)
+    for place, shown in enumerate(browser.run(walk), first):
+        text = TEXTS[(place - first) // 2]
+        assert shown.count(visible(text)) >= 2, (text, shown)
+        whole = [*shown, "".join(shown[-2:])]  # where it has thinking
+        assert place % 2 or visible(f"{text}.") in whole
     assert browser.errors == []
 
 
