@@ -37,6 +37,21 @@ from rg_env.tasks.sampler import MAX_SEED
 WAITING_CONNECTIONS = 1024
 TOKEN_FORM = re.compile(r"[\x21-\x7e]{16,256}")
 """What a header can hold, and nobody guesses."""
+DEFAULT_VARIABLE = "REASONING_GYM_TOKEN"
+
+
+class VariableType(click.ParamType[str]):
+    """The name of an environment variable."""
+
+    name = "variable"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the name."""
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+            self.fail(f"{value!r} is not the name of an environment variable", param)
+        return str(value)
 
 
 def read_token(host: str, variable: str) -> str | None:
@@ -53,6 +68,8 @@ def read_token(host: str, variable: str) -> str | None:
             f"--token_env {variable}: holds no token of 16 to 256 printable signs"
             f" without spaces; {advice}"
         )
+    if token is None and variable != DEFAULT_VARIABLE:
+        raise SettingError(f"--token_env {variable}: is not set; {advice}")
     if token is None and not ipaddress.ip_address(host).is_loopback:
         raise SettingError(
             f"--host {host}: other machines would reach this server, and it has no"
@@ -141,8 +158,8 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 )
 @option(
     "--token_env",
-    click.STRING,
-    "REASONING_GYM_TOKEN",
+    VariableType(),
+    DEFAULT_VARIABLE,
     "Environment variable with the token that clients have to send, if it is set",
 )
 def score_server(

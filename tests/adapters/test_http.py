@@ -228,8 +228,8 @@ def test_other_machines_are_served_with_a_usable_token_alone(monkeypatch, token)
 
 
 def test_the_token_of_the_variable_is_taken_and_this_machine_needs_none(monkeypatch):
-    monkeypatch.delenv("SOME", raising=False)
-    assert read_token("127.0.0.1", "SOME") is None
+    monkeypatch.delenv("REASONING_GYM_TOKEN", raising=False)
+    assert read_token("127.0.0.1", "REASONING_GYM_TOKEN") is None
     monkeypatch.setenv("SOME", TOKEN)
     assert read_token("0.0.0.0", "SOME") == read_token("::1", "SOME") == TOKEN
 
@@ -379,8 +379,17 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
         assert time.monotonic() < deadline
 
 
-def test_other_machines_are_not_served_without_a_token():
-    command = [*COMMAND, "--host", "0.0.0.0", "--token_env", "SOME"]
-    environment = {k: v for k, v in os.environ.items() if k != "SOME"}
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0: other machines would reach"),
+        (["--token_env", "SOME"], "--token_env SOME: is not set"),
+        (["--token_env", "S=1"], "'S=1' is not the name of an environment variable"),
+    ],
+)
+def test_nothing_is_served_without_the_token_that_is_needed(options, reason):
+    names = ("SOME", "REASONING_GYM_TOKEN")
+    environment = {k: v for k, v in os.environ.items() if k not in names}
+    command = [*COMMAND, *options]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 2 and "no token" in done.stderr
+    assert done.returncode == 2 and reason in done.stderr
