@@ -68,7 +68,8 @@ def make_python(*requirements: Path, folder: Path = VENV) -> Path:
     # Or mend one that was not finished. In this process, which Ctrl-C ends quietly.
     venv.create(folder, with_pip=True, symlinks=True)
     pip = (python, "-m", "pip", "--quiet")
-    _run(*pip, "install", *(part for file in requirements for part in ("-r", file)))
+    files = (part for file in requirements for part in ("-r", file))
+    _run(*pip, "install", "--no-compile", *files)  # most of them are never imported
     if VLLM in requirements:
         _run(*pip, "uninstall", "--yes", *NOT_OF_CPU)
         _name_it_vllm(folder)
