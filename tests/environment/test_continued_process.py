@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import json
 import signal
+import time
 from collections import Counter
 
 import pytest
@@ -55,6 +56,7 @@ def ended_by(number, argv, path, rows):
     try:
         while not (path.exists() and path.read_bytes().count(b"\n") >= rows):
             assert child.poll() is None
+            time.sleep(0.02)
         child.send_signal(number)
         said, _ = child.communicate(timeout=GUARD_S)
         return child.returncode, said
@@ -63,15 +65,18 @@ def ended_by(number, argv, path, rows):
         child.communicate()
 
 
-def test_killed_twice_it_ends_with_the_items_of_one_run(
+def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
     tmp_path, simulated, uninterrupted, logged
 ):
     path = tmp_path / "rows.jsonl"
     argv = command(simulated.url, path)
     ended_by(signal.SIGKILL, argv, path, 3)
-    ended_by(signal.SIGKILL, argv, path, 10)
+    status, said = ended_by(signal.SIGTERM, argv, path, 10)
+    assert status == 128 + signal.SIGTERM and "Traceback" not in said
+    assert (tmp_path / "rows_report" / "index.html").exists()
     there = path.read_bytes().count(b"\n")
     assert 10 <= there < MANY
+    assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
     assert items_of(path) == uninterrupted
     assert f"continuing {path}: {there} of {MANY} rows are there" in logged.text
@@ -81,20 +86,6 @@ def test_killed_twice_it_ends_with_the_items_of_one_run(
         "rows_metrics.jsonl",
         "rows_report",
     ]
-
-
-def test_terminated_it_reports_what_is_there_and_is_continued(
-    tmp_path, simulated, uninterrupted
-):
-    path = tmp_path / "rows.jsonl"
-    argv = command(simulated.url, path)
-    status, said = ended_by(signal.SIGTERM, argv, path, 3)
-    assert status == 128 + signal.SIGTERM and "Traceback" not in said
-    assert (tmp_path / "rows_report" / "index.html").exists()
-    there = path.read_bytes().count(b"\n")
-    assert f"only {there} of {MANY} groups were written; the same command" in said
-    assert run_main(["process", *argv]) == 0
-    assert items_of(path) == uninterrupted
 
 
 # -- in this process -------------------------------------------------------------------

@@ -54,41 +54,32 @@ def steps_noted(folder):
 
 def end_after(folder, steps, number):
     """End a run by a signal; return its status, its words and the steps it noted."""
-    run = started(folder, "24")
+    run = started(folder, "60")
     deadline = time.monotonic() + GUARD_S
     while len(steps_noted(folder)) < steps:
         assert run.poll() is None, run.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    noted = steps_noted(folder)
     processes = descendants(run.pid)
     run.send_signal(number)
     _, said = run.communicate(timeout=GUARD_S)
     assert processes
     assert not left_alive(processes)
-    return run.returncode, said, noted
+    return run.returncode, said, steps_noted(folder)
 
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_a_run_that_was_interrupted_leaves_nothing_running_and_says_how_to_go_on(
+def test_a_run_that_was_killed_or_interrupted_leaves_nothing_running_and_goes_on(
     tmp_path,
 ):
-    status, said, _ = end_after(tmp_path, 1, signal.SIGINT)
+    *_, before = end_after(tmp_path, 21, signal.SIGKILL)
+    status, said, after = end_after(tmp_path, len(before) + 1, signal.SIGINT)
     assert status == 128 + signal.SIGINT
     assert said.splitlines()[-1] == "ended; the same command continues"
-
-
-@pytest.mark.processes
-@pytest.mark.slow
-def test_a_run_that_was_killed_leaves_nothing_running_and_goes_on(tmp_path):
-    *_, before = end_after(tmp_path, 21, signal.SIGKILL)
-    second = started(tmp_path, "24")
-    _, said = second.communicate(timeout=GUARD_S)
-    assert second.returncode == 0, said
-    after = steps_noted(tmp_path)
     assert after[:20] == before[:20]  # its checkpoint: they are not done again
-    assert [json.loads(line)["number"] for line in after] == list(range(1, 25))
+    numbers = [json.loads(line)["number"] for line in after]
+    assert numbers == list(range(1, len(after) + 1))
 
 
 def test_what_fails_is_said_in_one_sentence(capsys):
