@@ -118,26 +118,13 @@ def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -
         raise RefusedError(400, f"{what}: {error}") from error
 
 
-def _item(raw: msgspec.Raw) -> Item:
-    """Return the item of a JSON object, or of its text as `Item.to_json` has it."""
-    text = bytes(raw)
-    if text.startswith(b'"'):
-        text = _decoded(text, str, "item").encode()
-    if len(text) > MAX_ITEM_BYTES:
-        raise RefusedError(422, f"item: over {MAX_ITEM_BYTES} bytes of JSON")
-    try:
-        return Item.from_json(text)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(422, f"item: {error}") from error
-
-
-def _item_of_row(row: dict[str, msgspec.Raw]) -> Item:
+def _item_of_row(row: dict[str, msgspec.Raw]) -> msgspec.Raw:
     for name in ("verifier_metadata", "metadata"):
         if "item" not in row and name in row:
             row = _decoded(row[name], dict[str, msgspec.Raw], name)
     if "item" not in row:
         raise RefusedError(400, "the row has no verifier_metadata.item")
-    return _item(row["item"])
+    return row["item"]
 
 
 def _written(response: _Response) -> str:
@@ -346,9 +333,21 @@ class ScoreServer:
 
     async def _score(self, body: bytes) -> bytes:
         wanted = _decoded(body, _Score)
-        how = {"thinking_open": wanted.thinking_open}
-        results = await self._results(_item(wanted.item), wanted.completions, **how)
+        item, how = self._item(wanted.item), {"thinking_open": wanted.thinking_open}
+        results = await self._results(item, wanted.completions, **how)
         return msgspec.json.encode({"results": results})
+
+    def _item(self, raw: msgspec.Raw) -> Item:
+        """Return the item of a JSON object, or of its text as `to_json` has it."""
+        text = bytes(raw)
+        if text.startswith(b'"'):
+            text = _decoded(text, str, "item").encode()
+        if len(text) > MAX_ITEM_BYTES:
+            raise RefusedError(422, f"item: over {MAX_ITEM_BYTES} bytes of JSON")
+        try:
+            return Item.from_json(text, self._tasks.task_modules)
+        except (ValueError, RecursionError) as error:
+            raise RefusedError(422, f"item: {error}") from error
 
     async def _results(
         self, item: Item, completions: Sequence[str], **how: bool
@@ -366,7 +365,7 @@ class ScoreServer:
         wanted = _decoded(body, _Values)
         if not self._tasks.follows_results:
             raise RefusedError(409, "the levels and weights of this server are fixed")
-        item = _item(wanted.item)
+        item = self._item(wanted.item)
         level = await self._in_thread(self._feed_back, item, wanted.values)
         return msgspec.json.encode({"level": level})
 
@@ -385,7 +384,7 @@ class ScoreServer:
     async def _verify(self, body: bytes) -> bytes:
         """Return a row with its reward."""
         row = _decoded(body, dict[str, msgspec.Raw])
-        item = _item_of_row(row)
+        item = self._item(_item_of_row(row))
         text = _written(_decoded(row.get("response", b"{}"), _Response, "response"))
         found: dict[str, Any]
         try:

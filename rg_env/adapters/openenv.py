@@ -73,6 +73,7 @@ class Stream:
     """
 
     def __init__(self, tasks: Tasks) -> None:
+        self.task_modules = tasks.task_modules
         self._tasks: Tasks = pickle.loads(pickle.dumps(tasks))  # noqa: S301 - our own
         self._lock = threading.Lock()
         self._next = 0
@@ -127,7 +128,8 @@ class ReasoningGymEnvironment(
                 message with the same sentence.
         """
         try:
-            item = Item.from_json(action.item) if action.item else self._item
+            modules, item = self._stream.task_modules, self._item
+            item = Item.from_json(action.item, modules) if action.item else item
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         if item is None:

@@ -106,6 +106,10 @@ class GRPOTasks:
         items = self.tasks.evaluation(samples_per_task, seed, level)
         return Dataset.from_list([self._rows.row(item, NOT_TRAINING) for item in items])
 
+    def item(self, line: str) -> Item:
+        """Return the item of a row."""
+        return Item.from_json(line, self.tasks.task_modules)
+
     def feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
         """Let the results of all processes move levels and weights.
 
@@ -117,7 +121,7 @@ class GRPOTasks:
             rows = gather_object(list(rows))
         for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):
             if position != NOT_TRAINING:
-                self.tasks.feedback(Item.from_json(line), [row[2] for row in group])
+                self.tasks.feedback(self.item(line), [row[2] for row in group])
                 self._used = max(self._used, position)
 
     def save(self, folder: Path) -> None:
@@ -198,7 +202,7 @@ class Reward:
         pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
         groups = [
             score_async(
-                Item.from_json(line),
+                self._tasks.item(line),
                 [text for _, text in group],
                 thinking_open=self._thinking_open,
             )

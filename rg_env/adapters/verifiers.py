@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import verifiers.v1 as vf
+from pydantic import Field
 from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 from verifiers.v1.runtimes import ProgramResult
 
@@ -41,8 +42,23 @@ class ReasoningGymData(vf.TaskData):
     item: str
 
 
-class ReasoningGymTask(vf.Task[ReasoningGymData]):
+class ReasoningGymTaskConfig(vf.TaskConfig):
+    """The settings of each task.
+
+    Attributes:
+        task_modules: Modules that register tasks of your own; as `rg_env.Tasks` has it.
+    """
+
+    task_modules: list[str] = Field(default_factory=list)
+
+
+class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfig]):
     """One item."""
+
+    @property
+    def item(self) -> Item:
+        """The item."""
+        return Item.from_json(self.data.item, self.config.task_modules)
 
     @property
     def key(self) -> str:
@@ -57,7 +73,7 @@ class ReasoningGymTask(vf.Task[ReasoningGymData]):
             NoScoreError: There is none: the workers were lost, or the library that is
                 installed makes another item.
         """
-        item = Item.from_json(self.data.item)
+        item = self.item
         (result,) = await score_async(item, [trace.last_reply])
         if result.value is None:
             raise NoScoreError(f"{item.task}: {result.outcome}: {result.reason}")
@@ -65,7 +81,7 @@ class ReasoningGymTask(vf.Task[ReasoningGymData]):
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Tell whether the item's gold answer scores 1.0; None where it has none."""
-        item = Item.from_json(self.data.item)
+        item = self.item
         if item.gold is None:
             return None
         (result,) = await score_async(item, [f"<answer>{item.gold}</answer>"])
@@ -80,6 +96,7 @@ class ReasoningGymConfig(vf.TasksetConfig):
         eval_seed: Decides the fixed items.
     """
 
+    task: ReasoningGymTaskConfig = ReasoningGymTaskConfig()
     tasks: list[str] | None = None
     categories: list[str] | None = None
     exclude: list[str] | None = None
@@ -116,6 +133,7 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
             params=config.params,
             categories=config.categories,
             exclude=config.exclude or (),
+            task_modules=config.task.task_modules,
         )
         items: Iterable[Item] = tasks
         if config.eval_samples_per_task is not None:

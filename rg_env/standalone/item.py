@@ -14,12 +14,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.errors import RunError
+from rg_env.errors import RunError, SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import TaskHandle, shared_pool
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
+from rg_env.tasks.task_modules import checked
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
@@ -45,6 +46,14 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     index: Annotated[int, msgspec.Meta(ge=0)] = 0
     digest: str = ""
     system_prompt: str | None = None
+
+
+def own_modules(names: Sequence[str]) -> tuple[str, ...]:
+    """Return modules of a user's own tasks as workers import them."""
+    try:
+        return tuple(map(checked, names))
+    except ValueError as error:
+        raise SettingError(f"task_modules: {error}") from error
 
 
 def digest_of(entry: Mapping[str, Any]) -> str:
@@ -174,6 +183,7 @@ class Item:
 
         Raises:
             ValueError: It is no item.
+            SettingError: A module is none.
         """
         return _from_json(text, tuple(task_modules))
 
@@ -184,4 +194,5 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
         saved = msgspec.json.decode(text, type=_Saved)
     except ValueError as error:
         raise ValueError(f"this is no item: {error}") from error
-    return Item(**msgspec.structs.asdict(saved), task_modules=task_modules)
+    modules = own_modules(task_modules)
+    return Item(**msgspec.structs.asdict(saved), task_modules=modules)

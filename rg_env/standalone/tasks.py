@@ -27,7 +27,13 @@ from rg_env.items.entry_maker import is_unusable, why_no_entry
 from rg_env.items.group_scorer import shared_pool
 from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.standalone.item import MAKING_DEADLINE_S, NOT_MADE, Item, digest_of
+from rg_env.standalone.item import (
+    MAKING_DEADLINE_S,
+    NOT_MADE,
+    Item,
+    digest_of,
+    own_modules,
+)
 from rg_env.standalone.scores import Result
 from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
@@ -36,7 +42,6 @@ from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
 from rg_env.tasks.selection import TaskChoosing, build_selection
-from rg_env.tasks.task_modules import checked
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
@@ -75,6 +80,7 @@ class Tasks:
 
     Attributes:
         failures: Draws that gave no item and were skipped, by task.
+        task_modules: As given, with whole paths; `Item.from_json` needs them.
 
     Raises:
         SettingError: A level, the seed or the shard is none. Names and parameters are
@@ -117,7 +123,7 @@ class Tasks:
         self._choice: TaskChoosing = choice
         self._target_accuracy = target_accuracy
         self._system_prompt = system_prompt
-        self._task_modules = tuple(map(_module, task_modules))
+        self.task_modules = own_modules(task_modules)
         self.failures: Counter[str] = Counter()
         self._set_up(_State(0, {}, {}))
 
@@ -181,7 +187,7 @@ class Tasks:
 
         Each attempt is its parameters and its seed.
         """
-        pool = shared_pool(self._task_modules)
+        pool = shared_pool(self.task_modules)
         for params, seed in attempts:
             job = (worker_jobs.make_entry, task, dict(params), seed)
             try:
@@ -199,7 +205,7 @@ class Tasks:
                 index=index,
                 digest=digest_of(entry),
                 system_prompt=self._system_prompt,
-                task_modules=self._task_modules,
+                task_modules=self.task_modules,
                 _entry=entry,
             )
         self._count_failure(task, "no attempt at its item can be used")
@@ -251,7 +257,7 @@ class Tasks:
     def _prepared(self) -> ItemStream:
         """Return the stream; the first time the library says what there is."""
         if self._stream is None:
-            pool = shared_pool(self._task_modules)
+            pool = shared_pool(self.task_modules)
             self._stream = run_blocking(self._prepare, pool)
         return self._stream
 
@@ -356,13 +362,6 @@ class Tasks:
         state = msgspec.convert(mine.pop("state"), _State)
         vars(self).update(mine)
         self._set_up(state)
-
-
-def _module(name: str) -> str:
-    try:
-        return checked(name)
-    except ValueError as error:
-        raise SettingError(f"task_modules: {error}") from error
 
 
 def _level(name: str, level: Any) -> LevelSetting:

@@ -31,6 +31,7 @@ from tests.support.served import GUARD_S, Served
 pytestmark = pytest.mark.processes
 
 COMMAND = [sys.executable, "-m", "rg_env.cli.score_server_command", "--port", "0"]
+OWN_TASKS = Path(__file__).parents[1] / "support" / "own_tasks.py"
 TOKEN = "0123456789abcdef"
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
@@ -119,6 +120,17 @@ def test_a_completion_without_a_score_is_null_beside_one_with_a_score(
     )
     assert [result["value"] for result in reply["results"]] == [0.0, None]
     assert "closed" in reply["results"][1]["reason"]
+
+
+def test_completions_of_a_users_own_task_are_scored(start, monkeypatch):
+    monkeypatch.setattr(group_scorer, "_shared", {})
+    tasks = Tasks("double", task_modules=[str(OWN_TASKS)])
+    item = next(tasks)
+    body = {"item": item.to_json(), "completions": [f"<answer>{item.gold}</answer>"]}
+    _, reply = start(tasks).post("/score", body)
+    for pool in group_scorer._shared.values():
+        pool.close()
+    assert reply["results"][0]["value"] == 1.0
 
 
 @pytest.mark.parametrize(

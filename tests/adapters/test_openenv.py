@@ -22,7 +22,12 @@ from openenv.validation.runtime.contracts import RuntimePlan
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters.http import ScoreServer
-from rg_env.adapters.openenv import application
+from rg_env.adapters.openenv import (
+    ReasoningGymAction,
+    ReasoningGymEnvironment,
+    Stream,
+    application,
+)
 from rg_env.items import group_scorer
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
@@ -95,6 +100,19 @@ def test_an_episode_is_an_item_of_the_stream_and_its_score(client):
         (result,) = score(item, [text])
         assert (ended.done, ended.reward) == (True, result.value)
         assert ended.observation["outcome"] == result.outcome
+
+
+def test_completions_of_a_users_own_task_are_scored(monkeypatch):
+    monkeypatch.setattr(group_scorer, "_shared", {})
+    module = Path(__file__).parents[1] / "support" / "own_tasks.py"
+    item = next(Tasks("double", task_modules=[str(module)]))
+    stream = Stream(Tasks("double", task_modules=[str(module)]))
+    answer = f"<answer>{item.gold}</answer>"
+    action = ReasoningGymAction(completion=answer, item=item.to_json())
+    ended = ReasoningGymEnvironment(stream).step(action)
+    for pool in group_scorer._shared.values():
+        pool.close()
+    assert ended.reward == 1.0
 
 
 def test_without_a_session_the_action_carries_the_item(served):

@@ -106,6 +106,26 @@ def test_a_reward_of_fixed_levels_scores_in_another_process_too():
     assert asyncio.run(copy(completions=[gold_of(row)], **columns)) == [1.0]
 
 
+OWN_TASK = """
+from reasoning_gym.arithmetic.gcd import GCDConfig, GCDDataset
+from reasoning_gym.factory import register_dataset
+
+class OwnDataset(GCDDataset):
+    pass
+
+register_dataset("own_gcd", OwnDataset, GCDConfig)
+"""
+
+
+def test_completions_of_a_users_own_task_are_scored(tmp_path):
+    module = tmp_path / "own_gcd.py"
+    module.write_text(OWN_TASK)
+    tasks = GRPOTasks(Tasks("own_gcd", task_modules=[str(module)]))
+    (row,) = rows_of(tasks, 1)
+    gold = Item.from_json(row["item"], [str(module)]).gold
+    assert rewards(tasks, [row], [f"<answer>{gold}</answer>"]) == [1.0]
+
+
 def begin(tasks, folder, step=0, **settings):
     arguments = GRPOConfig(output_dir=str(folder), use_cpu=True, bf16=False, **settings)
     state = SimpleNamespace(global_step=step, is_world_process_zero=True)

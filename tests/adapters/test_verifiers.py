@@ -56,6 +56,26 @@ def test_levels_that_follow_results_are_refused():
         taskset(levels="curriculum")
 
 
+OWN_TASK = """
+from reasoning_gym.arithmetic.gcd import GCDConfig, GCDDataset
+from reasoning_gym.factory import register_dataset
+
+class OwnDataset(GCDDataset):
+    pass
+
+register_dataset("own_gcd", OwnDataset, GCDConfig)
+"""
+
+
+def test_completions_of_a_users_own_task_are_scored(tmp_path):
+    module = tmp_path / "own_gcd.py"
+    module.write_text(OWN_TASK)
+    own = taskset(tasks=["own_gcd"], task={"task_modules": [str(module)]})
+    (task,) = islice(own.load(), 1)
+    trace = SimpleNamespace(last_reply=f"<answer>{task.item.gold}</answer>")
+    assert asyncio.run(task.reasoning_gym(trace)) == 1.0
+
+
 class Policy(http.server.BaseHTTPRequestHandler):
     """A model that knows the answers of `golds`, by question."""
 

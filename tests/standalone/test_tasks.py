@@ -184,6 +184,16 @@ def test_what_is_no_state_is_refused_and_changes_nothing(wrong):
     assert first + taken(tasks, 2) == taken(Tasks(*CHOSEN), 5)
 
 
+def test_modules_of_own_tasks_may_be_named_by_a_path_from_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").touch()
+    tasks = Tasks("gcd", task_modules=["own.py"])
+    item = Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', ["own.py"])
+    assert item.task_modules == tasks.task_modules == (str(tmp_path / "own.py"),)
+    with pytest.raises(SettingError, match=r"task_modules: .* is no file"):
+        Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', ["none.py"])
+
+
 def test_an_item_from_json_is_the_same_one():
     for item in itertools.islice(Tasks(*CHOSEN, levels="random"), 10):
         other = Item.from_json(item.to_json())
