@@ -5,10 +5,10 @@
 
 const REPORT = (() => {
   const ALL = -1, NONE = -1, DIFFERENCE = 0.5, KEPT_CHUNKS = 12, PAGE = 25, PAGE_OF_READER = 10;
-  const DEFAULTS = { a: ALL, b: NONE, task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
+  const DEFAULTS = { a: ALL, b: NONE, by: "task", task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, cells, metrics, samples, hits = [], ticket = 0, differing = null;
+  let data, parts, cells, metrics, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -35,28 +35,60 @@ const REPORT = (() => {
   const percent = (value) => (known(value) ? `${(100 * value).toFixed(value > 0 && value < 0.1 ? 1 : 0)} %` : "");
   // What is less than 1 does not look like 1.
   const points = (value) => (known(value) ? (value < 1 ? Math.min(value, 0.999) : value).toFixed(3) : "");
-  const signed = (value) => (known(value) ? (value > 0 ? "+" : "") + value.toFixed(3) : "");
+  const signed = (value) => (known(value) ? (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(3) : "");
+  const span = (low, high, form = points) => (known(low) && known(high) ? `${form(low)} to ${form(high)}` : "");
   const whole = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "");
   const colour = (word) => (["right", "partial", "wrong"].includes(word) ? `o-${word}` : "o-none");
+
+  /** Return names of at most a length: without the words that all begin with, cut in the middle, no two the same. */
+  function shortened(names, length) {
+    let same = 0;
+    while (same < names[0]?.length && names.every((name) => name[same] === names[0][same])) same += 1;
+    const words = names.length > 1 ? names[0].slice(0, same).split(/(?<=[-_/., ])/) : [], begin = words.slice(0, -1).join("").length;
+    const cut = (name, half) => (name.length <= 2 * half ? name : `${name.slice(0, half - 1)}…${name.slice(-half)}`);
+    const found = names.map((name) => (name.length <= length ? name : cut(begin > 8 ? `…${name.slice(begin)}` : name, Math.floor(length / 2))));
+    return found.map((name, k) => (found.indexOf(name) === found.lastIndexOf(name) ? name : names[k]));
+  }
+
+  // -- files of what is shown --------------------------------------------------------
+
+  /** Return a value as a field; a text that a spreadsheet would take for a formula begins with an apostrophe. */
+  function field(value) {
+    if (typeof value === "number") return String(Number(value.toPrecision(7)));
+    const text = String(value ?? ""), safe = /^[=@\t\r]|^[+-](?!\d)/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  }
+
+  function saveFile(name, rows) {
+    const text = rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
+    const href = URL.createObjectURL(new Blob([text.toWellFormed()], { type: "text/csv" }));
+    el("a", { href, download: `${name}.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
+  }
+  const saver = (name, rows) => el("button", { class: "link csv no-print", type: "button", title: `Save ${name} as CSV`, click: () => saveFile(name, rows()) }, "CSV");
 
   // -- numbers -----------------------------------------------------------------------
 
   const runName = (run) => (run === ALL ? "all runs" : data.runs[run].name);
+  const shortName = (run) => (run === ALL ? "all runs" : data.runs[run].short);
+  const lettered = (run) => (isPair() ? `${run === state.a ? "A" : "B"}: ${shortName(run)}` : shortName(run));
   const isPair = () => state.b !== NONE && state.a !== ALL && state.a !== state.b;
 
   const byPlace = (rows) => new Map(rows.map((row) => [`${row[0]},${row[1]}`, row]));
-  function sums(run, task) {
-    const of = run === ALL || task === ALL ? data.totals : cells, row = of.get(`${run},${task}`);
+  function sums(run, part) {
+    const of = run === ALL || part === ALL ? data.totals : cells, row = of && of.get(`${run},${part}`);
     return Object.fromEntries(data.columns.map((name, k) => [name, row ? row[k + 2] : 0]));
   }
 
   function figures(s) {
-    return { samples: s.samples, score: share(s.score, s.scored), right: share(s.right, s.scored), answered: share(s.answered, s.scored),
-      variance: share(s.varied, s.groups), level: share(s.level, s.levels), length: share(s.length, s.samples), truncated: share(s.truncated, s.ends) };
+    return { samples: s.samples, score: share(s.score, s.scored), low: s.scored ? s.low : null, high: s.scored ? s.high : null, right: share(s.right, s.scored),
+      pass: share(s.passed, s.items), answered: share(s.answered, s.scored), variance: share(s.varied, s.groups), level: share(s.level, s.levels),
+      length: share(s.length, s.samples), truncated: share(s.truncated, s.ends) };
   }
 
-  const FIGURES = [
+  const figureColumns = () => [
     ["right", "right", percent, "Share of full score"],
+    ["pass", `pass@${data.k}`, percent, `Chance that one of ${data.k} completions of an item is right`],
     ["answered", "answered", percent, "Share with an answer that could be scored"],
     ["variance", "variance", percent, "Share of groups whose scores differ"],
     ["level", "level", points, "Mean level of the items, 0 to 1"],
@@ -64,72 +96,123 @@ const REPORT = (() => {
     ["truncated", "truncated", percent, "Share that the server cut off"],
   ];
 
+  /** Return B less A on the items that both have, if it is known yet. */
+  function differenceOf(part) {
+    if (differing) return differing.parts.get(part);
+    const row = data.differences.find((one) => one[0] === part);
+    if (!row) return undefined;
+    const [, mean, low, high, items] = row;
+    return state.a === 0 ? { mean, low, high, items } : { mean: -mean, low: -high, high: -low, items };
+  }
+
   function showCards() {
     const places = isPair() ? [state.a, state.b] : [state.a];
     const all = places.map((run) => figures(sums(run, ALL)));
-    const interval = (run) => (run === ALL ? data.interval : data.runs[run].interval);
-    const card = (label, values, note) => el("div", { class: "card", title: note || false }, el("span", {}, label),
-      ...values.map((value, k) => el("b", { class: isPair() ? "ab"[k] : false }, value || "–")));
-    const score = card("mean score", all.map((f) => points(f.score)), "The interval is of 95 %, clustered by item");
-    places.forEach((run, k) => { if (interval(run)) score.append(el("small", { class: isPair() ? "ab"[k] : false }, `${interval(run).map(points).join(" to ")} `)); });
-    const shown = FIGURES.filter(([key]) => all.some((f) => known(f[key])));
-    byId("cards").replaceChildren(card("rollouts", all.map((f) => whole(f.samples))), score,
-      ...shown.map(([key, label, form, note]) => card(key === "variance" ? "groups with variance" : key === "length" ? `${data.unit}, mean` : label, all.map((f) => form(f[key])), note)));
+    const card = (label, values, note, ...more) => el("div", { class: "card", title: note || false }, el("span", {}, label),
+      ...values.map((value, k) => el("b", { class: isPair() ? "ab"[k] : false }, value || "–")), ...more);
+    const note = "The interval is of 95 %, clustered by item", interval = (f, k) => el("small", { class: isPair() ? "ab"[k] : false }, span(f.low, f.high));
+    const cards = [card("rollouts", all.map((f) => whole(f.samples))), card("mean score", all.map((f) => points(f.score)), note, ...all.map(interval))];
+    const between = isPair() && differenceOf(ALL);
+    if (between) cards.push(el("div", { class: "card", title: note }, el("span", {}, "B − A"), el("b", {}, signed(between.mean)), el("small", {}, span(between.low, between.high, signed)), el("small", {}, `${whole(between.items)} shared items`)));
+    const shown = figureColumns().filter(([key]) => all.some((f) => known(f[key])));
+    byId("cards").replaceChildren(...cards,
+      ...shown.map(([key, label, form, about]) => card(key === "variance" ? "groups with variance" : key === "length" ? `${data.unit}, mean` : label, all.map((f) => form(f[key])), about)));
   }
 
   // -- tables ------------------------------------------------------------------------
 
   const asText = (value, type) => (type === "display" ? document.createTextNode(visible(value)) : visible(value));
-  const numeric = (form) => (value, type) => (type === "display" ? form(value) : known(value) ? value : -1);
+  // What is unknown is sorted as less than all else, and saved as nothing.
+  const numeric = (form) => (value, type) => (type === "display" ? form(value) : known(value) ? value : type === "csv" ? "" : -9);
+
+  /** Return the rows of a table that are shown, on all of its pages, headings first. */
+  function shownRows(box, columns) {
+    const rows = box === "found-rows" ? hits : tables[box].rows({ search: "applied", order: "applied" }).data().toArray();
+    const saved = columns.flatMap((column) => Object.entries(column.csv || { [column.title]: (row) => column.render(column.data ? row[column.data] : row, "csv", row) }));
+    return [saved.map(([title]) => title), ...rows.map((row) => saved.map(([, value]) => value(row)))];
+  }
 
   function table(box, columns, rows, more) {
     if (tables[box]) tables[box].destroy();
-    const heads = columns.map((column) => el("th", { scope: "col" }, column.title));
+    const heads = columns.map((column) => el("th", { scope: "col", title: column.about || false }, column.title));
     const made = el("table", { class: "display compact", style: "width:100%" }, el("thead", {}, el("tr", {}, ...heads)));
     byId(box).replaceChildren(made);
+    const isLong = rows.length > 3 || more.serverSide, name = box.replace("-rows", "s");
     tables[box] = new DataTable(made, { data: rows, columns, autoWidth: false, pageLength: PAGE, paging: rows.length > PAGE,
-      layout: { topStart: "search", topEnd: null, bottomStart: "info", bottomEnd: "paging" },
-      columnControl: ["searchDropdown"], ...more });
+      layout: { topStart: isLong && !more.serverSide ? "search" : null, topEnd: () => saver(name, () => shownRows(box, columns)), bottomStart: isLong ? "info" : null, bottomEnd: "paging" }, ...more });
     return made;
   }
 
-  const scoreCell = (values) => {
-    const cell = el("span", {}, points(values[0]));
-    values.forEach((v, k) => known(v) && cell.append(" ", el("span", { class: k ? "bar second" : "bar", style: `width:${(2 * v).toFixed(2)}rem` })));
-    return cell;
-  };
+  const bar = (value, k) => el("span", { class: "meter" }, el("span", { class: k ? "bar second" : "bar", style: `width:${(100 * (value || 0)).toFixed(1)}%` }));
+  const scoreColumn = (title) => ({ title, data: "score", className: "n", render: (v, type) => (type !== "display" ? numeric(points)(v, type) : known(v) ? el("span", {}, points(v), " ", bar(v)) : "") });
+  const intervalColumn = (form, value) => ({ title: "interval", data: null, className: "n soft", orderable: false, about: "Of 95 %, clustered by item",
+    render: (row) => span(value(row)?.low, value(row)?.high, form), csv: { low: (row) => value(row)?.low, high: (row) => value(row)?.high } });
+  const partsShown = () => parts.filter((part) => part.kind === state.by);
+
+  /** Show the rollouts of a part; of a category, its tasks. */
+  function openPart(part, more) {
+    if (part.kind === "task") choose({ task: part.number, outcome: ALL, low: "", high: "", differ: false, ...more }, true);
+    if (part.kind === "level") choose({ task: ALL, outcome: ALL, low: part.low, high: part.low === part.high || part.high === 1 ? part.high : part.high - 0.0001, differ: false, ...more }, true);
+    if (part.kind !== "category") return;
+    choose({ by: "task", ...more }, false);
+    tables["task-rows"].search(part.name).draw();
+    document.querySelector("#task-rows input").focus();
+  }
+  const partColumn = () => ({ title: state.by, data: "name", render: (v, type, row) => (type === "display" ? link(v, () => openPart(row.part)) : row.part.low ?? visible(v)) });
 
   function showTasks() {
-    const rows = data.tasks.map(([name, category], task) => {
-      const a = figures(sums(state.a, task)), b = isPair() ? figures(sums(state.b, task)) : null;
-      return { task, name, category, ...a, b: b && b.score, change: b && known(a.score) && known(b.score) ? b.score - a.score : null,
-        differs: b && differing ? (differing.byTask.get(task) || 0) : null, both: a.samples + (b ? b.samples : 0) };
+    const rows = partsShown().map((part) => {
+      const a = figures(sums(state.a, part.number)), b = isPair() ? figures(sums(state.b, part.number)) : null;
+      return { part, name: part.name, category: part.category, ...a, b: b && b.score, between: b && differenceOf(part.number),
+        differs: b && differing ? (differing.byTask.get(part.number) || 0) : null, both: a.samples + (b ? b.samples : 0) };
     }).filter((row) => row.both);
-    const open = (row) => choose({ task: row.task, outcome: ALL, differ: false }, true);
-    const columns = [{ title: "task", data: "name", render: (v, type, row) => (type === "display" ? link(v, () => open(row)) : visible(v)) }];
-    if (data.tasks.some((task) => task[1])) columns.push({ title: "category", data: "category", render: asText });
-    columns.push({ title: isPair() ? "rollouts A" : "rollouts", data: "samples", className: "n", render: numeric(whole) });
-    columns.push({ title: isPair() ? "score A" : "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) });
+    const columns = [partColumn(), scoreColumn(isPair() ? "score A" : "score")]; // first what a narrow window shows
+    const about = state.by === "task" && parts.some((part) => part.kind === "category") ? [{ title: "category", data: "category", render: asText }] : [];
+    about.push({ title: isPair() ? "rollouts A" : "rollouts", data: "samples", className: "n", render: numeric(whole) });
     if (isPair()) {
+      const between = (title, key, form) => ({ title, data: null, className: "n", render: (row, type) => numeric(form)(row.between?.[key], type) });
       columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
-      columns.push({ title: "B - A", data: "change", className: "n", columnControl: [], render: (v, type) => (type === "display" ? signed(v) : known(v) ? v : -9) });
-      columns.push({ title: "they disagree", data: "differs", className: "n", columnControl: [], render: (v, type, row) => (type !== "display" ? (known(v) ? v : -1)
-        : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.task, outcome: ALL, differ: true }, true))) });
-    }
-    for (const [key, label, form] of isPair() ? [] : FIGURES) { // the cards have those of both
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form) });
+      columns.push({ ...between("B − A", "mean", signed), about: "Mean difference on the items that both have" }, intervalColumn(signed, (row) => row.between), between("shared items", "items", whole), ...about);
+      if (state.by === "task") columns.push({ title: "they disagree", data: "differs", className: "n", render: (v, type, row) => (type !== "display" ? numeric(whole)(v, type)
+        : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.part.number, outcome: ALL, differ: true }, true))) });
+    } else columns.push(intervalColumn(points, (row) => row), ...about);
+    for (const [key, label, form, note] of isPair() ? [] : figureColumns()) { // the cards have those of both
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: note, data: key, className: "n", render: numeric(form) });
     }
     table("task-rows", columns, rows, { order: [[0, "asc"]] });
   }
 
+  /** Show the scores of all parts and runs, if there are more than two and their numbers are there. */
+  function showMatrix() {
+    const cell = (run, part) => {
+      if (!cells) return data.matrix[run][part] && Object.fromEntries(data.matrix[run][part].map((v, k) => [["score", "low", "high"][k], v / 1000]));
+      const found = figures(sums(run, part));
+      return known(found.score) ? found : null;
+    };
+    byId("matrix").parentElement.hidden = data.runs.length < 3;
+    if (data.runs.length < 3) return;
+    if (!cells && !data.matrix.length) {
+      byId("matrix-rows").replaceChildren(el("button", { type: "button", click: async () => { await load("cells.js"); showMatrix(); } }, "Show the scores of all runs"));
+      return;
+    }
+    const rows = partsShown().map((part) => ({ part, name: part.name, of: data.runs.map((_, run) => cell(run, part.number)) }));
+    const shown = (run, row) => {
+      const { score, low, high } = row.of[run];
+      return el("span", { class: "heat", style: `--heat:${(60 * score).toFixed(0)}%` }, row.part.kind === "category" ? points(score) : link(points(score), () => openPart(row.part, { a: run, b: NONE })), el("small", {}, span(low, high)));
+    };
+    const names = shortened(data.runs.map((run) => run.name), 24);
+    const columns = names.map((title, run) => ({ title, about: runName(run), data: null, className: "n", render: (row, type) => (type === "display" ? row.of[run] ? shown(run, row) : "" : numeric()(row.of[run]?.score, type)),
+      csv: Object.fromEntries(["score", "low", "high"].map((key) => [`${runName(run)} ${key}`, (row) => row.of[run]?.[key]])) }));
+    table("matrix-rows", [partColumn(), ...columns], rows, { order: [[0, "asc"]] });
+  }
+
   function showRuns() {
-    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, interval: run.interval, ...figures(sums(number, ALL)) }));
-    const name = (v, type, row) => (type === "display" ? link(v, () => choose({ a: row.number }, false)) : visible(v));
-    const columns = [{ title: "run or model", data: "name", render: name }, { title: "rollouts", data: "samples", className: "n", render: numeric(whole) },
-      { title: "items", data: "items", className: "n", render: numeric(whole) }, { title: "score", data: "score", className: "n", render: (v, type) => (type === "display" ? scoreCell([v]) : known(v) ? v : -1) },
-      { title: "interval", data: "interval", className: "n", orderable: false, render: (v) => (v ? v.map(points).join(" to ") : "") }];
-    for (const [key, label, form] of FIGURES) {
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label, data: key, className: "n", render: numeric(form) });
+    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, ...figures(sums(number, ALL)) }));
+    const name = (v, type, row) => (type === "display" ? el("span", { title: v }, link(shortName(row.number), () => choose({ a: row.number }, false))) : visible(v));
+    const columns = [{ title: "run or model", data: "name", render: name }, scoreColumn("score"), intervalColumn(points, (row) => row),
+      { title: "rollouts", data: "samples", className: "n", render: numeric(whole) }, { title: "items", data: "items", className: "n", render: numeric(whole) }];
+    for (const [key, label, form, about] of figureColumns()) {
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about, data: key, className: "n", render: numeric(form) });
     }
     table("run-rows", columns, rows, { order: [] });
   }
@@ -145,10 +228,13 @@ const REPORT = (() => {
     const runs = places.map((run) => (run === ALL ? data.runs : [data.runs[run]]));
     const counts = runs.map((of) => data.outcomes.map((_, k) => of.reduce((sum, run) => sum + run.outcomes[k], 0)));
     const totals = counts.map((of) => of.reduce((x, y) => x + y, 0));
-    const bars = (k) => el("span", {}, ...counts.map((of, n) => el("span", { class: n ? "bar second" : "bar", style: `width:${(9 * (share(of[k], totals[n]) || 0)).toFixed(2)}rem` })));
+    const bars = (k) => el("div", { class: "bars" }, ...counts.map((of, n) => bar(share(of[k], totals[n]), n)));
     const rows = data.outcomes.map(([word, meaning], k) => [el("span", {}, link(word, () => choose({ outcome: k, differ: false }, true))), meaning,
       ...counts.flatMap((of, n) => [whole(of[k]), percent(share(of[k], totals[n]))]), bars(k)]).filter((_, k) => counts.some((of) => of[k]));
-    plainTable("outcome-rows", ["outcome", "what it means", ...places.flatMap((_, n) => [isPair() ? `rollouts ${"AB"[n]}` : "rollouts", "share"]), ""], rows);
+    const numbers = places.flatMap((_, n) => ["rollouts", "share"].map((text) => (isPair() ? `${text} ${"AB"[n]}` : text)));
+    plainTable("outcome-rows", ["outcome", "what it means", ...numbers, ""], rows);
+    const saved = () => data.outcomes.map(([word, meaning], k) => [word, meaning, ...counts.flatMap((of, n) => [of[k], share(of[k], totals[n])])]).filter((_, k) => counts.some((of) => of[k]));
+    byId("outcome-rows").prepend(saver("outcomes", () => [["outcome", "what it means", ...numbers], ...saved()]));
   }
 
   // -- charts ------------------------------------------------------------------------
@@ -156,18 +242,50 @@ const REPORT = (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const HUES = ["--a", "--b", "--right", "--wrong", "--partial", "--none"];
 
+  /** Draw lines, each with a label, a hue, its values and perhaps its raw values or an interval of each. */
   function chart(box, title, x, lines, { isShare = false, steps = false, names = null } = {}) {
-    const figure = el("figure", {}, el("figcaption", {}, title));
+    const form = (v) => (known(v) ? (isShare ? v.toFixed(3) : String(Number(v.toPrecision(4)))) : "–"), label = (v) => (names ? names(v) : whole(v));
+    const at = el("span", { class: "at" });
+    const rows = () => [["x", ...lines.map((line) => line.label)], ...x.map((v, k) => [names ? names(v) : v, ...lines.map((line) => line.values[k])])];
+    const figure = el("figure", {}, el("figcaption", {}, el("span", {}, title), at, saver(title, rows)));
     byId(box).append(figure);
     const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
-    const strokes = HUES.map(style);
-    const series = lines.map(([label, hue], k) => ({ label: visible(label), stroke: strokes[(hue ?? k) % strokes.length], width: 1.5, spanGaps: true, points: { show: x.length < 3 && !steps },
-      value: (_, v) => (known(v) ? (isShare ? v.toFixed(3) : Number(v.toPrecision(4))) : "–"), ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: strokes[(hue ?? k) % strokes.length] + "33" } : {}) }));
+    const series = [{}], columns = [x], bands = [];
+    const add = (values, given) => { series.push({ spanGaps: true, points: { show: x.length < 3 && !steps }, ...given }); return columns.push(values) - 1; };
+    for (const line of lines) {
+      const stroke = style(HUES[line.hue % HUES.length]), faint = `${stroke}33`;
+      if (line.high) bands.push({ series: [add(line.high, { width: 0, stroke: faint }), add(line.low, { width: 0, stroke: faint })], fill: faint });
+      if (line.raw) add(line.raw, { stroke: `${stroke}55`, width: 1 });
+      add(line.values, { stroke, width: 1.5, ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: faint } : {}) });
+    }
     const top = (u, low, high) => (isShare && !steps ? [0, 1] : [Math.min(0, low || 0), (high || 1) * 1.05]);
-    const label = (v) => (names ? names(v) : v);
-    charts.push(new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, scales: { x: { time: false }, y: { range: top } },
-      axes: [{ ...axis, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }],
-      series: [{ label: "at", value: (_, v) => (known(v) ? label(v) : "–") }, ...series] }, [x, ...lines.map((line) => line[2])], figure));
+    const read = ({ cursor: { idx } }) => at.replaceChildren(...(known(idx) ? [`${label(x[idx])}: `, ...lines.flatMap((line) => [el("b", { style: `color:var(${HUES[line.hue % HUES.length]})` }, form(line.values[idx])), " "])] : []));
+    const drawn = new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, legend: { show: false }, bands, scales: { x: { time: false }, y: { range: top } }, hooks: { setCursor: [read] },
+      axes: [{ ...axis, size: 30, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }], series }, columns, figure);
+    charts.push(drawn);
+    const said = lines.map((line) => {
+      const there = [...x.keys()].filter((k) => known(line.values[k])), values = there.map((k) => line.values[k]), end = (k) => `${form(line.values[k])} at ${label(x[k])}`;
+      return there.length ? `${line.label}: ${end(there[0])}, ${end(there.at(-1))}, lowest ${form(Math.min(...values))}, highest ${form(Math.max(...values))}` : `${line.label}: no values`;
+    });
+    drawn.root.setAttribute("role", "img");
+    drawn.root.setAttribute("aria-label", visible(`${title}. ${said.join("; ")}`));
+  }
+
+  /** Say above charts which colour is which run, in one line. */
+  function legend(box, lines, more) {
+    const shown = lines.map((line) => el("span", { title: line.title || line.label }, el("i", { style: `background:var(${HUES[line.hue % HUES.length]})` }), line.label));
+    byId(box).replaceChildren(...shown, more ? el("span", {}, more) : "");
+  }
+
+  /** Return values averaged over those before them, with weights that fall by a factor. */
+  function smoothed(values, factor) {
+    let sum = 0, weight = 0;
+    return values.map((value) => {
+      if (!known(value)) return value;
+      sum = factor * sum + value;
+      weight = factor * weight + 1;
+      return sum / weight;
+    });
   }
 
   function chosenRuns() {
@@ -177,34 +295,52 @@ const REPORT = (() => {
   const STEPS = { "train/mean_score": "mean score", "train/groups_with_variance": "share of groups with variance", "train/level": "mean level",
     "train/completion_tokens": "mean length, tokens", "train/truncated": "share truncated", "eval/mean_score": "mean score of evaluations" };
 
-  function showCharts() {
-    charts.splice(0).forEach((one) => one.destroy());
-    byId("curve-charts").replaceChildren();
-    byId("histograms").replaceChildren();
-    const ofRuns = chosenRuns().map((run) => data.runs[run].name), key = byId("metric").value;
-    const all = key && metrics ? metrics : data.metrics, own = ofRuns.flatMap((name) => all.filter((one) => one.name === name));
-    const numbers = (own.length ? own : all).slice(0, HUES.length);
-    for (const name of key ? [key] : [...new Set(numbers.flatMap((one) => Object.keys(one.values)))]) {
-      const of = numbers.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
+  function showCurves() {
+    const key = byId("metric").value, all = key && metrics ? metrics : data.metrics, factor = Number(byId("smoothing").value);
+    const isOf = (run, one) => data.runs[run].name === one.name || data.runs[run].name.endsWith(`, ${one.name}`);
+    const own = chosenRuns().flatMap((run, hue) => all.filter((one) => isOf(run, one)).map((one) => ({ ...one, hue, label: lettered(run), title: runName(run) })));
+    const drawn = own.length ? own : all.slice(0, HUES.length).map((one, hue) => ({ ...one, hue, label: one.name }));
+    for (const name of key ? [key] : [...new Set(drawn.flatMap((one) => Object.keys(one.values)))]) {
+      const of = drawn.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
       if (!of.length) continue;
-      const [x, ...lines] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
-      chart("curve-charts", `${STEPS[name] || name} over steps`, x, of.map((one, k) => [one.name, own.length ? ofRuns.indexOf(one.name) : k, lines[k]]), { isShare: /score|variance|level/.test(name) });
+      const [x, ...values] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
+      const lines = of.map((one, k) => ({ ...one, values: factor ? smoothed(values[k], factor) : values[k], raw: factor ? values[k] : null }));
+      chart("curve-charts", `${STEPS[name] || name} over steps`, x, lines, { isShare: /score|variance|level/.test(name) });
     }
-    for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
-    const drawn = isPair() ? [state.a, state.b] : [state.a];
-    for (const [name, title, label] of [["score", "score", (v) => v / 20], ["length", `length, ${data.unit}`, (v) => Math.round(2 ** (v / 2)).toLocaleString("en")], ["level", "level", (v) => v / 20]]) {
-      const lines = drawn.map((run) => (run === ALL ? data.runs : [data.runs[run]]).map((of) => of.histograms[name]));
-      const size = Math.max(...lines.flat().map((of) => of.length));
-      const added = lines.map((of) => Array.from({ length: size }, (_, k) => of.reduce((sum, one) => sum + (one[k] || 0), 0)));
+    const left = data.metrics.length - drawn.length;
+    legend("curve-legend", drawn, left > 0 && state.a === ALL ? `and ${left} more: choose a run as A` : "");
+  }
+
+  function showDistributions() {
+    const drawn = isPair() ? [state.a, state.b] : [state.a], runs = drawn.map((run) => (run === ALL ? data.runs : [data.runs[run]]));
+    const line = (k, values) => ({ label: lettered(drawn[k]), title: runName(drawn[k]), hue: k, values });
+    for (const [name, title, label] of [["score", "score", (v) => v / 20], ["length", `length, ${data.unit}`, (v) => whole(2 ** (v / 2))], ["level", "level", (v) => v / 20]]) {
+      const size = Math.max(...runs.flat().map((run) => run.histograms[name].length));
+      const added = runs.map((of) => Array.from({ length: size }, (_, k) => of.reduce((sum, run) => sum + (run.histograms[name][k] || 0), 0)));
       const first = name === "length" ? Math.max(0, added[0].findIndex((_, k) => added.some((of) => of[k]))) : 0;
       const shares = added.map((of) => { const n = of.reduce((x, y) => x + y, 0); return [...of.slice(first).map((v) => share(v, n) || 0), 0]; });
       if (!shares.some((of) => of.some((v) => v > 0))) continue;
-      chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), drawn.map((run, k) => [runName(run), k, shares[k]]), { isShare: true, steps: true, names: label });
+      chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), shares.map((of, k) => line(k, of)), { isShare: true, steps: true, names: label });
     }
+    const levels = parts.filter((part) => part.kind === "level"), of = drawn.map((run) => levels.map((part) => figures(sums(run, part.number))));
+    if (levels.length > 1) {
+      const values = (k, key) => of[k].map((one) => one[key]);
+      chart("histograms", "mean score by level, with intervals", levels.map((part) => (part.low + part.high) / 2), drawn.map((_, k) => ({ ...line(k, values(k, "score")), low: values(k, "low"), high: values(k, "high") })), { isShare: true, names: (v) => Number(v.toFixed(3)) });
+    }
+    legend("histogram-legend", drawn.map((_, k) => line(k)));
+  }
+
+  function showCharts() {
+    charts.splice(0).forEach((one) => one.destroy());
+    for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
+    byId("curve-charts").replaceChildren();
+    byId("histograms").replaceChildren();
+    showCurves();
+    showDistributions();
     byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !data.numbers.length;
     byId("distributions").parentElement.hidden = !byId("histograms").children.length;
     byId("runs").parentElement.hidden = data.runs.length < 2;
-    for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;
+    for (const link of document.querySelectorAll("body > nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;
   }
 
   // -- samples and texts, loaded when they are looked at -----------------------------
@@ -237,22 +373,52 @@ const REPORT = (() => {
     return { question: text(0), gold: text(1), command: text(2), completion: text(3), answer: text(4), system: text(5), place: text(6), more: row[7] };
   }
 
+  /** Return Student's 97.5 % quantile. */
+  function student(freedom) {
+    const z = 1.959963984540054, terms = [(z ** 3 + z) / 4, (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96, (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384];
+    return terms.reduce((sum, term, i) => sum + term / freedom ** (i + 1), z);
+  }
+
+  /** Return the mean of some differences with its interval, each task a stratum, as `compare` does. */
+  function estimated(byTask) {
+    const lists = [...byTask.values()], all = lists.flat(), mean = all.reduce((x, y) => x + y, 0) / all.length;
+    const strata = lists.filter((of) => of.length > 1), alone = lists.filter((of) => of.length === 1).flat();
+    if (alone.length) strata.push(alone);
+    if (all.length < 2) return { mean, low: -1, high: 1, items: all.length };
+    const squares = strata.map((of) => {
+      const n = of.length, middle = n > 1 ? of.reduce((x, y) => x + y, 0) / n : mean;
+      return (n > 1 ? n / (n - 1) : 1) * of.reduce((sum, v) => sum + (v - middle) ** 2, 0);
+    });
+    const half = student(all.length - strata.length) * Math.sqrt(squares.reduce((x, y) => x + y, 0)) / all.length;
+    return { mean, low: Math.max(-1, mean - half), high: Math.min(1, mean + half), items: all.length };
+  }
+
   function findDifferences() {
     if (!isPair() || !samples) { differing = null; return; }
     const means = new Map();
     samples.run.forEach((run, i) => {
       if ((run !== state.a && run !== state.b) || samples.score[i] === null) return;
-      const of = means.get(samples.item[i]) || means.set(samples.item[i], [0, 0, 0, 0, samples.task[i]]).get(samples.item[i]);
+      const of = means.get(samples.item[i]) || means.set(samples.item[i], [0, 0, 0, 0, i]).get(samples.item[i]);
       const k = run === state.a ? 0 : 2;
       of[k] += samples.score[i];
       of[k + 1] += 1;
     });
-    differing = { items: new Set(), byTask: new Map() };
-    for (const [item, [a, n, b, m, task]] of means) {
-      if (!n || !m || Math.abs(a / n - b / m) < DIFFERENCE) continue;
+    const categories = new Map(parts.filter((part) => part.kind === "category").map((part) => [part.name, part.number])), levels = parts.filter((part) => part.kind === "level");
+    const levelOf = (value) => known(value) && levels.find((part) => (part.low === part.high ? Math.abs(part.low - value) < 1e-4 : value < part.high - 1e-9 || part.high === 1))?.number;
+    const found = new Map();
+    differing = { items: new Set(), byTask: new Map(), parts: new Map() };
+    for (const [item, [a, n, b, m, i]] of means) {
+      if (!n || !m) continue;
+      const task = samples.task[i], difference = b / m - a / n;
+      for (const part of [ALL, task, categories.get(parts[task].category), levelOf(samples.level[i])].filter((one) => typeof one === "number")) {
+        const of = found.get(part) || found.set(part, new Map()).get(part);
+        (of.get(task) || of.set(task, []).get(task)).push(difference);
+      }
+      if (Math.abs(difference) < DIFFERENCE) continue;
       differing.items.add(item);
       differing.byTask.set(task, (differing.byTask.get(task) || 0) + 1);
     }
+    for (const [part, of] of found) differing.parts.set(part, estimated(of));
   }
 
   // -- the reader --------------------------------------------------------------------
@@ -285,7 +451,7 @@ const REPORT = (() => {
     const mine = ++ticket;
     byId("found").textContent = "Loading …";
     await Promise.all([getSamples(), getCells()]);
-    if (isPair() && !differing) { findDifferences(); showTasks(); }
+    if (isPair() && !differing) { findDifferences(); showTasks(); showCards(); }
     let found = [];
     for (let i = 0; i < samples.run.length; i += 1) if (isHit(i)) found.push(i);
     if (state.text) found = await withText(found, mine);
@@ -301,14 +467,15 @@ const REPORT = (() => {
   function showFound() {
     const word = (k) => data.outcomes[k][0];
     const columns = [
-      ["rollout", (i) => i, (i) => link(`${i + 1}`, () => show(i))], ["task", (i) => data.tasks[samples.task[i]][0]], ["run or model", (i) => runName(samples.run[i])],
+      ["rollout", (i) => i, (i) => link(`${i + 1}`, () => show(i))], ["task", (i) => data.tasks[samples.task[i]][0]], ["run or model", (i) => runName(samples.run[i]), (i) => el("span", { title: runName(samples.run[i]) }, shortName(samples.run[i]))],
       ["level", (i) => samples.level[i], (i) => points(samples.level[i])], ["score", (i) => samples.score[i], (i) => points(samples.score[i])],
       ["outcome", (i) => word(samples.outcome[i]), (i) => el("span", { class: colour(word(samples.outcome[i])) }, word(samples.outcome[i]))],
       ["length", (i) => samples.length[i], (i) => whole(samples.length[i])], ["answer", (i) => samples.preview[i] ?? ""],
     ];
     const made = table("found-rows", columns.map(([title, value, form]) => ({ title, data: null, className: title === "answer" ? "answer" : "", orderable: title !== "answer",
+      csv: { [title]: title === "rollout" ? (i) => i + 1 : value },
       render: (i, type) => (type === "display" ? [(form || ((k) => visible(value(k))))(i)].map((v) => (v instanceof Node ? v : document.createTextNode(v)))[0] : "") })), [], {
-      serverSide: true, pageLength: PAGE_OF_READER, searching: false, paging: true, order: [], columnControl: [],
+      serverSide: true, pageLength: PAGE_OF_READER, searching: false, paging: true, order: [],
       ajax: (asked, answer) => {
         const by = asked.order[0], sorted = by ? hits.slice() : hits;
         if (by) {
@@ -391,9 +558,15 @@ const REPORT = (() => {
       ...(texts[0].command ? [el("details", {}, el("summary", {}, "The command that makes this item again"), el("pre", { tabindex: 0 }, ...shownText(texts[0].command, texts[0].place)))] : []),
       el("div", { class: "beside" }, ...shown.map((k, n) => oneRollout(k, texts[n]))),
       ...(others.length ? [el("h3", {}, "Other rollouts of this item"), el("div", { class: "others" }, ...others.map((k) => el("button", { type: "button", class: colour(data.outcomes[samples.outcome[k]][0]), click: () => show(k) },
-        `${data.runs.length > 1 ? `${runName(samples.run[k])}: ` : ""}${points(samples.score[k])} ${samples.preview[k] ?? "no answer"}`)))] : []));
+        `${data.runs.length > 1 ? `${shortName(samples.run[k])}: ` : ""}${points(samples.score[k])} ${samples.preview[k] ?? "no answer"}`)))] : []));
     if (tables["found-rows"]) tables["found-rows"].rows().every(function mark() { this.node().classList.toggle("open", this.data() === i); });
-    if (!isQuiet) byId("rollout").scrollIntoView({ block: "start" });
+    if (!isQuiet) goTo("rollout");
+  }
+
+  /** Scroll to an element, which takes the focus with it. */
+  function goTo(id) {
+    byId(id).focus({ preventScroll: true });
+    byId(id).scrollIntoView({ block: "start" });
   }
 
   function move(by) {
@@ -418,7 +591,8 @@ const REPORT = (() => {
       else if (key === "differ") state.differ = value === "true";
       else if (key in DEFAULTS) state[key] = value;
     }
-    return [...given.keys()].some((key) => key in DEFAULTS && key !== "a" && key !== "b");
+    if (!partsShown().length) state.by = "task";
+    return [...given.keys()].some((key) => key in DEFAULTS && !["a", "b", "by"].includes(key));
   }
 
   function choose(changes, goes) {
@@ -428,18 +602,20 @@ const REPORT = (() => {
     if (isOther && samples) findDifferences();
     if (!isPair()) state.differ = false;
     save();
-    for (const [id, key] of [["run-a", "a"], ["run-b", "b"], ["by-task", "task"], ["by-outcome", "outcome"], ["by-low", "low"], ["by-high", "high"], ["by-text", "text"]]) byId(id).value = state[key];
+    for (const [id, key] of [["by", "by"], ["run-a", "a"], ["run-b", "b"], ["by-task", "task"], ["by-outcome", "outcome"], ["by-low", "low"], ["by-high", "high"], ["by-text", "text"]]) byId(id).value = state[key];
     byId("by-difference").checked = state.differ;
     byId("by-difference").disabled = !isPair();
     if (isOther) showOverview();
+    else if ("by" in changes) { showTasks(); showMatrix(); }
     if (goes || samples || state.b !== NONE) find();
-    if (goes) byId("rollouts").scrollIntoView({ block: "start" });
+    if (goes) goTo("rollouts");
   }
 
   async function showOverview() {
     await getCells();
     showCards();
     showTasks();
+    showMatrix();
     showOutcomes();
     showCharts();
   }
@@ -455,8 +631,9 @@ const REPORT = (() => {
   }
 
   function controls() {
-    const names = data.runs.map((run) => run.name), sections = [...document.querySelectorAll("h2")];
-    document.querySelector("nav").append(...sections.map((h) => el("a", { href: `#${h.id}` }, h.textContent)), el("span", { class: "pair" },
+    if (data.runs.length > 2) byId("tasks").parentElement.before(byId("runs").parentElement);
+    const names = data.runs.map((run) => run.short), sections = [...document.querySelectorAll("h2")];
+    document.querySelector("body > nav").append(...sections.map((h) => el("a", { href: `#${h.id}` }, h.textContent)), el("span", { class: "pair" },
       select("run-a", "run or model A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
     document.querySelector(".pair").hidden = data.runs.length < 2;
     const level = (id, key, label) => el("label", {}, `${label} `, el("input", { id, type: "number", min: 0, max: 1, step: 0.05, size: 4, input: later((value) => choose({ [key]: value }, false)) }));
@@ -466,8 +643,13 @@ const REPORT = (() => {
       el("label", {}, el("input", { id: "by-difference", type: "checkbox", change: (event) => choose({ differ: event.target.checked }, false) }), " A and B disagree"),
       el("button", { type: "button", click: find }, "Show rollouts"));
     byId("filters").addEventListener("change", () => { if (!samples) find(); });
+    const kinds = [["task", "tasks"], ["category", "categories"], ["level", "levels"]].filter(([kind]) => parts.some((part) => part.kind === kind));
+    byId("by-choice").append(el("label", {}, "scores of ", el("select", { id: "by", change: (event) => choose({ by: event.target.value }, false) }, ...kinds.map(([value, text]) => el("option", { value }, text)))));
+    byId("by-choice").hidden = kinds.length < 2;
+    byId("rollouts").tabIndex = -1;
     const drawn = async () => { await load("metrics.js"); showCharts(); };
-    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))));
+    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))),
+      el("label", {}, "smoothing ", el("input", { id: "smoothing", type: "range", min: 0, max: 0.98, step: 0.02, value: 0, input: later(() => showCharts()) })));
     byId("metric-choice").hidden = !data.numbers.length;
     document.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -480,7 +662,7 @@ const REPORT = (() => {
     const set = (isDark) => { root.classList.toggle("dark", isDark); if (data) showCharts(); };
     set(dark.matches);
     dark.addEventListener("change", () => set(dark.matches));
-    const rows = (size) => { for (const id of ["task-rows", "run-rows"]) tables[id].page.len(size).draw(); };
+    const rows = (size) => { for (const id of ["task-rows", "matrix-rows", "run-rows"]) tables[id]?.page.len(size).draw(); };
     addEventListener("beforeprint", () => { set(false); rows(-1); }); // paper is white and long
     addEventListener("afterprint", () => { set(dark.matches); rows(PAGE); });
     let width = innerWidth;
@@ -499,20 +681,26 @@ const REPORT = (() => {
   return {
     async overview(given) {
       data = { ...given, totals: byPlace(given.totals) };
+      const shorts = shortened(data.runs.map((run) => run.name), 32), level = (value) => String(Number(value.toFixed(3)));
+      data.runs.forEach((run, k) => { run.short = shorts[k]; });
+      parts = [...data.tasks.map(([name, category]) => ({ kind: "task", name, category })),
+        ...data.parts.map(([kind, low, high]) => (kind === "level" ? { kind, name: low === high ? level(low) : `${low} to ${high}`, low, high } : { kind, name: low }))].map((part, number) => ({ ...part, number }));
       DataTable.ext.errMode = "throw";
       about();
       controls();
       if (data.runs.length === 2) Object.assign(state, { a: 0, b: 1 });
       const goes = read();
       for (const key of ["a", "b"]) byId(`run-${key}`).value = state[key];
+      byId("by").value = state.by;
       await getCells();
       showCards();
+      showRuns();
       showTasks();
       document.body.dataset.table = performance.now().toFixed(0);
+      showMatrix();
       showOutcomes();
-      showRuns();
       theme();
-      if (goes) choose({}, true);
+      if (goes || (isPair() && !data.differences.length)) choose({}, goes);
       if (state.open !== NONE) show(state.open);
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); if (read()) choose({}, true); if (state.open !== NONE) show(state.open); });
       document.body.dataset.ready = performance.now().toFixed(0);

@@ -18,7 +18,7 @@ USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
 USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean_score")
 """What is drawn before anything is chosen, in this order."""
 
-POINTS = 1_200
+POINTS = 600
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
 

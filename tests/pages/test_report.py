@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ import yaml
 
 from rg_env import ending
 from rg_env.errors import SettingError
+from rg_env.evaluation.comparison import paired
 from rg_env.evaluation.sources import Sources
 from rg_env.pages import report
 from rg_env.pages.report import write_report
@@ -110,11 +112,74 @@ def test_the_sums_of_runs_and_tasks_are_those_of_their_cells(tmp_path: Path) -> 
             published(tmp_path / "p", run, task, [("What?", "2", 1.0)] * len(task))
     found = reported(tmp_path / "report", tmp_path / "p")
     cells = read_script(tmp_path / "report" / "cells.js")
-    assert len(cells) == 6
+    # The categories and levels follow the tasks.
+    assert found["parts"] == [["category", "arithmetic"]]
+    tasks = [cell for cell in cells if cell[1] < 3]
+    assert (len(tasks), len(cells)) == (6, 8)
     for run, task, samples, *_ in found["totals"]:
-        those = [c for c in cells if run in (c[0], -1) and task in (c[1], -1)]
-        assert samples == sum(cell[2] for cell in those)
-    assert len(found["totals"]) == 2 + 3 + 1
+        those = [c for c in tasks if run in (c[0], -1) and task in (c[1], -1, 3)]
+        assert samples == sum(cell[2] for cell in those or tasks)
+    assert len(found["totals"]) == 2 + 4 + 1
+
+
+def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Write the samples of an evaluation; those without a score given are right."""
+    given = {"task": "gcd", "category": "arithmetic", "score": 1.0}
+    (folder / name).mkdir(parents=True)
+    lines = [
+        {**given, **row, "question": f"What is {row['question']}?"} for row in rows
+    ]
+    outcomes = {1.0: "right", 0.5: "partial", 0.0: "wrong"}
+    lines = [{"outcome": outcomes[line["score"]], **line} for line in lines]
+    text = "\n".join(map(json.dumps, lines))
+    (folder / name / "samples.jsonl").write_text(text)
+
+
+def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) -> None:
+    scores = [(1.0, 0.0), (0.0, 0.0), (0.5, 0.0), (1.0,)]
+    rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
+    samples_of(tmp_path, "one", rows)
+    found = reported(tmp_path / "r", tmp_path / "one")
+    sums = sums_of(found)
+    assert (found["k"], sums["items"], sums["passed"]) == (2, 3, 1)
+
+
+def test_levels_are_parts_a_tenth_of_the_scale_where_there_are_many(
+    tmp_path: Path,
+) -> None:
+    for name, count in (("few", 5), ("many", 50)):
+        levels = [{"question": k, "level": k / (count - 1)} for k in range(count)]
+        samples_of(tmp_path, name, levels)
+    few = reported(tmp_path / "r", tmp_path / "few")["parts"]
+    many = reported(tmp_path / "r", tmp_path / "many")["parts"]
+    assert few[1:] == [["level", k / 4, k / 4] for k in range(5)]
+    assert many[1:] == [["level", k / 10, (k + 1) / 10] for k in range(10)]
+
+
+def test_three_runs_have_the_mean_and_interval_of_each_part_in_a_matrix(
+    tmp_path: Path,
+) -> None:
+    for name, score in (("a", 0.0), ("b", 0.5), ("c", 1.0)):
+        rows = [{"question": k, "score": score} for k in range(9)]
+        samples_of(tmp_path / "s", name, rows)
+    a, b, c = reported(tmp_path / "r", tmp_path / "s")["matrix"]
+    task, category = b
+    assert task == category and task[1] < task[0] == 500 < task[2]
+    assert (a[0][:2], c[0][0], c[0][2]) == ([0, 0], 1000, 1000)
+
+
+def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> None:
+    one = [{"question": k, "score": k % 2 / 2} for k in range(9)]
+    two = [{"question": k, "score": 0.5} for k in range(1, 12)]
+    samples_of(tmp_path / "s", "one", one)
+    samples_of(tmp_path / "s", "two", two)
+    differences = reported(tmp_path / "r", tmp_path / "s")["differences"]
+    found = {part: numbers for part, *numbers in differences}
+    files = [tmp_path / "s" / name / "samples.jsonl" for name in ("one", "two")]
+    of = paired(*([*Sources([file]).samples()] for file in files)).by_item
+    assert of is not None
+    expected = [of.mean, of.low, of.high, 8]
+    assert found[-1] == found[0] == pytest.approx(expected, abs=1e-4)
 
 
 def test_rows_without_a_file_of_metrics_say_why_there_are_no_curves(
@@ -140,7 +205,10 @@ def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
         group(rollout("5", 1.0), rollout("5", 1.0), seed=9),
     ]
     overview = reported(tmp_path / "report", dump(tmp_path / "d", lines))
-    assert sums_of(overview) == {
+    sums = sums_of(overview)
+    low, high = sums.pop("low"), sums.pop("high")
+    assert low < 3.5 / 6 < high
+    assert sums == {
         "samples": 6,
         "scored": 6,
         "right": 3,
@@ -153,10 +221,10 @@ def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
         "truncated": 1,
         "groups": 3,
         "varied": 2,
+        "items": 1,
+        "passed": 1,
     }
-    assert overview["unit"] == "tokens"
-    low, high = overview["interval"]
-    assert low < 3.5 / 6 < high
+    assert (overview["unit"], overview["k"]) == ("tokens", 6)
 
 
 def test_curves_are_the_numbers_of_all_groups_and_not_of_those_in_the_files(
