@@ -26,6 +26,7 @@ from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_items import RunItems
+from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import UNSCORED
 from rg_env.settings.kept_settings import settings_text
@@ -35,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[Group]]
 """From the entry and the dataset of an item to a group of one rollout, scored."""
-
-TABLE_WIDTH = 120
-"""Where no terminal says another."""
 
 
 class Evaluations:
@@ -293,8 +291,7 @@ def show(
         print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - what was asked for
         return
     console = Console()
-    if not console.is_terminal:
-        console.width = TABLE_WIDTH
+    console.width = width_of(console)
     if summary.overall is not None:
         console.print(summary.table(with_tasks=with_tasks))
     for line in summary.notes():

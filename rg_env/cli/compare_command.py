@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from rg_env import ending
@@ -18,17 +17,18 @@ from rg_env.cli.command import Command, FilePathType
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
 from rg_env.evaluation import inspect_log
-from rg_env.evaluation.comparison import WHOLE, Comparison
+from rg_env.evaluation.comparison import WHOLE, Comparison, Paired
 from rg_env.evaluation.samples import Sample, scored
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.evaluation.statistics import Estimate
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
+from rg_env.reports.fitting_table import FittingTable
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.reports.terminal_text import on_one_line
 from rg_env.workers.worker_pool import WorkerPool
 
-NAME_WIDTH = 60
+NAME_WIDTH = 500
 Results = dict[str, list[Sample]]
 
 
@@ -97,36 +97,52 @@ def _estimate_cells(value: Estimate | None, *others: Estimate | None) -> list[st
     return [f"{value.mean:.3f}" if value else "-", *spans]
 
 
-def _table(title: str, first: str, others: Sequence[str]) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0)
-    table.add_column(first, no_wrap=True)
-    for heading in others:
-        table.add_column(heading, justify="right")
-    return table
+def _table(title: str, first: str, others: Sequence[str]) -> FittingTable:
+    left_out = ("only in one", "cut", "by task", "score of answered", "answers")
+    return FittingTable(
+        [first],
+        others,
+        [*left_out, "answered", "no score", "by item", "items"],
+        title=title,
+        box=box.SIMPLE_HEAD,
+        padding=0,
+    )
 
 
 def _pair_name(pair: tuple[int, int]) -> str:
     return f"{pair[1] + 1} - {pair[0] + 1}"
 
 
-def _part_table(found: Comparison, kind: str) -> Table:
-    """Return the scores of categories or tasks, with what differences have room."""
+PAIR_HEADINGS = ("items", "means", "difference", "by item", "by task")
+
+
+def _pair_cells(pair: Paired) -> list[str]:
+    """Return how many items two results share, and their means and difference there."""
+    means = pair.means and f"{pair.means[1]:.3f} - {pair.means[0]:.3f}"
+    number = str(pair.by_item.samples if pair.by_item else 0)
+    return [
+        number,
+        means or "-",
+        *_estimate_cells(pair.by_item, pair.by_item, pair.by_task),
+    ]
+
+
+def _part_tables(found: Comparison, kind: str) -> Iterator[FittingTable]:
+    """Yield the scores of categories or tasks, and what differs on shared items."""
+    parts = found.parts(kind)
+    names = [Text(on_one_line(part[1], NAME_WIDTH)) for part in parts]
     headings = [str(place + 1) for place in range(len(found.names))]
-    shown = found.pairs if len(found.pairs) < 3 else []
-    spans = ("by_item", "by_task")[: 3 - len(shown)]
-    for places in shown:
-        headings += [_pair_name(places), *(span.replace("_", " ") for span in spans)]
     table = _table(f"Mean score by {kind}", kind, headings)
-    for part in found.parts(kind):
-        cells = [
-            _estimate_cells(one.by_item if one else None)[0]
-            for one in found.measured[part]
-        ]
-        for pair in found.paired[part][: len(shown)]:
-            values = [getattr(pair, span) for span in spans]
-            cells += _estimate_cells(pair.by_item, *values)
-        table.add_row(Text(on_one_line(part[1], NAME_WIDTH)), *cells)
-    return table
+    for part, name in zip(parts, names, strict=True):
+        of_part = [one.by_item if one else None for one in found.measured[part]]
+        table.add_row(name, *(_estimate_cells(one)[0] for one in of_part))
+    yield table
+    for place, pair in enumerate(found.pairs if len(found.pairs) < 3 else []):
+        title = f"Differences by {kind}, of the items of both: {_pair_name(pair)}"
+        table = _table(title, kind, PAIR_HEADINGS)
+        for part, name in zip(parts, names, strict=True):
+            table.add_row(name, *_pair_cells(found.paired[part][place]))
+        yield table
 
 
 def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
@@ -136,7 +152,7 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
         for place, name in enumerate(found.names)
     ]
     headings = ["items", "answers", "score", "by item", "by task"]
-    headings += ["answered", "of them", "cut", "no score"]
+    headings += ["answered", "score of answered", "cut", "no score"]
     scores = _table("Mean score with 95 % intervals", "", headings)
     for place, one in enumerate(found.measured[WHOLE]):
         if one is not None:
@@ -144,21 +160,20 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
                 *map(str, (place + 1, one.items, one.completions)),
                 *_estimate_cells(one.by_item, one.by_item, one.by_task),
                 f"{one.answered:.1%}",
-                *_estimate_cells(one.of_answered),
+                *_estimate_cells(one.score_of_answered),
                 "-" if one.truncated is None else str(one.truncated),
                 str(one.failed + one.not_used),
             )
-    headings = ["items", "difference", "by item", "by task", "only in one"]
-    pairs = _table("Differences, paired by item", "", headings)
+    title = "Differences, of the items of both"
+    pairs = _table(title, "", [*PAIR_HEADINGS, "only in one"])
     for (a, b), pair in zip(found.pairs, found.paired[WHOLE], strict=True):
         pairs.add_row(
             _pair_name((a, b)),
-            str(pair.by_item.samples if pair.by_item else 0),
-            *_estimate_cells(pair.by_item, pair.by_item, pair.by_task),
+            *_pair_cells(pair),
             f"{a + 1}: {pair.only_first}, {b + 1}: {pair.only_second}",
         )
     kinds = ("category", "task") if with_tasks else ("category",)
-    parts = [_part_table(found, kind) for kind in kinds]
+    parts = [table for kind in kinds for table in _part_tables(found, kind)]
     return [*names, scores, *([pairs] if found.pairs else []), *parts]
 
 

@@ -12,7 +12,6 @@ from importlib import metadata
 from typing import Any
 
 import click
-from rich.table import Table
 
 from rg_env import ending
 from rg_env.cli.command import (
@@ -27,6 +26,7 @@ from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
+from rg_env.reports.fitting_table import FittingTable
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
@@ -37,13 +37,15 @@ def _cell(milliseconds: float | None) -> str:
     return "" if milliseconds is None else f"{milliseconds:.1f}"
 
 
-def table(findings: Sequence[TaskFindings]) -> Table:
+def table(findings: Sequence[TaskFindings]) -> FittingTable:
     """Return the findings as a table for the terminal, the sick ones first."""
-    result = Table(title="Tasks of this installation")
-    result.add_column("task")
-    result.add_column("make ms", justify="right")
-    result.add_column("score ms", justify="right")
-    result.add_column("finding")
+    result = FittingTable(
+        ["task"],
+        ["make ms", "score ms"],
+        ["score ms", "make ms"],
+        title="Tasks of this installation",
+    )
+    result.add_column("finding", min_width=20)
     for found in sorted(findings, key=lambda f: (f.is_well, f.task)):
         text = "; ".join([*found.faults, *found.notes]) or "well"
         style = None if found.is_well else "bold red"

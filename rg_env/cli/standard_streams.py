@@ -89,13 +89,16 @@ def rendered(*parts: RenderableType, width: int | None = None) -> str:
     """Return what a terminal is sent for tables and texts, at most so wide."""
     from rich.console import Console  # 0.1 s, which most commands do without
 
+    from rg_env.reports.fitting_table import width_of
+
     terminal = Console()
+    widest = width_of(terminal)
     encoding = sys.stdout.encoding or "utf-8"  # says which lines can be drawn
     raw = io.BytesIO()
     target = io.TextIOWrapper(raw, encoding, "backslashreplace", write_through=True)
     console = Console(
         file=target,
-        width=min(width or terminal.width, terminal.width),
+        width=min(width or widest, widest),
         force_terminal=terminal.is_terminal,
         color_system="standard" if terminal.color_system else None,
         highlight=False,

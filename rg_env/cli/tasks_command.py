@@ -60,7 +60,7 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
     if len(facts) == 1:
         parts = task_list.details(facts[0], library.version, cost_from)
         return rendered(*parts, width=task_list.WIDTH)
-    listing = rendered(task_list.table(facts), width=task_list.WIDTH)
+    listing = rendered(task_list.table(facts))
     legend = rendered(*task_list.legend(facts, cost_from), width=task_list.WIDTH)
     return f"{task_list.with_asks(listing, facts)}\n{legend}"
 

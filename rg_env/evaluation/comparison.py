@@ -23,10 +23,12 @@ from rg_env.evaluation.summary import PartResult, result_of
 class Paired:
     """The second result less the first one.
 
-    The mean difference has its intervals by item and by task; both are None where no
-    item has a score in both. Those with a score in one alone are counted.
+    The mean difference has its intervals by item and by task; `means` are those of the
+    two results over the same items. All are None where no item has a score in both.
+    Those with a score in one alone are counted.
     """
 
+    means: tuple[float, float] | None
     by_item: Estimate | None
     by_task: Estimate | None
     only_first: int
@@ -47,7 +49,9 @@ def paired(first: Sequence[Sample], second: Sequence[Sample]) -> Paired:
     both: list[Any] = [item for item in before if item in after]
     values = [after[item] - before[item] for item in both]
     tasks = [task for task, _ in both]
+    sums = [math.fsum(means[item] for item in both) for means in (before, after)]
     return Paired(
+        means=(sums[0] / len(both), sums[1] / len(both)) if both else None,
         by_item=difference(values, both, tasks) if both else None,
         by_task=difference(values, tasks) if both else None,
         only_first=len(before) - len(both),
@@ -119,6 +123,9 @@ def _by_kind(found: Mapping[Part, Sequence[Any]], place: int) -> dict[str, Any]:
         plain[kind][name] = dataclasses.asdict(value) if value else None
         if isinstance(value, PartResult):
             lost = value.failed + value.not_used
-            mean = value.of_answered.mean if value.of_answered else None
-            plain[kind][name] |= {"without_score": lost, "of_answered": mean}
+            answered = value.score_of_answered
+            plain[kind][name] |= {
+                "without_score": lost,
+                "score_of_answered": answered.mean if answered else None,
+            }
     return plain | {"all": plain["all"][""]}

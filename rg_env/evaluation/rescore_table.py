@@ -8,15 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from rg_env.evaluation.rescoring import CAUSES
 from rg_env.evaluation.samples import Row
+from rg_env.reports.fitting_table import FittingTable
 from rg_env.reports.terminal_text import on_one_line
 
 SCORES = ("saved", "library", "fixes", "ours")
-NAME_WIDTH = 32
+NAME_WIDTH = 100
 TEXT_WIDTH = 100
 MOST_REASONS = 10
 """Shown of a task."""
@@ -123,13 +123,17 @@ class RescoreTally:
         tasks = {task: self.by_task[task].numbers() for task in sorted(self.by_task)}
         return {"all": self.all.numbers(), "tasks": tasks, "examples": self.examples}
 
-    def table(self) -> Table:
+    def table(self) -> FittingTable:
         """Return the counts as a table, all first."""
         title = "Saved completions scored again (mean scores)"
-        table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        table.add_column("task", no_wrap=True)
-        for heading in ("items", "answers", "saved", "library", "ours"):
-            table.add_column(heading, justify="right")
+        table = FittingTable(
+            ["task"],
+            ["items", "answers", "saved", "library", "ours"],
+            ["items", "library"],
+            title=title,
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+        )
         table.add_column("changed, by")
         table.add_row("all", *self.all.cells(), style="bold", end_section=True)
         for task, counts in sorted(self.by_task.items()):

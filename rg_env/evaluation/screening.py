@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
-from rich.table import Table
 
 from rg_env.evaluation.samples import TRUNCATED
 from rg_env.evaluation.statistics import Estimate, estimate, grouped
+from rg_env.reports.fitting_table import FittingTable
 from rg_env.rollouts.shaping import has_variance
 
 BANDS = 5
@@ -214,13 +214,17 @@ def _cells(task: TaskScreen) -> list[str]:
     ]
 
 
-def table_of(tasks: Sequence[TaskScreen]) -> Table:
+def table_of(tasks: Sequence[TaskScreen]) -> FittingTable:
     """Return the results as a table for the terminal, without its `TITLE`."""
-    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
-    table.add_column("", overflow="fold")
-    for heading in ("n", "with variance", "fifths", "score", "cut", "tokens", "s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("levels", no_wrap=True)
+    table = FittingTable(
+        [""],
+        ["n", "with variance", "fifths", "score", "cut", "tokens", "s", "levels"],
+        ["s", "tokens", "cut", "fifths", "score"],
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        pad_edge=False,
+    )
+    table.columns[-1].justify = "left"
     for task in tasks:
         table.add_row(*_cells(task), style="dim" if task.left_out else None)
     return table

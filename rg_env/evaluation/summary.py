@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from rich import box
-from rich.table import Table
+from rich.text import Text
 
 from rg_env.evaluation.samples import NOT_USED, Sample, scored
 from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
+from rg_env.reports.fitting_table import FittingTable
 from rg_env.scoring.score import UNSCORED
 from rg_env.tasks.evaluation_specs import PresetName, load_preset
 
@@ -37,7 +38,7 @@ class PartResult:
         best_of_k: Mean of the best score of k completions, without bias.
         pass_at_k: Chance that one of k completions is right, without bias.
         answered: Share of the completions that hold an answer.
-        of_answered: Mean score of these.
+        score_of_answered: Mean score of these.
         truncated: Completions that were cut off; None where no file says so.
         failed: Completions without a score.
         not_used: Items that are not used.
@@ -51,7 +52,7 @@ class PartResult:
     best_of_k: Estimate | None
     pass_at_k: Estimate | None
     answered: float
-    of_answered: Estimate | None
+    score_of_answered: Estimate | None
     truncated: int | None
     failed: int
     not_used: int
@@ -123,7 +124,7 @@ def result_of(samples: Sequence[Sample], k: int = 1) -> PartResult | None:
         best_of_k=_of_k(done, k, _score),
         pass_at_k=_of_k(done, k, _right),
         answered=len(answered) / len(done),
-        of_answered=_mean(answered) if answered else None,
+        score_of_answered=_mean(answered) if answered else None,
         truncated=sum(s.is_truncated for s in samples) if is_known else None,
         failed=len(samples) - len(done) - not_used,
         not_used=not_used,
@@ -175,7 +176,7 @@ class EvalSummary:
                 "eval/truncated": found.truncated or 0,
             }
             others = {
-                "score_of_answered": found.of_answered,
+                "score_of_answered": found.score_of_answered,
                 "best_of_k": found.best_of_k,
                 "pass_at_k": found.pass_at_k,
             }
@@ -197,16 +198,21 @@ class EvalSummary:
             groups[name] = None if row is None else row.as_json()
         return vars(self) | groups
 
-    def table(self, *, with_tasks: bool = False) -> Table:
+    def table(self, *, with_tasks: bool = False) -> FittingTable:
         """Return the results as a table for the terminal, tasks on request."""
-        of_k = f", {self.k} completions of an item" if self.k > 1 else ""
-        title = f"Evaluation: mean score, 95 % intervals{of_k}"
-        table = Table(title=title, box=box.SIMPLE, pad_edge=False)
-        table.add_column("")
-        best = (f"best of {self.k}", f"pass@{self.k}") if self.k > 1 else ()
-        headings = ("items", "score", "by item", "by task", "right", *best)
-        for heading in (*headings, "answered", "their score"):
-            table.add_column(heading, justify="right", no_wrap=True)
+        each = f", {self.k} completions of an item" if self.k > 1 else ""
+        title = f"Evaluation: mean score, 95 % intervals{each}"
+        best, passed = f"best of {self.k}", f"pass@{self.k}"
+        of_k = (best, passed) if self.k > 1 else ()
+        headings = ("items", "score", "by item", "by task", "right", *of_k)
+        table = FittingTable(
+            [""],
+            [*headings, "answered", "score of answered"],
+            ["score of answered", "by task", best, "items", "right", "answered"],
+            title=title,
+            box=box.SIMPLE,
+            pad_edge=False,
+        )
         if self.overall is not None:
             table.add_row("all", *self._cells(self.overall), style="bold")
             if self.as_published is not None:
@@ -216,7 +222,7 @@ class EvalSummary:
             table.add_row(name or "no category", *self._cells(row), style="cyan")
         table.add_section()
         for name, row in self.by_task.items() if with_tasks else ():
-            table.add_row(name, *self._cells(row))
+            table.add_row(Text(name), *self._cells(row))
         return table
 
     def _cells(self, row: PartResult) -> list[str]:
@@ -228,7 +234,7 @@ class EvalSummary:
             _interval(_of_tasks(row)),
             *map(_shown, [row.right, *of_k]),
             f"{row.answered:.0%}",
-            _shown(row.of_answered),
+            _shown(row.score_of_answered),
         ]
 
     def notes(self) -> list[str]:

@@ -14,7 +14,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rg_env.reports.terminal_text import on_one_line
+from rg_env.reports.fitting_table import FittingTable
+from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale
 
@@ -29,6 +30,13 @@ LONGEST_ASKS = 64
 
 RULED_HEAD = Box("\n".join(["    "] * 2 + [" -- "] + ["    "] * 5), ascii=True)
 """Nothing but a rule of dashes under the headings."""
+
+BARE: dict[str, Any] = {
+    "box": RULED_HEAD,
+    "show_edge": False,
+    "padding": (0, 1, 0, 0),
+    "pad_edge": False,
+}
 
 COLUMNS = (
     "steps    how many difficulties it has, from level 0 to level 1 evenly",
@@ -95,16 +103,15 @@ def by_category(tasks: Sequence[TaskFacts]) -> Iterator[tuple[str, list[TaskFact
         yield category, list(members)
 
 
-def _bare_table() -> Table:
-    return Table(box=RULED_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-
-
-def table(tasks: Sequence[TaskFacts]) -> Table:
+def table(tasks: Sequence[TaskFacts]) -> FittingTable:
     """Return the tasks as a table of at most 80 columns, by category."""
-    result = _bare_table()
-    result.add_column("task", no_wrap=True, min_width=27)
-    for heading in ("steps", "levels", "skipped", "default", "ms at 0", "ms at 1"):
-        result.add_column(heading, justify="right", no_wrap=True)
+    result = FittingTable(
+        ["task"],
+        ["steps", "levels", "skipped", "default", "ms at 0", "ms at 1"],
+        ["ms at 0", "ms at 1", "skipped", "default"],
+        **BARE,
+    )
+    result.columns[0].min_width = 27
     for category, members in by_category(tasks):
         result.add_row(Text(f"{category} ({len(members)})", style="bold"))
         for facts in members:
@@ -167,10 +174,8 @@ def _value_list(info: TaskInfo, params: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={params[name]!r}" for name in ordered)
 
 
-def _steps_table(facts: TaskFacts, scale: Scale) -> Table:
-    result = _bare_table()
-    for heading in ("step", "at", "levels", "ms"):
-        result.add_column(heading, justify="right", no_wrap=True)
+def _steps_table(facts: TaskFacts, scale: Scale) -> FittingTable:
+    result = FittingTable([], ["step", "at", "levels", "ms"], **BARE)
     result.add_column("parameters that differ from the library's", overflow="fold")
     for number, step in enumerate(scale.steps):
         result.add_row(
@@ -225,7 +230,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
         parts += ["", steps, Text(f"ms: median time to make an item, {cost_from}")]
     title = f"dataset parameters and their defaults in reasoning-gym {version}"
     lines = [f"  {name} = {default}" for name, default in info.parameters.items()]
-    shown = [Text(on_one_line(line, WIDTH)) for line in lines or ["  (none)"]]
+    shown = [Text(visible(line)) for line in lines or ["  (none)"]]
     return [*parts, "", Text(title), *shown]
 
 

@@ -84,7 +84,7 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
     ]
     found = summarise(rows).overall
     assert (found.by_item.mean, found.answered) == (0.375, 0.5)
-    assert (found.of_answered.mean, found.right.mean) == (0.75, 0.25)
+    assert (found.score_of_answered.mean, found.right.mean) == (0.75, 0.25)
     assert found.truncated == 1
 
 
