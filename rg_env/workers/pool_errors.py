@@ -69,6 +69,12 @@ class PreloadError(RaisedElsewhereError, WorkerLostError):
     done; `message` says which.
     """
 
+    def __str__(self) -> str:
+        """Return a sentence with a subject."""
+        if self.kind:
+            return super().__str__()
+        return f"the process that starts workers {self.message}"
+
 
 class PoolClosedError(PoolError):
     """The pool is closed, or was closed before the call was done."""

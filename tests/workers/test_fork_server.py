@@ -42,6 +42,13 @@ def test_preload_that_fails_is_named():
     assert "no_such_module" in str(caught.value)
 
 
+def test_preload_that_ends_its_process_is_said_in_a_sentence():
+    pool = WorkerPool(1, preload=["builtins:exec:import os; os._exit(7)"])
+    with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
+        pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
+    assert str(caught.value) == "the process that starts workers ended with status 7"
+
+
 def test_a_function_that_is_preloaded_is_given_the_rest_of_its_name():
     told = "builtins:exec:import sys; sys.told = {'a': 'b:c'}"
     with contextlib.closing(WorkerPool(1, preload=[told])) as pool:
