@@ -82,7 +82,7 @@ def log_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command whose help ends with an example, and which says what it does not use.
+    """A command whose help begins with an example, and which says what it does not use.
 
     Args:
         example: A command line of it, without the program.
@@ -93,6 +93,13 @@ class Command(click.Command):
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
         self.params += log_options()
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, with the example before the options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+        self.format_options(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse a command line; of equal options the last one wins, with a word."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,8 @@ from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
 from rg_env.settings.writable_paths import check_file
+
+logger = logging.getLogger(__name__)
 
 SUMMARY = (
     "Sample a few groups of each task with the settings of a run of serve, and write"
@@ -61,6 +64,11 @@ def screen(env_cls: Any) -> SettingsCommand:
 
     def run(**values: Any) -> int:
         given = checked(command, values, env_cls)
+        if "data_path_to_save_groups" in given.env:
+            logger.warning(
+                "env.data_path_to_save_groups has no effect: `screen` writes its groups"
+                " beside --out"
+            )
         built = partial(build, "screen", env_cls, given, {})
         _screen(built, _sections(given, start), values)
         return 0
