@@ -40,13 +40,19 @@ const REPORT = (() => {
   const whole = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "");
   const colour = (word) => (["right", "partial", "wrong"].includes(word) ? `o-${word}` : "o-none");
 
-  /** Return names of at most a length: without the words that all begin with, cut in the middle, no two the same. */
+  /** Return names cut in the middle to a length, or of what all begin with; no two become the same. */
   function shortened(names, length) {
     let same = 0;
     while (same < names[0]?.length && names.every((name) => name[same] === names[0][same])) same += 1;
-    const words = names.length > 1 ? names[0].slice(0, same).split(/(?<=[-_/., ])/) : [], begin = words.slice(0, -1).join("").length;
-    const cut = (name, half) => (name.length <= 2 * half ? name : `${name.slice(0, half - 1)}…${name.slice(-half)}`);
-    const found = names.map((name) => (name.length <= length ? name : cut(begin > 8 ? `…${name.slice(begin)}` : name, Math.floor(length / 2))));
+    const half = Math.floor(length / 2), longest = Math.max(...names.map((name) => name.length));
+    const words = names.length > 1 ? [...names[0].slice(0, same).matchAll(/(?<=[-_/., ])(?![-_/., ])/g)].map((found) => found.index) : [];
+    const end = words.find((at) => longest - at <= (2 * length) / 3) ?? words.at(-1) ?? 0; // where what differs begins, with words before it that fit
+    const cut = (name) => {
+      const rest = name.length - end, isLong = rest >= length;
+      const begin = isLong && end ? `…${name.slice(end, end + half - 1)}` : name.slice(0, isLong ? half : length - 1 - rest);
+      return `${begin}…${name.slice(begin.length + 1 - length)}`;
+    };
+    const found = names.map((name) => (name.length <= length ? name : cut(name)));
     return found.map((name, k) => (found.indexOf(name) === found.lastIndexOf(name) ? name : names[k]));
   }
 
@@ -200,7 +206,7 @@ const REPORT = (() => {
       const { score, low, high } = row.of[run];
       return el("span", { class: "heat", style: `--heat:${(60 * score).toFixed(0)}%` }, row.part.kind === "category" ? points(score) : link(points(score), () => openPart(row.part, { a: run, b: NONE })), el("small", {}, span(low, high)));
     };
-    const names = shortened(data.runs.map((run) => run.name), 24);
+    const names = shortened(data.runs.map((run) => run.name), 18);
     const columns = names.map((title, run) => ({ title, about: runName(run), data: null, className: "n", render: (row, type) => (type === "display" ? row.of[run] ? shown(run, row) : "" : numeric()(row.of[run]?.score, type)),
       csv: Object.fromEntries(["score", "low", "high"].map((key) => [`${runName(run)} ${key}`, (row) => row.of[run]?.[key]])) }));
     table("matrix-rows", [partColumn(), ...columns], rows, { order: [[0, "asc"]] });
@@ -634,7 +640,7 @@ const REPORT = (() => {
     if (data.runs.length > 2) byId("tasks").parentElement.before(byId("runs").parentElement);
     const names = data.runs.map((run) => run.short), sections = [...document.querySelectorAll("h2")];
     document.querySelector("body > nav").append(...sections.map((h) => el("a", { href: `#${h.id}` }, h.textContent)), el("span", { class: "pair" },
-      select("run-a", "run or model A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "beside B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
+      select("run-a", "run A", "all runs", names, (a) => choose({ a }, false)), select("run-b", "run B", "none", names, (b) => choose({ b, a: state.a === ALL && b !== NONE ? (b === 0 ? 1 : 0) : state.a }, false))));
     document.querySelector(".pair").hidden = data.runs.length < 2;
     const level = (id, key, label) => el("label", {}, `${label} `, el("input", { id, type: "number", min: 0, max: 1, step: 0.05, size: 4, input: later((value) => choose({ [key]: value }, false)) }));
     byId("filters").append(select("by-task", "task", "all", data.tasks.map((task) => task[0]), (task) => choose({ task }, false)),
@@ -681,7 +687,7 @@ const REPORT = (() => {
   return {
     async overview(given) {
       data = { ...given, totals: byPlace(given.totals) };
-      const shorts = shortened(data.runs.map((run) => run.name), 32), level = (value) => String(Number(value.toFixed(3)));
+      const shorts = shortened(data.runs.map((run) => run.name), 22), level = (value) => String(Number(value.toFixed(3)));
       data.runs.forEach((run, k) => { run.short = shorts[k]; });
       parts = [...data.tasks.map(([name, category]) => ({ kind: "task", name, category })),
         ...data.parts.map(([kind, low, high]) => (kind === "level" ? { kind, name: low === high ? level(low) : `${low} to ${high}`, low, high } : { kind, name: low }))].map((part, number) => ({ ...part, number }));
