@@ -173,10 +173,11 @@ class Browser:
 
     def press(self, key: str, code: int) -> None:
         """Press a key."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code
-            )
+        given = {"key": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="rawKeyDown", **given)
+        if key == "Enter":  # which clicks a button by its character
+            self.call("Input.dispatchKeyEvent", type="char", text="\r", **given)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **given)
 
     def picture(self, path: Path, *, whole: bool = False) -> None:
         """Save what is seen, or the whole page."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shutil
@@ -12,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from rg_env.evaluation.comparison import paired
+from rg_env.evaluation.sources import Sources
 from rg_env.pages.report import write_report
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import dump, group, published, rollout
@@ -405,6 +409,168 @@ def test_one_click_goes_from_a_task_to_what_they_disagree_on(
     texts = browser.run(PRE)
     assert {"9 of model_a", "9 of model_b"} <= set(texts)
     assert browser.errors == []
+
+
+# -- any number of runs ----------------------------------------------------------------
+
+SAVED = """
+(async () => {
+  let saved;
+  const usual = URL.createObjectURL;
+  URL.createObjectURL = (blob) => { saved = blob; return '#'; };
+  document.querySelector('BOX .csv').click();
+  URL.createObjectURL = usual;
+  return await saved.text();
+})()
+"""
+
+
+def saved_rows(browser: Browser, box: str) -> list[dict[str, str]]:
+    """Return the rows of the CSV file of a table or chart, by their headings."""
+    text: str = browser.run(SAVED.replace("BOX", box))
+    return [*csv.DictReader(io.StringIO(text, newline=""))]
+
+
+def texts(browser: Browser, places: str) -> list[str]:
+    found: list[str] = browser.run(
+        f"[...document.querySelectorAll({places!r})].map(e => e.textContent)"
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of three checkpoints of a run, which get better, and its report."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for step in (100, 200, 300):
+        name = f"a-model-with-a-long-name-of-7B-grpo-seed1-step-{step}-final"
+        rows = [
+            {"task": task, "category": task[0], "question": f"What is {k}?"}
+            | {"level": k % 2, "score": float(k * step % 700 < step)}
+            for task in ("gcd", "graph_color", "lcm")
+            for k in range(12)
+        ]
+        rows = [
+            {**row, "outcome": ["wrong", "right"][row["score"] > 0]} for row in rows
+        ]
+        (folder / name).mkdir()
+        text = "\n".join(map(json.dumps, rows))
+        (folder / name / "samples.jsonl").write_text(text)
+        steps = [{"step": n, "mean_score": n % 2} for n in range(9)]
+        text = "\n".join(map(json.dumps, steps))
+        (folder / name / "metrics.jsonl").write_text(text)
+    write_report([str(folder)], folder / "report")
+    return folder
+
+
+def test_names_that_are_cut_show_where_runs_differ(
+    browser: Browser, checkpoints: Path
+) -> None:
+    browser.open(checkpoints / "report" / "index.html")
+    cut = [f"a-model…step-{step}-final" for step in (100, 200, 300)]
+    assert texts(browser, "#run-rows td:first-child") == cut
+    assert texts(browser, "#run-a option") == ["all runs", *cut]
+
+
+def test_more_than_two_runs_stand_in_a_matrix_whose_file_has_whole_names(
+    browser: Browser, checkpoints: Path
+) -> None:
+    browser.requests.clear()
+    browser.open(checkpoints / "report" / "index.html")
+    shown = texts(browser, "#matrix-rows tbody tr:first-child .heat")
+    rows = saved_rows(browser, "#matrix-rows")
+    assert [row["task"] for row in rows] == ["gcd", "graph_color", "lcm"]
+    of = "a-model-with-a-long-name-of-7B-grpo-seed1-step-{}-final {}"
+    keys = ("score", "low", "high")
+    cells = [[rows[0][of.format(k, key)] for key in keys] for k in (100, 200, 300)]
+    assert shown == ["{:.3f}{:.3f} to {:.3f}".format(*map(float, c)) for c in cells]
+    assert names_of(browser, "cells") == []
+
+
+def test_the_difference_of_any_two_runs_is_that_of_compare(
+    browser: Browser, checkpoints: Path
+) -> None:
+    first, *_, last = sorted(checkpoints.glob("a-*"))
+    browser.open(checkpoints / "report" / "index.html", f"a={first.name}&b={last.name}")
+    browser.wait("[...document.querySelectorAll('.card')].length > 3")
+    card = "[...document.querySelectorAll('.card')].map(c => c.innerText)"
+    browser.wait(f"{card}.some(t => t.startsWith('B \u2212 A'))")
+    said = next(text for text in browser.run(card) if text.startswith("B"))
+    files = [path / "samples.jsonl" for path in (first, last)]
+    of = paired(*([*Sources([file]).samples()] for file in files)).by_item
+    assert of is not None
+    numbers = [float(n.replace("\u2212", "-")) for n in re.findall(r"\S\d.\d+", said)]
+    assert numbers == pytest.approx([of.mean, of.low, of.high], abs=6e-4)
+    assert f"{of.samples} shared items" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("category", ["g", "l"]), ("level", ["0", "1"])]
+)
+def test_scores_are_summed_by_category_and_by_level(
+    browser: Browser, checkpoints: Path, kind: str, names: list[str]
+) -> None:
+    browser.open(checkpoints / "report" / "index.html", f"by={kind}")
+    assert first_tasks(browser) == names
+    rows = saved_rows(browser, "#task-rows")
+    counts = {"category": [72, 36], "level": [54, 54]}[kind]
+    assert [int(row["rollouts"]) for row in rows] == counts
+    assert all(row["low"] < row["score"] < row["high"] for row in rows)
+
+
+def test_smoothing_is_the_mean_of_what_came_before_with_falling_weights(
+    browser: Browser, checkpoints: Path
+) -> None:
+    browser.open(checkpoints / "report" / "index.html")
+    browser.run(
+        "{ const s = document.getElementById('smoothing'); s.value = 0.5;"
+        " s.dispatchEvent(new Event('input')) }"
+    )
+    chart = "#curve-charts figure"
+    browser.wait(
+        f"document.querySelector('{chart} [role=img]').ariaLabel.includes('.6')"
+    )
+    found = [[*row.values()] for row in saved_rows(browser, chart)]
+    assert [float(row[1]) for row in found[:4]] == pytest.approx(
+        [0, 1 / 1.5, 0.5 / 1.75, 1.25 / 1.875], abs=1e-6
+    )
+
+
+def test_charts_are_told_in_words(browser: Browser, checkpoints: Path) -> None:
+    browser.open(checkpoints / "report" / "index.html")
+    charts = "[...document.querySelectorAll('figure [role=img]')]"
+    told: list[str] = browser.run(f"{charts}.map(c => c.ariaLabel)")
+    end = "0.000 at 0, 0.000 at 8, lowest 0.000, highest 1.000"
+    assert told[0].startswith("mean_score over steps. a-model…") and end in told[0]
+    assert len(told) == len(texts(browser, "figure"))
+
+
+def test_enter_on_a_task_takes_the_focus_to_its_rollouts(
+    browser: Browser, training: Path
+) -> None:
+    browser.open(training)
+    browser.run("document.querySelector('#task-rows tbody button').focus()")
+    browser.press("Enter", 13)
+    browser.wait("document.activeElement.id === 'rollouts'")
+
+
+def test_the_paginator_of_a_table_scrolls_with_it(
+    browser: Browser, training: Path
+) -> None:
+    open_reader(browser, training, "outcome=wrong")
+    pages = "getComputedStyle(document.querySelector('.dt-paging nav'))"
+    assert browser.run(f"{pages}.position") == "static"
+
+
+def test_no_answer_becomes_a_formula_in_a_file(
+    browser: Browser, tmp_path: Path
+) -> None:
+    answers = ["=1+1", "+cmd", "@x", "-1", 'a "b", c']
+    dump(tmp_path, [group(*(rollout("x", answer=a) for a in answers))])
+    write_report([str(tmp_path)], tmp_path / "report")
+    open_reader(browser, tmp_path / "report" / "index.html", "task=gcd")
+    saved = [row["answer"] for row in saved_rows(browser, "#found-rows")]
+    assert saved == ["'=1+1", "'+cmd", "'@x", "-1", 'a "b", c']
 
 
 # -- hostile texts ---------------------------------------------------------------------
