@@ -251,6 +251,26 @@ def checked(
     return given
 
 
+def _with_model(
+    name: str, given: GivenSettings, start: Start
+) -> tuple[Any, Sequence[Any]]:
+    """Build the settings, with a model and a tokenizer where nobody has named them."""
+    from rg_env.atropos.unnamed_model import found_model
+
+    config, servers = given.build_env(start), given.build_servers(start)
+    if given.slurm:
+        return config, servers
+    is_one = isinstance(given.openai, Mapping)
+    parts = [given.openai] * len(servers) if is_one else given.openai
+    return found_model(
+        config,
+        servers,
+        named=["model_name" in part for part in parts],
+        names_tokenizer="tokenizer_name" in given.env,
+        trains=name == "serve",
+    )
+
+
 def build(
     name: str,
     env_cls: Any,
@@ -266,7 +286,8 @@ def build(
     from rg_env.atropos import start_checks
 
     start = start_of(env_cls, starts)
-    config, servers = change(given.build_env(start)), given.build_servers(start)
+    config, servers = _with_model(name, given, start)
+    config = change(config)
     if given.testing:
         raise SettingError(
             "--testing: found true; the mock server of Atropos answers only what a test"

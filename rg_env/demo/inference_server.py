@@ -23,7 +23,7 @@ import orjson
 from aiohttp import web
 
 from rg_env.demo.answer_key import AnswerKey
-from rg_env.demo.chat_tokenizer import ChatTokenizer
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.http_app import (
     MAX_BODY_BYTES,
@@ -71,7 +71,8 @@ class InferenceServer:
 
     async def models(self, request: web.Request) -> web.Response:
         """Name the one model."""
-        model = {"id": MODEL_NAME, "object": "model"}
+        root = str(TOKENIZER_FOLDER)  # as vLLM says where a model lies
+        model = {"id": MODEL_NAME, "object": "model", "root": root}
         return web.json_response({"object": "list", "data": [model]})
 
     async def version(self, request: web.Request) -> web.Response:

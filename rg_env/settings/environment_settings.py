@@ -82,6 +82,10 @@ SomeNames = Annotated[
 ]
 
 
+START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
+"""Of the commands, where nobody and no server names another."""
+
+
 class ItemSettings(CheckedModel):
     """Which items.
 
@@ -168,8 +172,9 @@ class SamplingSettings(CheckedModel):
     """Sampling temperature of training rollouts; the trainer is told, too"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
     """Nucleus sampling (top-p) of training rollouts"""
-    tokenizer_name: Line = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
-    """The model's tokenizer: a name on the Hugging Face hub, or a folder"""
+    tokenizer_name: Line = START_MODEL
+    """The tokenizer, a name on the Hugging Face hub or a folder; the commands take that
+    of the model if it is not given"""
     thinking_mode: bool = False
     """Ask an openai server for reasoning"""
     reasoning_effort: (
@@ -440,8 +445,6 @@ def _mark(info: FieldInfo, kind: type[_Mark], otherwise: _Mark | None) -> _Mark 
     found = [mark for mark in info.metadata if isinstance(mark, kind)]
     return found[-1] if found else otherwise
 
-
-START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 
 START: dict[str, Any] = {
     "tokenizer_name": START_MODEL,
