@@ -235,7 +235,11 @@ class ReportTally:
             for run in range(runs)
         ]
         return [
-            [mean and [round(1000 * _short(v)) for v in mean] for mean in of]
+            # A score of less than 1 does not become one of 1.
+            [
+                mean and [min(round(1000 * v), 999 + (v >= 1)) for v in mean]
+                for mean in of
+            ]
             for of in means
         ]
 

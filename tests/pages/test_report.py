@@ -129,8 +129,10 @@ def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
     lines = [
         {**given, **row, "question": f"What is {row['question']}?"} for row in rows
     ]
-    outcomes = {1.0: "right", 0.5: "partial", 0.0: "wrong"}
-    lines = [{"outcome": outcomes[line["score"]], **line} for line in lines]
+    outcomes = {1.0: "right", 0.0: "wrong"}
+    lines = [
+        {"outcome": outcomes.get(line["score"], "partial"), **line} for line in lines
+    ]
     text = "\n".join(map(json.dumps, lines))
     (folder / name / "samples.jsonl").write_text(text)
 
@@ -166,6 +168,30 @@ def test_three_runs_have_the_mean_and_interval_of_each_part_in_a_matrix(
     task, category = b
     assert task == category and task[1] < task[0] == 500 < task[2]
     assert (a[0][:2], c[0][0], c[0][2]) == ([0, 0], 1000, 1000)
+
+
+def test_a_mean_that_is_nearly_one_is_not_one_in_the_matrix(tmp_path: Path) -> None:
+    for name, score in (("a", 1.0), ("b", 0.9998), ("c", 0.0)):
+        samples_of(tmp_path / "s", name, [{"question": 1, "score": score}])
+    matrix = reported(tmp_path / "r", tmp_path / "s")["matrix"]
+    assert [run[0][0] for run in matrix] == [1000, 999, 0]
+
+
+def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
+    tmp_path: Path,
+) -> None:
+    for run in range(20):
+        rows = [
+            {"task": f"task_of_the_library_{k}", "category": f"category_{k % 12}"}
+            | {"question": k, "level": k % 9 / 8, "score": (k + run) % 2}
+            for k in range(100)
+        ]
+        samples_of(tmp_path / "s", f"model-of-some-size-at-step-{run}", rows)
+    reported(tmp_path / "r", tmp_path / "s")
+    later = {"cells.js", "samples.js", "metrics.js", "texts-0001.js"}
+    files = [file for file in (tmp_path / "r").iterdir() if file.name not in later]
+    # The rest is for the curves.
+    assert sum(file.stat().st_size for file in files) < 960_000
 
 
 def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> None:

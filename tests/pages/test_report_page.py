@@ -16,6 +16,7 @@ import pytest
 
 from rg_env.evaluation.comparison import paired
 from rg_env.evaluation.sources import Sources
+from rg_env.pages import report_tally
 from rg_env.pages.report import write_report
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import dump, group, published, rollout
@@ -485,6 +486,17 @@ def test_more_than_two_runs_stand_in_a_matrix_whose_file_has_whole_names(
     cells = [[rows[0][of.format(k, key)] for key in keys] for k in (100, 200, 300)]
     assert shown == ["{:.3f}{:.3f} to {:.3f}".format(*map(float, c)) for c in cells]
     assert names_of(browser, "cells") == []
+
+
+def test_the_scores_of_very_many_runs_are_read_when_they_are_asked_for(
+    browser: Browser, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_tally, "MOST_CELLS", 10)
+    write_report([str(checkpoints)], checkpoints / "large")
+    browser.open(checkpoints / "large" / "index.html")
+    browser.run("document.querySelector('#matrix-rows button').click()")
+    browser.wait("document.querySelectorAll('#matrix-rows .heat').length === 9")
+    assert browser.errors == []
 
 
 def test_the_difference_of_any_two_runs_is_that_of_compare(
