@@ -358,6 +358,20 @@ def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
     assert ended.wait(GUARD_S)
 
 
+def test_a_body_does_not_wait_until_the_head_before_it_is_acknowledged(served):
+    """Which a client does after 40 ms, once it has sent a few requests."""
+    served.get("/health")  # what connects before it serves has no such setting
+    client = http.client.HTTPConnection(*served.address, timeout=GUARD_S)
+    took_s = []
+    with contextlib.closing(client):
+        for _ in range(40):
+            began = time.monotonic()
+            client.request("GET", "/health")
+            client.getresponse().read()
+            took_s.append(time.monotonic() - began)
+    assert min(took_s[20:]) < 0.02
+
+
 def test_connections_beyond_their_number_are_refused_and_idle_ones_closed(start):
     served = start(limits=ConnectionLimits(most=2, idle_s=0.5))
     with served.connect() as slow, served.connect() as idle:
