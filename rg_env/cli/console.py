@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
+import sys
 
 
 def main() -> None:
     """Run a command line; ends the process with its status."""
+    # The entry file is for those who have installed the framework.
+    if sys.argv[1:2] == ["score-server"] and importlib.util.find_spec("click"):
+        from rg_env.cli.main import run_and_exit
+
+        run_and_exit(None, sys.argv[1:])
     runpy.run_module("reasoning_gym_environment", run_name="__main__", alter_sys=True)

@@ -1,7 +1,7 @@
 """`score-server`: items and scores over HTTP, for trainers that are not Python or here.
 
 It needs uvicorn (`pip install '.[server]'`) and nothing of the framework; without the
-framework it is started as `python -m rg_env.cli.score_server_command`.
+framework it is started as `reasoning-gym-environment score-server`.
 """
 
 from __future__ import annotations

@@ -405,6 +405,20 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
         assert time.monotonic() < deadline
 
 
+def test_the_console_command_starts_it_without_the_framework():
+    source = """
+import sys
+sys.modules.update(dict.fromkeys(["atroposlib", "fastapi", "openai"]))  # as if missing
+sys.argv = ["reasoning-gym-environment", "score-server", "--host", "0.0.0.0"]
+from rg_env.cli.console import main
+main()
+"""
+    command = [sys.executable, "-c", source]
+    environment = {k: v for k, v in os.environ.items() if k != "REASONING_GYM_TOKEN"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2 and "other machines would reach" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
