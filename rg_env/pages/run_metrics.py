@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,7 @@ USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
 USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean_score")
 """What is drawn before anything is chosen, in this order."""
 
+RUN_ID = re.compile("[0-9a-f-]{36}")
 POINTS = 600
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
@@ -35,7 +37,7 @@ class RunMetrics:
     """What a file of metrics says.
 
     Attributes:
-        name: Of the run: the first letters of its id, or the file's folder.
+        name: Of the run: the first letters of its id, its rows' file, or its folder.
         steps: At the ends of the curves' parts, shape (P,).
         values: Name of a number to its mean in each part, None for none, shape (P,).
         alarms: The run, name, task, count, sentence and examples of each.
@@ -128,7 +130,8 @@ def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
     # A hundred tasks are the table, and not a hundred curves.
     names = {k for k in names - {"step", "time"} if "/task/" not in k}
     alarms = [line["alarms"] for line in lines if "alarms" in line]
-    name = path.name.removesuffix(METRICS)[:8].rstrip("_") or path.parent.name
+    stem = path.name.removesuffix(METRICS).rstrip("_")
+    name = stem[:8] if RUN_ID.fullmatch(stem) else stem or path.parent.name
     return RunMetrics(
         name,
         [part[-1]["step"] for part in parts],

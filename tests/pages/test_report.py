@@ -16,7 +16,7 @@ import yaml
 from rg_env import ending
 from rg_env.errors import SettingError
 from rg_env.evaluation.comparison import paired
-from rg_env.evaluation.sources import Sources
+from rg_env.evaluation.sources import Sources, metrics_beside
 from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.scoring.extraction import FormatFailure
@@ -206,6 +206,14 @@ def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> N
     assert of is not None
     expected = [of.mean, of.low, of.high, 8]
     assert found[-1] == found[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_metrics_of_rows_have_the_name_of_their_run(tmp_path: Path) -> None:
+    rows = dump(tmp_path, [group(rollout("2", 1.0))])
+    rows = rows.rename(tmp_path / "rows_of_a_long_name.jsonl")
+    metrics_beside(rows).write_text('{"step": 1, "train/mean_score": 1}')
+    found = reported(tmp_path / "report", rows)
+    assert found["runs"][0]["name"] == found["metrics"][0]["name"]
 
 
 def test_rows_without_a_file_of_metrics_say_why_there_are_no_curves(
