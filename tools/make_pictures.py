@@ -49,8 +49,6 @@ def _process(server: str, rows: Path) -> None:
         "env.data_dumps_dir": rows.with_suffix(""),
     }
     _run("process", *(f"--{name}={value}" for name, value in settings.items()))
-    (numbers,) = rows.with_suffix("").glob("*_metrics.jsonl")
-    numbers.rename(numbers.with_name("metrics.jsonl"))  # so it is called as the rows
 
 
 def _run(*words: str, folder: Path = PROJECT) -> None:
@@ -82,7 +80,7 @@ async def _make() -> None:
             async with running_program(SERVER_PROGRAM, *given) as server:
                 rows = folder / f"{run}.jsonl"
                 await asyncio.to_thread(_process, server, rows)
-        both = [f"{run}{end}" for run in RUNS for end in (".jsonl", "")]
+        both = [f"{run}.jsonl" for run in RUNS]
         _run("report", *both, "--title", "Two models", folder=folder)
         _photograph(folder / "report" / "index.html", folder)
 
