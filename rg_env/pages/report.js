@@ -47,8 +47,9 @@ const REPORT = (() => {
     const half = Math.floor(length / 2), longest = Math.max(...names.map((name) => name.length));
     const words = names.length > 1 ? [...names[0].slice(0, same).matchAll(/(?<=[-_/., ])(?![-_/., ])/g)].map((found) => found.index) : [];
     const end = words.find((at) => longest - at <= (2 * length) / 3) ?? words.at(-1) ?? 0; // where what differs begins, with words before it that fit
+    const begins = new Set(names.map((name) => name.slice(0, length - 5)));
     const cut = (name) => {
-      const rest = name.length - end, isLong = rest >= length;
+      const rest = begins.size === names.length ? 4 : name.length - end, isLong = rest >= length;
       const begin = isLong && end ? `…${name.slice(end, end + half - 1)}` : name.slice(0, isLong ? half : length - 1 - rest);
       return `${begin}…${name.slice(begin.length + 1 - length)}`;
     };
@@ -151,7 +152,7 @@ const REPORT = (() => {
 
   const bar = (value, k) => el("span", { class: "meter" }, el("span", { class: k ? "bar second" : "bar", style: `width:${(100 * (value || 0)).toFixed(1)}%` }));
   const scoreColumn = (title) => ({ title, data: "score", className: "n", render: (v, type) => (type !== "display" ? numeric(points)(v, type) : known(v) ? el("span", {}, points(v), " ", bar(v)) : "") });
-  const intervalColumn = (form, value) => ({ title: "interval", data: null, className: "n soft", orderable: false, about: "Of 95 %, clustered by item",
+  const intervalColumn = (form, value) => ({ title: "95 % interval", data: null, className: "n soft", orderable: false, about: "Clustered by item",
     render: (row) => span(value(row)?.low, value(row)?.high, form), csv: { low: (row) => value(row)?.low, high: (row) => value(row)?.high } });
   const partsShown = () => parts.filter((part) => part.kind === state.by);
 
@@ -206,8 +207,7 @@ const REPORT = (() => {
       const { score, low, high } = row.of[run];
       return el("span", { class: "heat", style: `--heat:${(60 * score).toFixed(0)}%` }, row.part.kind === "category" ? points(score) : link(points(score), () => openPart(row.part, { a: run, b: NONE })), el("small", {}, span(low, high)));
     };
-    const names = shortened(data.runs.map((run) => run.name), 18);
-    const columns = names.map((title, run) => ({ title, about: runName(run), data: null, className: "n", render: (row, type) => (type === "display" ? row.of[run] ? shown(run, row) : "" : numeric()(row.of[run]?.score, type)),
+    const columns = data.runs.map(({ short }, run) => ({ title: short, about: runName(run), data: null, className: "n", render: (row, type) => (type === "display" ? row.of[run] ? shown(run, row) : "" : numeric()(row.of[run]?.score, type)),
       csv: Object.fromEntries(["score", "low", "high"].map((key) => [`${runName(run)} ${key}`, (row) => row.of[run]?.[key]])) }));
     table("matrix-rows", [partColumn(), ...columns], rows, { order: [[0, "asc"]] });
   }
@@ -264,7 +264,7 @@ const REPORT = (() => {
       if (line.raw) add(line.raw, { stroke: `${stroke}55`, width: 1 });
       add(line.values, { stroke, width: 1.5, ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: faint } : {}) });
     }
-    const top = (u, low, high) => (isShare && !steps ? [0, 1] : [Math.min(0, low || 0), (high || 1) * 1.05]);
+    const top = (u, low, high) => (isShare && !steps ? [0, 1.02] : [Math.min(0, low || 0), (high || 1) * 1.05]);
     const read = ({ cursor: { idx } }) => at.replaceChildren(...(known(idx) ? [`${label(x[idx])}: `, ...lines.flatMap((line) => [el("b", { style: `color:var(${HUES[line.hue % HUES.length]})` }, form(line.values[idx])), " "])] : []));
     const drawn = new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, legend: { show: false }, bands, scales: { x: { time: false }, y: { range: top } }, hooks: { setCursor: [read] },
       axes: [{ ...axis, size: 30, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }], series }, columns, figure);
@@ -534,7 +534,8 @@ const REPORT = (() => {
 
   function oneRollout(i, texts) {
     const [word, meaning] = data.outcomes[samples.outcome[i]], { more } = texts;
-    const listed = (value) => (value !== null && typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${typeof v === "number" ? Number(v.toFixed(4)) : v}`).join(", ") : String(value));
+    const short = (value) => (typeof value === "number" ? Number(value.toFixed(4)) : value);
+    const listed = (value) => (value !== null && typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${short(v)}`).join(", ") : String(short(value)));
     const facts = Object.entries(more).map(([name, value]) => `${name.replaceAll("_", " ")}: ${listed(value)}`);
     const isSame = texts.answer !== null && texts.answer === texts.gold;
     return el("section", {}, el("p", {}, el("b", {}, runName(samples.run[i])), ` · rollout ${i + 1} · score `, el("b", {}, points(samples.score[i]) || "none"), " · ", el("b", { class: colour(word) }, word), meaning ? `: ${meaning}` : ""),
@@ -687,7 +688,7 @@ const REPORT = (() => {
   return {
     async overview(given) {
       data = { ...given, totals: byPlace(given.totals) };
-      const shorts = shortened(data.runs.map((run) => run.name), 22), level = (value) => String(Number(value.toFixed(3)));
+      const shorts = shortened(data.runs.map((run) => run.name), 26), level = (value) => String(Number(value.toFixed(3)));
       data.runs.forEach((run, k) => { run.short = shorts[k]; });
       parts = [...data.tasks.map(([name, category]) => ({ kind: "task", name, category })),
         ...data.parts.map(([kind, low, high]) => (kind === "level" ? { kind, name: low === high ? level(low) : `${low} to ${high}`, low, high } : { kind, name: low }))].map((part, number) => ({ ...part, number }));

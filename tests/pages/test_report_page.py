@@ -468,7 +468,7 @@ def test_names_that_are_cut_show_where_runs_differ(
     browser: Browser, checkpoints: Path
 ) -> None:
     browser.open(checkpoints / "report" / "index.html")
-    cut = [f"a-model…step-{step}-final" for step in (100, 200, 300)]
+    cut = [f"a-model-wit…step-{step}-final" for step in (100, 200, 300)]
     assert texts(browser, "#run-rows td:first-child") == cut
     assert texts(browser, "#run-a option") == ["all runs", *cut]
 
@@ -553,7 +553,7 @@ def test_charts_are_told_in_words(browser: Browser, checkpoints: Path) -> None:
     charts = "[...document.querySelectorAll('figure [role=img]')]"
     told: list[str] = browser.run(f"{charts}.map(c => c.ariaLabel)")
     end = "0.000 at 0, 0.000 at 8, lowest 0.000, highest 1.000"
-    assert told[0].startswith("mean_score over steps. a-model…") and end in told[0]
+    assert told[0].startswith("mean_score over steps. a-model-wit…") and end in told[0]
     assert len(told) == len(texts(browser, "figure"))
 
 
