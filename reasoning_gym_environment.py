@@ -38,6 +38,8 @@ def _begin(is_program: bool) -> None:
     folder = str(Path(__file__).resolve().parent)
     if folder not in sys.path:  # where `rg_env` is, whoever imports this file
         sys.path.append(folder)
+    # transformers would advise to install PyTorch, which nothing here needs.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     if is_program:
         from rg_env.cli import failures
 
@@ -52,8 +54,6 @@ def _begin(is_program: bool) -> None:
             return import_module("reasoning_gym_environment").ReasoningGymEnv
 
         run_and_exit(env_class, sys.argv[1:])
-    # transformers would advise to install PyTorch, which nothing here needs.
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
 
 _begin(is_program=__name__ == "__main__")

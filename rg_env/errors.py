@@ -127,3 +127,8 @@ def unknown_name(
         return SettingError(f"{field}: unknown {kind} {shown(found)}; there are none")
     first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return SettingError(f"{field}: unknown {kind} {shown(found)}; allowed: {first}")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words: 1 task, 2 tasks."""
+    return f"{number} {noun}{'s' * (number != 1)}"

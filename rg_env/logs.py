@@ -18,20 +18,24 @@ FRAMEWORK_LOGGERS = (
 """The framework sets some of these to DEBUG on import, so each is set by name."""
 
 OWN_LOGGER = "rg_env"
+PROGRESS_LOGGER = "rg_env.reports.progress_bar"
+"""Of the lines of work in progress, which every command shows."""
 
-LINE_FORMAT = "%(asctime)s %(levelname)-7s %(part)s: %(message)s"
+LINE_FORMAT = "%(asctime)s %(levelname)-7s %(part)s%(message)s"
 TIME_FORMAT = "%H:%M:%S"
 
 
 class _LineFormatter(logging.Formatter):
-    """Names our modules by their last word, to keep lines short."""
+    """Names who is not ours; of our modules the last word, and in details alone."""
 
     def __init__(self) -> None:
         super().__init__(LINE_FORMAT, TIME_FORMAT)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         is_ours = record.name.startswith(f"{OWN_LOGGER}.")
-        record.part = record.name.rpartition(".")[2] if is_ours else record.name
+        part = record.name.rpartition(".")[2] if is_ours else record.name
+        is_shown = not is_ours or record.levelno <= logging.DEBUG
+        record.part = f"{part}: " if is_shown else ""
         return super().formatMessage(record)
 
 
@@ -64,7 +68,8 @@ def set_own_level(level: int | None) -> None:
     global _own_level
     _own_level = level
     if level is not None:
-        logging.getLogger(OWN_LOGGER).setLevel(level)
+        for name in (OWN_LOGGER, PROGRESS_LOGGER):
+            logging.getLogger(name).setLevel(level)
 
 
 def set_levels(debug: bool, quiet_framework: bool) -> None:
@@ -85,6 +90,7 @@ def start() -> None:
     handler.setFormatter(_LineFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     set_own_level(None)
+    logging.getLogger(PROGRESS_LOGGER).setLevel(logging.INFO)
 
 
 @contextlib.contextmanager

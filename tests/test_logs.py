@@ -76,3 +76,11 @@ def test_lines_go_above_a_live_view_while_it_lasts(monkeypatch, is_terminal):
         logging.getLogger().removeHandler(handler)
     expected = ("during\n", "after\n") if is_terminal else ("", "during\nafter\n")
     assert (view.getvalue(), stderr.getvalue()) == expected
+
+
+def test_lines_for_people_name_no_module_and_details_do(capsys, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    env = build_env(debug_logging=True)
+    env.logger.info("a line")
+    asyncio.run(env.close())
+    assert " INFO    a line\n" in capsys.readouterr().err

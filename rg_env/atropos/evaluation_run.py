@@ -76,7 +76,11 @@ class Evaluations:
             Whether something was evaluated, and all that was wanted is on disk.
         """
         began, env, config = time.time(), self._env, self._env.config
-        await made.evaluation.finished()
+        making = made.evaluation
+        title, done = "making evaluation items", making.done
+        with WorkProgress(title, making.total, "items", done) as progress:
+            making.on_done = lambda number: progress.advance(by=number)
+            await making.finished()
         items, servers = env.test_items_with_scorers, env.server.servers
         if env.process_mode:  # a training run has others to go on with
             await self._requests.check_evaluation([e["question"] for e, _ in items])

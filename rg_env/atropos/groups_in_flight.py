@@ -271,8 +271,7 @@ class GroupsInFlight:
     async def say_summary(self) -> None:
         """Log how the rollouts have ended so far, if there are any."""
         if self._ledger.queried:
-            for line in self._metrics.summary():
-                logger.info("%s", line)
+            logger.info("%s", self._metrics.summary())
 
     def _note_duration(self, group: Group, is_collected: bool) -> None:
         """Add to the framework's lists."""

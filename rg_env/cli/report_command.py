@@ -9,6 +9,7 @@ import click
 
 from rg_env.cli.command import Command, FilePathType, option
 from rg_env.cli.standard_streams import print_text
+from rg_env.errors import counted
 from rg_env.pages.report import write_report
 
 
@@ -24,5 +25,5 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
     A report that is there already is replaced.
     """
     samples = write_report(paths, out, title=title, shows_progress=True)
-    print_text(f"{samples} rollouts: {out / 'index.html'}")
+    print_text(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
     return 0

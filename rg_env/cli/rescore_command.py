@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rg_env import ending, logs
+from rg_env import ending
 from rg_env.cli.command import Command, FilePathType, option, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
@@ -29,7 +29,7 @@ from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
-from rg_env.reports.progress_bar import LINE_EVERY_S, WorkProgress, said_every
+from rg_env.reports.progress_bar import WorkProgress
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -100,19 +100,27 @@ async def _rescore(
                 await off_loop(file.write, scored)
             for sample in scored:
                 tally.add(sample.row)
+            say(len(scored))
 
         def next_batch() -> list[Sample]:
             return list(itertools.islice(samples, at_once))
 
-        def say(by: int = 0) -> None:
+        taken = batch_kb = said_kb = 0
+
+        def say(number: int) -> None:
+            """Count so many samples of the batch, as their share of what was read."""
+            nonlocal taken, said_kb
+            taken += number
+            now_kb = batch_kb * min(taken, len(batch)) // len(batch)
             done = f"{tally.all.answers} scored, {tally.all.changed} changed"
-            progress.advance(done, by=by)
+            progress.advance(done, by=now_kb - said_kb)
+            said_kb = now_kb
 
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
-        async with said_every(LINE_EVERY_S, say):  # an item may take a minute
-            while batch := await off_loop(next_batch):
-                await rescoring.rescored(file.missing(batch) if file else batch, take)
-                say(sources.kb_since_last())
+        while batch := await off_loop(next_batch):
+            taken, said_kb, batch_kb = 0, 0, sources.kb_since_last()
+            await rescoring.rescored(file.missing(batch) if file else batch, take)
+            say(len(batch))
     return found
 
 
@@ -150,7 +158,6 @@ def rescore(
     alone, with the fixes of its scorers, and with normalization as well. Items are made
     again; a completion whose item is not the same has no score.
     """
-    logs.set_levels(False, quiet_framework=True)  # lines of progress
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)

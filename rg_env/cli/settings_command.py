@@ -306,9 +306,9 @@ def build(
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     model, kind = servers[0].model_name, servers[0].server_type
     urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
-    logger.info("%s: model %s (%s) at %s", name, model, kind, urls)
-    if config.tokenizer_name != model:
-        logger.info("%s: tokenizer %s", name, config.tokenizer_name)
+    own = config.tokenizer_name
+    tokenizer = f", tokenizer {own}" if own != model else ""
+    logger.info("%s: model %s (%s) at %s%s", name, model, kind, urls, tokenizer)
     return env
 
 

@@ -20,7 +20,7 @@ from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, Task
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import Values, answer_values, step_values
-from rg_env.reports.progress_bar import LINE_EVERY_S, said_every
+from rg_env.reports.progress_bar import said_while
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
@@ -135,7 +135,7 @@ async def _make_of_seed(
         raise SettingError(f"command line: --param of {task.name}: {what}")
     limit = f"it is given up after {MAKE_DEADLINE_S:g} s of CPU time"
     making = f"still making the item of seed {seed}; {limit}"
-    async with said_every(LINE_EVERY_S, lambda: print(making, file=sys.stderr)):
+    async with said_while(lambda: print(making, file=sys.stderr)):
         entry = await pool.run(
             worker_jobs.make_entry,
             task.name,

@@ -37,7 +37,8 @@ from rg_env.demo.answer_key import (
     DEADLINE_S,
     AnswerKey,
     Run,
-    eval_entries,
+    eval_entry,
+    eval_specs,
     sampled_entries,
 )
 from rg_env.demo.child_process import end_with_parent
@@ -50,6 +51,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.installed_library import prepare_difficulty, read_library
 from rg_env.items.item_source import ItemSource
+from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.evaluation_specs import PresetName
@@ -88,7 +90,11 @@ async def _run(pool: WorkerPool, options: SimpleNamespace) -> Run:
 
 
 async def _key(pool: WorkerPool, run: Run) -> AnswerKey:
-    evaluated = [entry async for entry in eval_entries(pool, run)]
+    specs, evaluated = eval_specs(run), []
+    with WorkProgress("making evaluation items", len(specs), "items") as progress:
+        for spec in specs:
+            evaluated += await eval_entry(pool, run, spec)
+            progress.advance()
     questions = {entry.question for entry in evaluated}
     stream = run.build_stream()
     maker = EntryMaker(pool, stream, making_at_once=1, deadline_s=DEADLINE_S)

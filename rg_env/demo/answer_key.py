@@ -23,7 +23,12 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.task_rules.table import solution
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.evaluation_specs import PresetName, evaluation_specs, load_preset
+from rg_env.tasks.evaluation_specs import (
+    EvalSpec,
+    PresetName,
+    evaluation_specs,
+    load_preset,
+)
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice, TaskChoosing
@@ -188,23 +193,25 @@ async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntr
             yield run.key_entry(made.handle.task, made.handle.level, made.entry)
 
 
-async def eval_entries(pool: WorkerPool, run: Run) -> AsyncIterator[KeyEntry]:
-    """Yield the evaluation items of a run; those that fail are left out."""
+def eval_specs(run: Run) -> list[EvalSpec]:
+    """Return what the evaluation items of a run are made of."""
     if run.eval_preset is not None:
         tasks = dict.fromkeys(choice.task for choice in run.choices)
-        specs = load_preset(run.eval_preset).specs(tasks)
-    else:
-        settings = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
-        specs = evaluation_specs(run.choices, *settings)
-    for spec in specs:
-        for one in (spec, *spec.others):
-            how = (dict(one.params), one.seed, True, one.published, one.place)
-            call = (worker_jobs.make_entry, spec.task, *how)
-            try:
-                made = await pool.run(*call, deadline_s=DEADLINE_S)
-            except PoolError as error:
-                if is_unusable(error):
-                    continue
-                break
-            yield run.key_entry(spec.task, spec.level, made)
+        return list(load_preset(run.eval_preset).specs(tasks))
+    settings = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
+    return list(evaluation_specs(run.choices, *settings))
+
+
+async def eval_entry(pool: WorkerPool, run: Run, spec: EvalSpec) -> list[KeyEntry]:
+    """Return an evaluation item of a run; none if it cannot be made."""
+    for one in (spec, *spec.others):
+        how = (dict(one.params), one.seed, True, one.published, one.place)
+        call = (worker_jobs.make_entry, spec.task, *how)
+        try:
+            made = await pool.run(*call, deadline_s=DEADLINE_S)
+        except PoolError as error:
+            if is_unusable(error):
+                continue
             break
+        return [run.key_entry(spec.task, spec.level, made)]
+    return []

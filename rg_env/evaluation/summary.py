@@ -17,6 +17,7 @@ from typing import Any, get_args
 from rich import box
 from rich.text import Text
 
+from rg_env.errors import counted
 from rg_env.evaluation.samples import NOT_USED, Sample, scored
 from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
 from rg_env.reports.fitting_table import FittingTable
@@ -245,12 +246,15 @@ class EvalSummary:
             found.append(f"{of} completions were cut off at their longest")
         unscored = self.outcomes.get(UNSCORED, 0)
         if number := self.failed_requests - unscored:
-            found.append(f"{number} completions have no score: their requests failed")
+            lost = counted(number, "completion")
+            found.append(f"without a score: {lost} whose requests failed")
         if unscored:
-            found.append(f"{unscored} completions have no score: the workers gave none")
+            lost = counted(unscored, "completion")
+            found.append(f"without a score: {lost} to which the workers gave none")
         if number := sum(self.not_used.values()):
             tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
-            found.append(f"{number} items are not used and have no score: {tasks}")
+            lost = counted(number, "item")
+            found.append(f"without a score: {lost} not used ({tasks})")
         if self.changed:
             found.append(
                 "not all questions are the published ones, since the library has"

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rg_env.errors import LibraryError
+from rg_env.errors import LibraryError, counted
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import TaskHandle
@@ -112,6 +112,11 @@ class EvaluationItems:
         specs: Task to what is made of it, at least one spec each.
         evaluated: The tasks that are evaluated; the others are only checked.
         items: Told of the tasks that are left out and of the evaluation's questions.
+
+    Attributes:
+        total: Items that are made, one at least of each chosen task.
+        done: Those that are made, or given up.
+        on_done: Called with the number of those that have just become it.
     """
 
     def __init__(
@@ -132,6 +137,9 @@ class EvaluationItems:
         self._missing: dict[str, Sequence[tuple[EvalSpec, str]]] = {}
         self._background: asyncio.Task[None] | None = None
         self._is_awaited = asyncio.Event()
+        self.total = sum(map(len, specs.values()))
+        self.done = 0
+        self.on_done: Callable[[int], object] = lambda number: None
 
     @property
     def made(self) -> list[MadeItem]:
@@ -146,7 +154,7 @@ class EvaluationItems:
     def start(self) -> asyncio.Task[None]:
         """Begin to check all tasks in the background, while a run needs no item."""
         number = sum(len(self._specs[task]) for task in self._evaluated)
-        logger.info("making %d evaluation items", number)
+        logger.info("making %s", counted(number, "evaluation item"))
         self._background = asyncio.create_task(self._check_all())
         self._background.add_done_callback(_log_failure)
         return self._background
@@ -194,7 +202,7 @@ class EvaluationItems:
         await asyncio.gather(*map(checked, self._specs))
         short = [t for t, made in self._made.items() if len(made) < len(self._specs[t])]
         fewer = f", too few of {', '.join(short)}" if short else ""
-        logger.info("%d evaluation items are made%s", len(self.made), fewer)
+        logger.info("made %s%s", counted(len(self.made), "evaluation item"), fewer)
 
     async def _check(self, task: str) -> None:
         items, missing = await make_eval_items(
@@ -211,6 +219,8 @@ class EvaluationItems:
         if task in self._evaluated:
             self._made[task], self._missing[task] = items, missing
             self._items.keep_for_evaluation({item.entry["question"] for item in items})
+        self.done += len(self._specs[task])
+        self.on_done(len(self._specs[task]))
 
 
 def _log_failure(checks: asyncio.Task[None]) -> None:

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import RunError
+from rg_env.errors import RunError, counted
 from rg_env.items.entry_maker import EntryMaker, LeftOutError, is_unusable
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.scoring.scoring_rules import ScoringRules
@@ -312,14 +312,21 @@ class ItemSource:
             )
 
     def _count_unused(self, task: str, said: str) -> None:
-        """Count an item; the first of a fault is logged, and `unused_table` has all.
+        """Count an item; the first of a fault is a detail, and `unused_said` has all.
 
         What the worker says of it begins with the task.
         """
         fault = said.removeprefix(f"{task}: ")
         self.unused[task, fault] += 1
         if self.unused[task, fault] == 1:
-            logger.info("%s: an item was not sampled: %s", task, fault)
+            logger.debug("%s: an item was not sampled: %s", task, fault)
+
+    def unused_said(self) -> str:
+        """Return in one line how many items were not sampled, the most frequent."""
+        total = counted(self.unused.total(), "item")
+        first = [f"{t} {n} ({why})" for (t, why), n in self.unused.most_common(3)]
+        more = ["..."] * (len(self.unused) > len(first))
+        return f"{total} not sampled: {', '.join([*first, *more])}"
 
     def unused_table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each fault of a task."""

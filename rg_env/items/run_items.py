@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, counted
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import choose_tasks, prepare_stream
 from rg_env.items.entry_maker import EntryMaker
@@ -69,6 +69,8 @@ class RunItems:
         """Make no more of them; what was drawn stays outstanding in the state."""
         self.items.cancel_ahead()
         self.evaluation.stop()
+        if self.items.unused:
+            logger.info("%s", self.items.unused_said())
 
 
 async def _describe(pool: WorkerPool) -> LibraryDescription:
@@ -120,7 +122,7 @@ async def prepare_items(
         await _say_fixes(pool)
     selection = await choose_tasks(pool, library, settings)
     names = sorted({choice.task for choice in selection})
-    logger.info("%d tasks chosen", len(names))
+    logger.info("%s chosen", counted(len(names), "task"))
     stream, difficulty = await prepare_stream(
         pool,
         library,

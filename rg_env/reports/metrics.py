@@ -141,11 +141,11 @@ class Metrics:
             f" {group.mean_score:.3f} ({_in_words(outcomes, '{0} {1}')})"
         )
 
-    def summary(self) -> list[str]:
-        """Return lines for the log: ends and scores of the rollouts, outcomes."""
+    def summary(self) -> str:
+        """Return a line for the log: ends and scores of the rollouts, outcomes."""
         scored = sum(self.outcomes.values())
         if not scored:
-            return [f"{self.ledger}, none scored yet"]
+            return f"{self.ledger}, none scored yet"
         shares = {name: n / scored for name, n in self.outcomes.items()}
         failures = {n: share for n, share in shares.items() if n in FORMAT_FAILURES}
         others = {n: share for n, share in shares.items() if n not in failures}
@@ -153,10 +153,8 @@ class Metrics:
         if failures:
             kinds = _in_words(failures, "{0} {1:.0%}")
             parts.append(f"format failures {sum(failures.values()):.0%}: {kinds}")
-        return [
-            f"{self.ledger}, mean score {self.mean_score:.3f}",
-            f"of {scored} scored: {'; '.join(parts)}",
-        ]
+        mean = f"{self.ledger}, mean score {self.mean_score:.3f}"
+        return f"{mean}; of {scored} scored: {'; '.join(parts)}"
 
 
 def run_numbers(

@@ -1,10 +1,15 @@
-"""Progress of long work: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of long work: a bar on a terminal, a line now and then elsewhere.
+
+Nothing is silent for more than two seconds.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
@@ -22,17 +27,19 @@ from rg_env import logs
 
 logger = logging.getLogger(__name__)
 
+FIRST_LINE_S = 2.0
 LINE_EVERY_S = 10.0
 
 
 @contextlib.asynccontextmanager
-async def said_every(period_s: float, say: Callable[[], None]) -> AsyncIterator[None]:
-    """Call `say` again and again as long as something else is awaited."""
+async def said_while(say: Callable[[], None]) -> AsyncIterator[None]:
+    """Call `say` after two seconds and now and then, while something is awaited."""
 
     async def speak() -> None:
+        await asyncio.sleep(FIRST_LINE_S)
         while True:
-            await asyncio.sleep(period_s)
             say()
+            await asyncio.sleep(LINE_EVERY_S)
 
     speaking = asyncio.ensure_future(speak())
     try:
@@ -55,8 +62,10 @@ class WorkProgress:
         self._title = title
         self._total = total
         self._unit = unit
-        self._done = done
-        self._last_line = time.monotonic()
+        self._done = self._before = done
+        self._note = ""
+        self._began_s = time.monotonic()
+        self._is_over = threading.Event()
         self._open = contextlib.ExitStack()
         console = Console(stderr=True)
         self._bar = Progress(
@@ -64,18 +73,23 @@ class WorkProgress:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn(unit),
+            TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=total, completed=done, note="")
+        self._task = self._bar.add_task(
+            title, total=total, completed=done, note="", rate=""
+        )
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
         self._open.enter_context(self._bar)
         if not self._bar.disable:
             self._open.enter_context(logs.above_live_view())
+        else:
+            threading.Thread(target=self._speak, daemon=True).start()
         return self
 
     def __exit__(
@@ -85,21 +99,38 @@ class WorkProgress:
         trace: TracebackType | None,
     ) -> None:
         """Leave the bar as it is."""
+        self._is_over.set()
         self._open.close()
 
     def advance(self, note: str = "", by: int = 1) -> None:
         """Count so many more as done; `note` is shown beside the bar."""
         self._done += by
-        self._bar.update(self._task, advance=by, note=note)
-        now = time.monotonic()
-        is_due = now - self._last_line >= LINE_EVERY_S
-        is_due |= by > 0 and self._done == self._total
-        if self._bar.disable and is_due:
-            self._last_line = now
-            logger.info(
-                "%s: %d of %d %s",
-                self._title,
-                self._done,
-                self._total,
-                f"{self._unit} {note}".rstrip(),
-            )
+        self._note = note
+        rate = self._rate
+        shown = f"{rate:.3g}/s" if rate else ""
+        self._bar.update(self._task, advance=by, note=note, rate=shown)
+        if self._bar.disable and by > 0 and self._done == self._total:
+            self._say()
+
+    @property
+    def _rate(self) -> float:
+        """Units a second; 0 before there is one."""
+        took_s = time.monotonic() - self._began_s
+        return (self._done - self._before) / took_s if took_s > 0 else 0.0
+
+    def _speak(self) -> None:
+        """Say how far it is, also while nothing advances."""
+        wait_s = FIRST_LINE_S
+        while not self._is_over.wait(wait_s):
+            if not self._total or self._done < self._total:
+                self._say()
+            wait_s = LINE_EVERY_S
+
+    def _say(self) -> None:
+        parts = [f"{self._done} of {self._total} {self._unit}"] * bool(self._total)
+        rate, left = self._rate, self._total - self._done
+        if rate > 0 and left > 0:
+            end = datetime.timedelta(seconds=round(left / rate))
+            parts.append(f"{rate:.3g}/s, {end} left")
+        parts += [self._note] * bool(self._note)
+        logger.info("%s: %s", self._title, ", ".join(parts) or "begun")

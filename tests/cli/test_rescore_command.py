@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from rg_env.cli import rescore_command
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.reports import progress_bar
@@ -126,10 +125,10 @@ def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
 
 
 def test_while_items_are_made_the_log_says_how_far_it_is(corpus, logged, monkeypatch):
-    for module in (rescore_command, progress_bar):
-        monkeypatch.setattr(module, "LINE_EVERY_S", 1e-3)
+    for name in ("FIRST_LINE_S", "LINE_EVERY_S"):
+        monkeypatch.setattr(progress_bar, name, 1e-3)
     assert run_main(["rescore", str(corpus)]) == 0
-    said = [line for line in logged.text.splitlines() if "rescore: 0 of" in line]
+    said = [line for line in logged.text.splitlines() if "rescore: " in line]
     assert any(re.search(r"[1-9]\d* scored, \d+ changed", line) for line in said)
 
 

@@ -15,7 +15,7 @@ import pytest
 from rg_env.cli import show_command, standard_streams
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
-from rg_env.reports import item_sheet
+from rg_env.reports import item_sheet, progress_bar
 from rg_env.reports.item_sheet import answer_values, step_values
 from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.reports.terminal_text import on_one_line, visible
@@ -179,7 +179,7 @@ def test_an_item_that_takes_more_memory_than_a_worker_has_is_a_sentence():
 
 @pytest.mark.processes
 def test_an_item_that_takes_long_is_said_to_be_in_the_making(capsys, monkeypatch):
-    monkeypatch.setattr(show_command, "LINE_EVERY_S", 1e-3)
+    monkeypatch.setattr(progress_bar, "FIRST_LINE_S", 1e-3)
     assert run_main(["show", "zebra_puzzles", "--seed=3"]) == 0
     said = capsys.readouterr().err
     assert "still making the item of seed 3; it is given up after 60 s of CPU" in said

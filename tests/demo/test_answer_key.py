@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from rg_env.demo import answer_key
-from rg_env.demo.answer_key import AnswerKey, Run, eval_entries, sampled_entries
+from rg_env.demo.answer_key import (
+    AnswerKey,
+    Run,
+    eval_entry,
+    eval_specs,
+    sampled_entries,
+)
 from rg_env.demo.policy import KeyEntry
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
@@ -170,7 +176,8 @@ def source_of(pool: WorkerPool, run: Run) -> ItemSource:
 def test_every_question_of_a_run_is_known(pool: WorkerPool) -> None:
     async def follow() -> tuple[list[Any], ItemSource]:
         run = await build_run(pool)
-        evaluated = [entry async for entry in eval_entries(pool, run)]
+        made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
+        evaluated = [entry for each in made for entry in each]
         questions = {entry.question for entry in evaluated}
         sources = [source_of(pool, run), source_of(pool, run)]
         for source in sources:
@@ -192,6 +199,7 @@ def test_every_question_of_a_run_is_known(pool: WorkerPool) -> None:
 def test_evaluation_items_are_known_without_drawing(pool: WorkerPool) -> None:
     async def entries() -> list[str]:
         run = await build_run(pool)
-        return [entry.task async for entry in eval_entries(pool, run)]
+        made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
+        return [entry.task for each in made for entry in each]
 
     assert asyncio.run(entries()) == ["coin_flip"] * 3 + ["gcd"] * 3

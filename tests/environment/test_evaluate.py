@@ -245,9 +245,8 @@ def test_one_whose_workers_gave_no_score_says_so_and_is_continued(
     monkeypatch.setattr(GroupScorer, "score_group", lost)
     assert evaluated_by(always_wrong, tmp_path) == 0
     assert numbers(tmp_path)["eval/outcome/unscored"] == 1
-    assert (
-        "1 completions have no score: the workers gave none" in capsys.readouterr().out
-    )
+    said = "without a score: 1 completion to which the workers gave none"
+    assert said in capsys.readouterr().out
     assert "the same command with" in logged.text
     monkeypatch.undo()
     assert len(queried_of(tmp_path)) == 1

@@ -51,14 +51,14 @@ def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
     summary = summarise([sample("gcd", 1.0), unused(), unused()])
     assert summary.not_used == {"maze": 2}
     assert (summary.failed_requests, summary.overall.items) == (0, 1)
-    assert "2 items are not used and have no score: maze 2" in summary.notes()
+    assert "without a score: 2 items not used (maze 2)" in summary.notes()
 
 
 def test_a_completion_that_workers_gave_no_score_is_no_failed_request():
     lost = dataclasses.replace(failed(item=1), outcome="unscored")
     notes = summarise([sample("gcd", 1.0), lost, failed(item=2)]).notes()
-    assert "1 completions have no score: the workers gave none" in notes
-    assert "1 completions have no score: their requests failed" in notes
+    assert "without a score: 1 completion to which the workers gave none" in notes
+    assert "without a score: 1 completion whose requests failed" in notes
 
 
 def test_a_task_with_failed_requests_alone_has_no_score():

@@ -2,6 +2,8 @@
 
 import dataclasses
 import logging
+import re
+import time
 
 import pytest
 
@@ -47,7 +49,7 @@ def test_there_are_numbers_before_the_first_rollout():
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
     numbers = {"ledger/rollouts_queried": 0, "train/rollouts_scored": 0}
     assert metrics.wandb_scalars() == numbers
-    assert metrics.summary() == ["0 rollouts queried (none back yet), none scored yet"]
+    assert metrics.summary() == "0 rollouts queried (none back yet), none scored yet"
 
 
 def test_the_shares_of_the_outcomes_are_since_the_last_call():
@@ -102,10 +104,10 @@ def test_the_summary_says_endings_and_outcomes_with_the_commonest_first():
     metrics.ledger.settle(Ending.SENT, 2)
     metrics.record_group(group("gcd", right=1.0, wrong=0.0))
     metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
-    assert metrics.summary() == [
-        "4 rollouts queried (2 sent, 1 zero_variance), mean score 0.500",
-        "of 4 scored: right 50%, wrong 25%; format failures 25%: no_answer 25%",
-    ]
+    assert metrics.summary() == (
+        "4 rollouts queried (2 sent, 1 zero_variance), mean score 0.500;"
+        " of 4 scored: right 50%, wrong 25%; format failures 25%: no_answer 25%"
+    )
 
 
 def test_a_group_is_one_line_with_task_level_and_scores():
@@ -159,13 +161,16 @@ def test_without_a_terminal_the_end_of_the_work_is_one_line(caplog, capsys):
         for score in ("0.1", "0.2", "0.3"):
             work.advance(f"score {score}")
     lines = [record.getMessage() for record in caplog.records]
-    assert lines == ["evaluation: 3 of 3 items score 0.3"]
+    assert lines == ["evaluation: 3 of 3 items, score 0.3"]
     assert capsys.readouterr() == ("", "")
 
 
 def test_without_a_terminal_long_work_says_how_far_it_is(caplog, monkeypatch):
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(progress_bar, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(progress_bar, "FIRST_LINE_S", 0.01)
     with WorkProgress("evaluation", 3, "items") as work:
         work.advance()
-    assert caplog.records[0].getMessage().startswith("evaluation: 1 of 3 items")
+        while not caplog.records:  # nothing advances any more
+            time.sleep(0.01)
+    said = caplog.records[0].getMessage()
+    assert re.fullmatch(r"evaluation: 1 of 3 items, [\d.e+]+/s, 0:00:\d\d left", said)
