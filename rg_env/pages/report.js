@@ -252,7 +252,8 @@ const REPORT = (() => {
   function chart(box, title, x, lines, { isShare = false, steps = false, names = null } = {}) {
     const form = (v) => (known(v) ? (isShare ? v.toFixed(3) : String(Number(v.toPrecision(4)))) : "–"), label = (v) => (names ? names(v) : whole(v));
     const at = el("span", { class: "at" });
-    const rows = () => [["x", ...lines.map((line) => line.label)], ...x.map((v, k) => [names ? names(v) : v, ...lines.map((line) => line.values[k])])];
+    const saved = lines.flatMap((line) => [["", line.values], [" raw", line.raw], [" low", line.low], [" high", line.high]].filter(([, of]) => of).map(([word, of]) => [(line.title || line.label) + word, of]));
+    const rows = () => [["x", ...saved.map(([head]) => head)], ...x.map((v, k) => [names ? names(v) : v, ...saved.map(([, of]) => of[k])])];
     const figure = el("figure", {}, el("figcaption", {}, el("span", {}, title), at, saver(title, rows)));
     byId(box).append(figure);
     const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };

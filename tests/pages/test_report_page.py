@@ -542,9 +542,22 @@ def test_smoothing_is_the_mean_of_what_came_before_with_falling_weights(
     browser.wait(
         f"document.querySelector('{chart} [role=img]').ariaLabel.includes('.6')"
     )
-    found = [[*row.values()] for row in saved_rows(browser, chart)]
-    assert [float(row[1]) for row in found[:4]] == pytest.approx(
-        [0, 1 / 1.5, 0.5 / 1.75, 1.25 / 1.875], abs=1e-6
+    found = [[*row.values()][1:3] for row in saved_rows(browser, chart)][:4]
+    smooth, raw = ([float(values[k]) for values in found] for k in (0, 1))
+    assert smooth == pytest.approx([0, 1 / 1.5, 0.5 / 1.75, 1.25 / 1.875], abs=1e-6)
+    assert raw == [0, 1, 0, 1]
+
+
+def test_the_file_of_a_chart_has_the_intervals_that_it_shows(
+    browser: Browser, checkpoints: Path
+) -> None:
+    name = min(path.name for path in checkpoints.glob("a-*"))
+    browser.open(checkpoints / "report" / "index.html", f"a={name}")
+    easy, hard = saved_rows(browser, "#histograms figure:last-child")
+    assert [*easy] == ["x", name, f"{name} low", f"{name} high"]
+    assert (easy["x"], hard["x"]) == ("0", "1")
+    assert all(
+        row[f"{name} low"] < row[name] < row[f"{name} high"] for row in (easy, hard)
     )
 
 
