@@ -314,7 +314,8 @@ class Tasks:
         has_variance = max(scored) > min(scored)
         mean = statistics.fmean(scored)
         with self._lock:
-            self._prepared()
+            if self.follows_results:  # else it is only kept
+                self._prepared()
             return self._feedback.take(item.task, mean, item.level, has_variance)
 
     def categories(self) -> dict[str, str]:

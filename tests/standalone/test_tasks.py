@@ -10,7 +10,9 @@ import pytest
 
 from rg_env import Item, Tasks, score
 from rg_env.errors import SettingError
+from rg_env.items import group_scorer
 from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("pool")]
 
@@ -222,3 +224,14 @@ def test_results_outside_0_to_1_are_refused(wrong):
     tasks = Tasks("gcd", levels="curriculum")
     with pytest.raises(ValueError, match="None"):
         tasks.feedback(next(tasks), [1.0, wrong])
+
+
+def test_results_of_fixed_levels_are_kept_without_a_worker(monkeypatch):
+    """As where a copied reward function scores while workers are killed."""
+    closed = WorkerPool(1)
+    closed.close()
+    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    tasks = Tasks("gcd", levels=0.5)
+    before = tasks.state_dict()["progress"]
+    assert tasks.feedback(Item("gcd", {}, 1, 0.5), [1.0, None]) is None
+    assert tasks.state_dict()["progress"] != before
