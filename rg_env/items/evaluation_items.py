@@ -153,8 +153,6 @@ class EvaluationItems:
 
     def start(self) -> asyncio.Task[None]:
         """Begin to check all tasks in the background, while a run needs no item."""
-        number = sum(len(self._specs[task]) for task in self._evaluated)
-        logger.info("making %s", counted(number, "evaluation item"))
         self._background = asyncio.create_task(self._check_all())
         self._background.add_done_callback(_log_failure)
         return self._background

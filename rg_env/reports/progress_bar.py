@@ -17,11 +17,11 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TextColumn,
-    TimeRemainingColumn,
+    TimeElapsedColumn,
 )
+from rich.table import Column
 
 from rg_env import logs
 
@@ -69,18 +69,19 @@ class WorkProgress:
         self._open = contextlib.ExitStack()
         console = Console(stderr=True)
         self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn(unit),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            TextColumn(
+                "{task.fields[line]}",
+                markup=False,
+                table_column=Column(overflow="fold"),  # nothing of it is cut
+            ),
+            BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=8)),
             console=console,
+            expand=True,
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task(
-            title, total=total, completed=done, note="", rate=""
+            title, total=total, completed=done, line=self._line()
         )
 
     def __enter__(self) -> WorkProgress:
@@ -106,31 +107,27 @@ class WorkProgress:
         """Count so many more as done; `note` is shown beside the bar."""
         self._done += by
         self._note = note
-        rate = self._rate
-        shown = f"{rate:.3g}/s" if rate else ""
-        self._bar.update(self._task, advance=by, note=note, rate=shown)
+        self._bar.update(self._task, advance=by, line=self._line())
         if self._bar.disable and by > 0 and self._done == self._total:
-            self._say()
-
-    @property
-    def _rate(self) -> float:
-        """Units a second; 0 before there is one."""
-        took_s = time.monotonic() - self._began_s
-        return (self._done - self._before) / took_s if took_s > 0 else 0.0
+            logger.info("%s", self._line())
 
     def _speak(self) -> None:
         """Say how far it is, also while nothing advances."""
         wait_s = FIRST_LINE_S
         while not self._is_over.wait(wait_s):
             if not self._total or self._done < self._total:
-                self._say()
+                logger.info("%s", self._line())
             wait_s = LINE_EVERY_S
 
-    def _say(self) -> None:
+    def _line(self) -> str:
+        """Return how far it is, at which rate, and until when."""
         parts = [f"{self._done} of {self._total} {self._unit}"] * bool(self._total)
-        rate, left = self._rate, self._total - self._done
+        took_s = time.monotonic() - self._began_s
+        rate = (self._done - self._before) / took_s if took_s > 0 else 0.0
+        left = self._total - self._done
         if rate > 0 and left > 0:
             end = datetime.timedelta(seconds=round(left / rate))
-            parts.append(f"{rate:.3g}/s, {end} left")
+            shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
+            parts.append(f"{shown}/s, {end} left")
         parts += [self._note] * bool(self._note)
-        logger.info("%s: %s", self._title, ", ".join(parts) or "begun")
+        return f"{self._title}: {', '.join(parts) or 'begun'}"

@@ -1,11 +1,13 @@
 """What happened to the rollouts: outcomes, scores, the numbers for W&B and the log."""
 
 import dataclasses
+import io
 import logging
 import re
 import time
 
 import pytest
+from rich.console import Console
 
 from rg_env.reports import progress_bar
 from rg_env.reports.metrics import Metrics, run_numbers
@@ -174,3 +176,17 @@ def test_without_a_terminal_long_work_says_how_far_it_is(caplog, monkeypatch):
             time.sleep(0.01)
     said = caplog.records[0].getMessage()
     assert re.fullmatch(r"evaluation: 1 of 3 items, [\d.e+]+/s, 0:00:\d\d left", said)
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_on_a_terminal_nothing_of_the_progress_is_cut(width, monkeypatch):
+    said = io.StringIO()
+    terminal = Console(file=said, width=width, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress_bar, "Console", lambda **how: terminal)
+    with WorkProgress("making evaluation items", 5000, "completions") as work:
+        work.advance("mean score 0.543", by=1234)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.getvalue())
+    assert "…" not in plain
+    words = " ".join(re.sub("[━╸╺]", "", plain).split())
+    assert "making evaluation items: 1234 of 5000 completions," in words
+    assert "left, mean score 0.543" in words
