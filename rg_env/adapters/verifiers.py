@@ -148,20 +148,14 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
             yield ReasoningGymTask(data, config.task)
 
 
-class ReasoningGymHarnessConfig(vf.HarnessConfig):
-    """The settings of any harness."""
-
-
-class ReasoningGymHarness(vf.Harness[ReasoningGymHarnessConfig]):
+class ReasoningGymHarness(vf.Harness[vf.HarnessConfig]):
     """Asks the model once, in this process: there is no program to start."""
 
     APPENDS_SYSTEM_PROMPT = True
     EXECUTES_CODE = False
     NEEDS_CONTAINER = False
 
-    def __init__(self, config: ReasoningGymHarnessConfig) -> None:
-        super().__init__(config)
-        self._client: httpx.AsyncClient | None = None
+    _client: httpx.AsyncClient | None = None
 
     async def launch(
         self,
