@@ -26,7 +26,7 @@ from pydantic import Field
 
 from rg_env.installation import VERSION
 from rg_env.standalone.item import Item
-from rg_env.standalone.scores import score
+from rg_env.standalone.scores import UNMATCHED, score
 from rg_env.standalone.tasks import Tasks
 
 MOST_SESSIONS = 256
@@ -136,7 +136,8 @@ class ReasoningGymEnvironment(
             raise HTTPException(409, "no item: call reset, or send its JSON as `item`")
         (result,) = score(item, [action.completion])
         if result.value is None:
-            raise HTTPException(503, f"{result.outcome}: {result.reason}")
+            status = 422 if result.outcome == UNMATCHED else 503
+            raise HTTPException(status, f"{result.outcome}: {result.reason}")
         self._state.step_count += 1
         return ReasoningGymObservation(
             done=True,
