@@ -53,7 +53,7 @@ class WorkProgress:
 
     Args:
         title: What the work is, e.g. "evaluation".
-        total: Its size, in `unit`s.
+        total: Its size, in `unit`s; 0 if nobody knows.
         unit: The plural of what is counted.
         done: How much of it was done before.
     """
@@ -130,4 +130,4 @@ class WorkProgress:
             shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
             parts.append(f"{shown}/s, {end} left")
         parts += [self._note] * bool(self._note)
-        return f"{self._title}: {', '.join(parts) or 'begun'}"
+        return f"{self._title}: {', '.join(parts)}" if parts else self._title

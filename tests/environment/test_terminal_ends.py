@@ -89,9 +89,9 @@ RUNS = {
     "serve waits": (serve_without_api, "does not answer", interrupted),
     "serve is closed": (serve, has_dumped, Terminal.close),
     "serve, twice": (serve, has_dumped, interrupted_twice),
-    "process": (process, "process ", interrupted),
+    "process": (process, "process: 0 of", interrupted),
     "evaluate": (evaluate, "evaluation ", interrupted),
-    "doctor": (doctor, "doctor ", interrupted),
+    "doctor": (doctor, "doctor: ", interrupted),
     "run-api": (run_api, "ready on", interrupted),
     "simulated-server": (simulated_server, Terminal.has_started_others, interrupted),
 }
