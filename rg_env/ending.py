@@ -39,7 +39,7 @@ STDOUT, STDERR = 1, 2
 _is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
 
 
-class Stopped(BaseException):
+class StoppedError(BaseException):
     """A signal came while something was done that has to be undone.
 
     Attributes:
@@ -227,7 +227,7 @@ def undoing() -> Iterator[None]:
     The work takes its time, also after a signal that has ended something before it.
 
     Raises:
-        Stopped: A signal came.
+        StoppedError: A signal came.
     """
     signals = _heard_here()
     while _guards:
@@ -237,7 +237,7 @@ def undoing() -> Iterator[None]:
         for other in signals:
             signal.signal(other, signal.SIG_DFL)
         _let_go_of_terminal()
-        raise Stopped(EXIT_SIGNAL + number)
+        raise StoppedError(EXIT_SIGNAL + number)
 
     before = {number: signal.signal(number, stop) for number in signals}
     try:

@@ -23,7 +23,7 @@ def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
 
     Raises:
         SettingError: Something else is at the place, or nothing can be written there.
-        Stopped: A signal came.
+        StoppedError: A signal came.
     """
     is_other = folder.exists() and not (mark and (folder / mark).is_file())
     if is_other and (not folder.is_dir() or any(folder.iterdir())):

@@ -106,7 +106,7 @@ def test_work_without_a_loop_is_undone(number, handlers):
             undone.append(file)
             send(number)
 
-    with pytest.raises(ending.Stopped) as end:
+    with pytest.raises(ending.StoppedError) as end:
         work()
     undone = [file.closed for file in undone]
     assert (end.value.status, undone) == (128 + number, [True])

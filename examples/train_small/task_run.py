@@ -212,7 +212,7 @@ def to_the_end(work: Callable[[contextlib.ExitStack], None]) -> int:
     try:
         with ending.undoing(), contextlib.ExitStack() as open_:
             work(open_)
-    except ending.Stopped as stopped:
+    except ending.StoppedError as stopped:
         print("ended; the same command continues", file=sys.stderr)
         return stopped.status
     except (RunError, TrainingError) as error:

@@ -175,7 +175,7 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         return end.exit_code
     except click.ClickException as error:
         return failures.refuse(printable(_refusal(error, argv)))
-    except ending.Stopped as end:
+    except ending.StoppedError as end:
         return end.status
     except KeyboardInterrupt:
         return ending.INTERRUPTED

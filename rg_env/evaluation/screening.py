@@ -11,11 +11,10 @@ import dataclasses
 import itertools
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from rich import box
 
-from rg_env.evaluation.samples import TRUNCATED
+from rg_env.evaluation.samples import TRUNCATED, Row
 from rg_env.evaluation.statistics import Estimate, estimate, grouped
 from rg_env.reports.fitting_table import FittingTable
 from rg_env.rollouts.shaping import has_variance
@@ -32,7 +31,7 @@ MOSTLY = 0.5
 Bounds = tuple[float, float]
 
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +80,7 @@ class TaskScreen:
         return self.found.share.mean if self.found else 0.0
 
 
-def _share(rows: Iterable[Mapping[str, Any]]) -> Estimate | None:
+def _share(rows: Iterable[Row]) -> Estimate | None:
     flags = [float(has_variance(row["scores"])) for row in rows]
     return estimate(flags, range(len(flags))) if flags else None
 
@@ -100,12 +99,12 @@ def _numbers(rows: Rows) -> Numbers | None:
     return Numbers(len(rows), share, *means, seconds)
 
 
-def _banded(rows: Rows, bounds: Bounds | None) -> list[list[Mapping[str, Any]]]:
+def _banded(rows: Rows, bounds: Bounds | None) -> list[list[Row]]:
     """Return the rows of each band of the range."""
     low, high = bounds or (0.0, 0.0)
     if low == high:
         return [list(rows)]
-    bands: list[list[Mapping[str, Any]]] = [[] for _ in range(BANDS)]
+    bands: list[list[Row]] = [[] for _ in range(BANDS)]
     for row in rows:
         place = (row["level"] - low) / (high - low)
         bands[min(BANDS - 1, int(place * BANDS))].append(row)
@@ -160,7 +159,7 @@ def _task_screen(
 
 
 def screen_rows(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Row],
     bounds: Mapping[str, Bounds | None],
     least_share: float,
 ) -> list[TaskScreen]:

@@ -126,11 +126,11 @@ TOKEN_ID = "token_id:"  # noqa: S105 - what a token is written as, no secret
 LONGEST_ID = 10
 """Digits of a token id."""
 
-Part = tuple[list[int], list[float], Any]
+TokenChoice = tuple[list[int], list[float], Any]
 """Token ids of a completion, the log-probability of each, and its finish reason."""
 
 
-def _collected(parts: Iterable[Part], release_gil: ReleaseGil) -> Generated:
+def _collected(parts: Iterable[TokenChoice], release_gil: ReleaseGil) -> Generated:
     generated = Generated([], [], [])
     for tokens, logprobs, finish_reason in parts:
         generated.tokens.append(tokens)
@@ -170,7 +170,7 @@ def _id_in(token: str | None) -> int:
     return int(digits)
 
 
-def _part(raw: msgspec.Raw) -> Part:
+def _part(raw: msgspec.Raw) -> TokenChoice:
     choice = _CHOICE.decode(raw)
     ids, told = choice.token_ids, choice.logprobs or _Logprobs()
     if ids is None:
@@ -215,13 +215,13 @@ _SGLANG = msgspec.json.Decoder(list[_SglangResult] | _SglangResult)
 _SGLANG_TOKENS = msgspec.json.Decoder(list[_SglangToken])
 
 
-def _atropos_part(raw: msgspec.Raw, end: Any) -> Part:
+def _atropos_part(raw: msgspec.Raw, end: Any) -> TokenChoice:
     firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
     logprobs = [logprob for _, logprob in firsts]
     return [token for token, _ in firsts], cast(list[float], logprobs), end
 
 
-def _sglang_part(meta: _SglangMeta) -> Part:
+def _sglang_part(meta: _SglangMeta) -> TokenChoice:
     read = _SGLANG_TOKENS.decode(meta.output_token_logprobs)
     logprobs = [token.logprob for token in read]
     return [token.id for token in read], cast(list[float], logprobs), meta.finish_reason

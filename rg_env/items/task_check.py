@@ -16,6 +16,7 @@ from rg_env.items.entry_maker import is_unusable
 from rg_env.items.group_scorer import scores_of
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import solution
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
@@ -28,8 +29,6 @@ CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
 
 MOST_FOR_NOTHING = 0.5
 """What a wrong constant may score on average at most."""
-
-Entry = Mapping[str, Any]
 
 
 def _is_same(control: str, gold: str | None) -> bool:

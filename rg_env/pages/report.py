@@ -234,7 +234,7 @@ def write_report(
         SettingError: A path leads nowhere, nothing in them can be read, or the folder
             holds something else.
         OSError: A file cannot be read, or the disk does not take one.
-        Stopped: A signal came; nothing of it is left.
+        StoppedError: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
     beside = {path for path in map(metrics_beside, files) if path.is_file()}

@@ -47,7 +47,7 @@ from rg_env.workers.worker_pool import WorkerPool, run_blocking
 logger = logging.getLogger(__name__)
 
 
-class _State(msgspec.Struct):
+class _TasksState(msgspec.Struct):
     position: Annotated[int, msgspec.Meta(ge=0)]
     progress: dict[str, Any]
     curriculum: dict[str, Any]
@@ -125,15 +125,15 @@ class Tasks:
         self._system_prompt = system_prompt
         self.task_modules = own_modules(task_modules)
         self.failures: Counter[str] = Counter()
-        self._set_up(_State(0, {}, {}))
+        self._set_up(_TasksState(0, {}, {}))
 
-    def _set_up(self, state: _State) -> None:
+    def _set_up(self, state: _TasksState) -> None:
         """Belong to this process."""
         self._lock = threading.RLock()
         _open.add(self)
         self._begin(state)
 
-    def _begin(self, state: _State) -> None:
+    def _begin(self, state: _TasksState) -> None:
         """Stand where a state was taken; ValueError, and no change, for no state."""
         feedback = Feedback(self._target_accuracy)
         if state.progress:
@@ -350,7 +350,7 @@ class Tasks:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a state was taken; ValueError, and no change, for no state."""
         with self._lock:
-            self._begin(msgspec.convert(state, _State))
+            self._begin(msgspec.convert(state, _TasksState))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and state; what belongs to this process stays here."""
@@ -360,7 +360,7 @@ class Tasks:
 
     def __setstate__(self, mine: dict[str, Any]) -> None:
         """Stand where the other one stood."""
-        state = msgspec.convert(mine.pop("state"), _State)
+        state = msgspec.convert(mine.pop("state"), _TasksState)
         vars(self).update(mine)
         self._set_up(state)
 

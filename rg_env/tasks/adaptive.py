@@ -30,7 +30,7 @@ MEMORY = 0.5
 """What one group leaves of the estimate before it."""
 
 
-class _State(msgspec.Struct):
+class _WeightsState(msgspec.Struct):
     signal: dict[str, Share]
 
 
@@ -65,7 +65,7 @@ class AdaptiveWeights:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
         try:
-            signal = msgspec.convert(state, _State).signal
+            signal = msgspec.convert(state, _WeightsState).signal
         except ValueError as error:
             form = f"adaptive weights need `signal`, by task ({error})"
             raise ValueError(form) from error

@@ -105,7 +105,7 @@ class _TaskState(msgspec.Struct, forbid_unknown_fields=True):
     counted_from: Count | None = 0
 
 
-class _State(msgspec.Struct):
+class _CurriculumState(msgspec.Struct):
     tasks: dict[str, _TaskState]
 
 
@@ -273,7 +273,7 @@ class Curriculum:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
         try:
-            self._tasks = msgspec.convert(state, _State).tasks
+            self._tasks = msgspec.convert(state, _CurriculumState).tasks
         except ValueError as error:
             form = f"a curriculum needs `tasks`, by name ({error})"
             raise ValueError(form) from error

@@ -33,7 +33,7 @@ from rg_env.tasks.library_import import PACKAGE, load_factory
 IMPORT_LIMIT_S = 45.0
 """For all modules; a fork server has a minute for all that it imports."""
 
-Place = tuple[str, str]
+ClassPlace = tuple[str, str]
 """A module, by its name or the path of its file, and the name of a class in it."""
 
 Registry = Mapping[str, tuple[Any, Any]]
@@ -51,7 +51,7 @@ def load(order: str) -> None:
     Raises:
         SettingError: One cannot be used.
     """
-    kind = tuple[list[str], dict[str, tuple[Place, Place, Place | None]]]
+    kind = tuple[list[str], dict[str, tuple[ClassPlace, ClassPlace, ClassPlace | None]]]
     named, registered = msgspec.json.decode(order, type=kind)
     factory = load_factory()
     library: Registry = dict(factory.DATASETS)
@@ -82,7 +82,7 @@ def _unusable(sentence: str) -> SettingError:
 
 
 def _register(
-    factory: Any, library: Registry, task: str, places: Sequence[Place | None]
+    factory: Any, library: Registry, task: str, places: Sequence[ClassPlace | None]
 ) -> None:
     """Register a task of the owner's process, unless an import has done so."""
     with _refusing(f"task {shown(task)}: workers cannot import its classes"):

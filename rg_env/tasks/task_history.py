@@ -25,7 +25,7 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _State(msgspec.Struct):
+class _HistoryState(msgspec.Struct):
     history: dict[str, list[Share]]
     level_history: dict[str, list[Share | None]]
     group_counts: dict[str, Count]
@@ -102,7 +102,7 @@ class TaskHistory:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
         try:
-            loaded = msgspec.convert(state, _State)
+            loaded = msgspec.convert(state, _HistoryState)
             both = loaded.history, loaded.level_history
             means, levels = ({t: len(kept) for t, kept in h.items()} for h in both)
             if means != levels:

@@ -41,7 +41,7 @@ def checked(module: str) -> str:
     return module
 
 
-def registered_here() -> dict[str, list[own_task_loading.Place | None]]:
+def registered_here() -> dict[str, list[own_task_loading.ClassPlace | None]]:
     """Return the tasks that this process has registered beyond the library's own.
 
     Returns:
@@ -61,7 +61,7 @@ def registered_here() -> dict[str, list[own_task_loading.Place | None]]:
     return found
 
 
-def _place(task: str, cls: type) -> own_task_loading.Place:
+def _place(task: str, cls: type) -> own_task_loading.ClassPlace:
     module: str | None = cls.__module__
     if module == "__main__":  # a worker imports it by another name, as no program
         main: Any = sys.modules[module]

@@ -122,7 +122,7 @@ class Call:
                 self._worker.kill()
 
 
-class _Place:
+class _WorkerPlace:
     """Where a worker process stands, forked when it is needed and replaced.
 
     Attributes:
@@ -179,7 +179,7 @@ class CallRunner:
         self._fork_server = fork_server
         self._next_call = next_call
         self._note_death = note_death
-        self._usual, self._brief = _Place(fork_server), _Place(fork_server)
+        self._usual, self._brief = _WorkerPlace(fork_server), _WorkerPlace(fork_server)
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=self._live, name="worker-thread", daemon=True
@@ -216,7 +216,7 @@ class CallRunner:
             call = self._next_call(self)
         return True
 
-    def _answer(self, call: Call, place: _Place) -> None:
+    def _answer(self, call: Call, place: _WorkerPlace) -> None:
         try:
             result = self._run(call, place)
         except PoolError as error:
@@ -236,7 +236,7 @@ class CallRunner:
             with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
                 place.worker()
 
-    def _run(self, call: Call, place: _Place) -> Any:
+    def _run(self, call: Call, place: _WorkerPlace) -> Any:
         """Run it on the worker; where that ends under it, on another.
 
         Raises:

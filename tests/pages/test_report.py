@@ -499,7 +499,7 @@ def test_a_signal_leaves_no_half_of_a_report(
 
     monkeypatch.setattr(report, "_copy_libraries", stopped)
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
-    with pytest.raises(ending.Stopped) as end:
+    with pytest.raises(ending.StoppedError) as end:
         reported(tmp_path / "report", path)
     assert end.value.status == 130
     assert [each.name for each in tmp_path.iterdir()] == ["d"]

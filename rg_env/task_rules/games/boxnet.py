@@ -32,8 +32,8 @@ from rg_env.task_rules.rules import (
 NOTHING_CARRIED = 0.05
 """What the library gives for a plan that brings no box to its target."""
 
-Place = tuple[float, float]
-Squares = dict[Place, list[str]]
+Position = tuple[float, float]
+Squares = dict[Position, list[str]]
 """The boxes and targets of each square."""
 
 _COORDINATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
@@ -43,20 +43,20 @@ _NAMED_PLACE = re.compile(
 _MOVE = re.compile(r"move\(([^,()]*),\s([^()]*)\)\s*")
 
 
-def _place(name: str) -> Place:
+def _place(name: str) -> Position:
     """Return the place of a square of the metadata: `0.5_1.5`."""
     row, column = _COORDINATE.findall(name)
     return float(row), float(column)
 
 
-def _place_of(kind: str, text: str) -> Place | None:
+def _place_of(kind: str, text: str) -> Position | None:
     """Return the place that a plan names, `Agent[0.5, 1.5]`, None for anything else."""
     match = _NAMED_PLACE.fullmatch(text.strip())
     is_named = match is not None and match[1] == kind
     return (float(match[2]), float(match[3])) if match and is_named else None
 
 
-def _move_box(squares: Squares, place: Place, box: str, to: Place) -> bool:
+def _move_box(squares: Squares, place: Position, box: str, to: Position) -> bool:
     """Carry a box to an adjacent square; return whether that was possible."""
     distances = sorted((abs(place[0] - to[0]), abs(place[1] - to[1])))
     if distances != [0.0, 1.0] or to not in squares:
@@ -135,7 +135,7 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
 
 
-def agent_at(place: Place) -> str:
+def agent_at(place: Position) -> str:
     """Return the name that the question gives to the agent of a square."""
     return f"Agent[{place[0]}, {place[1]}]"
 

@@ -123,7 +123,7 @@ def _size_of_number(text: str) -> _Size:
     return _Size(top, _LOG2_10 * len(decimals), 0.0)
 
 
-class _Reader:
+class _ExpressionReader:
     """One descent through a text; every step consumes a token or refuses."""
 
     def __init__(self, text: str, bounds: ExpressionBounds) -> None:
@@ -232,7 +232,7 @@ def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
     if len(text) > bounds.max_chars:
         return f"longer than {bounds.max_chars} characters"
     try:
-        _Reader(text, bounds).read()
+        _ExpressionReader(text, bounds).read()
     except _RejectedError as rejection:
         return str(rejection)
     return None

@@ -147,7 +147,7 @@ def _joined(sign: str, left: Formula, right: Formula) -> Formula:
     return _both(implied, negated(_both(right, negated(left))))
 
 
-class _Reader:
+class _FormulaReader:
     """Formulas that were read and signs that wait for what stands behind them."""
 
     def __init__(self, letters: Sequence[str]) -> None:
@@ -205,7 +205,7 @@ def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
         None where the text is no formula of these letters.
     """
     signs = "".join(text.split())
-    reader = _Reader(letters)
+    reader = _FormulaReader(letters)
     if len(signs) > MAX_TOKENS or not all(map(reader.accept, signs)):
         return None
     return reader.finish()

@@ -15,7 +15,7 @@ from rg_env.task_rules.reading.lists import plain
 from rg_env.task_rules.reading.values import read_rows
 from rg_env.task_rules.rules import Entry, Notation
 
-Rows = list[list[str]]
+Cells = list[list[str]]
 _LATEX = re.compile(
     r"(?:\\left)?[\[(|.]?\s*\\begin\{([pbvBV]?matrix|smallmatrix|array)\}"
     r"(?:\{[lcr| ]*\})?(.*)\\end\{\1\}\s*(?:\\right)?[\])|.]?",
@@ -60,7 +60,7 @@ def _lines(text: str) -> list[str]:
 
 def read_any_rows(
     text: str, cell: re.Pattern[str], *, compact: bool = False
-) -> Rows | None:
+) -> Cells | None:
     """Read rows that need not have the same number of cells; see `read_grid`."""
     rows = read_rows(text)
     if rows is None:
@@ -82,7 +82,7 @@ def read_any_rows(
 
 def read_grid(
     text: str, cell: re.Pattern[str], *, compact: bool = False
-) -> Rows | None:
+) -> Cells | None:
     """Read the rows of a grid, which have equal lengths; None where it is none.
 
     If `compact`, its cells, of one sign each, may stand without any space.
@@ -99,7 +99,7 @@ DIGIT = re.compile(r"[0-9]")
 BIT = re.compile(r"[01]")
 
 
-def with_spaces(rows: Rows) -> str:
+def with_spaces(rows: Cells) -> str:
     """Write rows with a space between two cells."""
     return "\n".join(" ".join(row) for row in rows)
 
