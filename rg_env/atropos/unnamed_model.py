@@ -40,7 +40,7 @@ def only_model(server: Any) -> OnlyModel | None:
     key = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
     is_openai = server.server_type == "openai"
     url = url_of(server.base_url or "", "/v1/models", is_openai=is_openai)
-    # Without a proxy, as the requests of a run.
+    # A server with one model is one's own, and stands behind no proxy.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         request = urllib.request.Request(url, headers=key | headers_of(server))  # noqa: S310 - the user's URL, which is checked

@@ -6,7 +6,7 @@ two seconds and a hundred megabytes. Its code may raise anything meanwhile: a ch
 may be half there or edited, a package that it needs may be missing, a version may be
 another one.
 
-`task_list.json` is the list of tasks of one release, for what has to be known without
+`library_tasks.json` lists the tasks of one release, for what has to be known without
 an import.
 """
 
@@ -34,11 +34,11 @@ from rg_env.task_rules.table import TABLE
 PACKAGE = "reasoning_gym"
 SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
 
-TASK_LIST = Path(__file__).with_name("task_list.json")
-_LIST = json.loads(TASK_LIST.read_text(encoding="utf-8"))
+LIBRARY_TASKS = Path(__file__).with_name("library_tasks.json")
+_LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
 LIBRARY_VERSION: str = _LIST["library_version"]
 TASKS: tuple[str, ...] = tuple(_LIST["tasks"])
-"""Every task of that release; `tools/make_task_list.py` writes it."""
+"""Every task of that release; `tools/make_library_tasks.py` writes it."""
 
 PLOT_PACKAGES = ("matplotlib", "mpl_toolkits")
 

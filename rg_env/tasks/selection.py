@@ -222,7 +222,7 @@ TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
 
 
 def refuse_unlisted(names_by_field: Mapping[str, Iterable[str]]) -> None:
-    """Reject a name or pattern in settings that no task of `task_list.json` has.
+    """Reject a name or pattern in settings that no task of `library_tasks.json` has.
 
     The library's import takes seconds, for which nobody wants to wait who has mistyped
     a task. Only where `is_release_of_list` does this say anything.

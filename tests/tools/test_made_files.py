@@ -5,21 +5,21 @@ from pathlib import Path
 import pytest
 
 from rg_env.tasks import library
-from rg_env.tasks.library_import import TASK_LIST
+from rg_env.tasks.library_import import LIBRARY_TASKS
 from tools import (
+    make_library_tasks,
     make_scoring_page,
     make_settings_page,
     make_strategies_page,
-    make_task_list,
 )
 
 MADE = {
     "make_scoring_page": (make_scoring_page.PAGE, make_scoring_page.page),
     "make_settings_page": (make_settings_page.PAGE, make_settings_page.page),
     "make_strategies_page": (make_strategies_page.PAGE, make_strategies_page.page),
-    "make_task_list": (
-        Path(TASK_LIST),
-        lambda: make_task_list.list_text(library.describe()),
+    "make_library_tasks": (
+        Path(LIBRARY_TASKS),
+        lambda: make_library_tasks.list_text(library.describe()),
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Writes tasks/task_list.json from the library: `python -m tools.make_task_list`.
+"""Writes library_tasks.json from the library: `python -m tools.make_library_tasks`.
 
 The list says what ought to exist when the registry cannot be read. A test compares it
 with the installed library, so run this when reasoning-gym changes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from rg_env.tasks import library
-from rg_env.tasks.library_import import TASK_LIST
+from rg_env.tasks.library_import import LIBRARY_TASKS
 
 
 def list_text(description: library.LibraryDescription) -> str:
@@ -19,5 +19,5 @@ def list_text(description: library.LibraryDescription) -> str:
 
 
 if __name__ == "__main__":
-    TASK_LIST.write_text(list_text(library.describe()), encoding="utf-8")
-    print(f"wrote {TASK_LIST.name}")
+    LIBRARY_TASKS.write_text(list_text(library.describe()), encoding="utf-8")
+    print(f"wrote {LIBRARY_TASKS.name}")
