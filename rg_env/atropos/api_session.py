@@ -1,4 +1,4 @@
-"""The environment's talk with the Atropos API: register, read the status, leave.
+"""The environment's session with the Atropos API: register, read the status, leave.
 
 Mends B6, B17 and B26 of docs/host_defects.md: three tries and then death, an API that
 was restarted is fatal, a registration without a name fails, and one whose process was

@@ -1,4 +1,4 @@
-"""The evaluation: the same items in every process, asked concurrently."""
+"""The evaluation: the same items in every process, queried concurrently."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Evaluation:
 
     Args:
         items: (entry, dataset), shape (N,).
-        rollout: Asks for one completion of an item and scores it.
+        rollout: Queries for one completion of an item and scores it.
         category_of: Task to category.
         completions: Of each item.
         about: What every line of samples.jsonl says.
@@ -177,11 +177,11 @@ class Evaluation:
         max_in_flight: int,
         keep: Callable[[Row], Awaitable[None]],
     ) -> list[Row]:
-        """Ask for all completions that are not there yet, concurrently.
+        """Query for all completions that are not there yet, concurrently.
 
         Args:
             done: Lines of those that are there; others are passed over.
-            max_in_flight: Completions asked for at once.
+            max_in_flight: Completions in flight at once.
             keep: Given the line of each that has a score, as it comes.
 
         Returns:
@@ -205,8 +205,8 @@ class Evaluation:
             progress.advance(mean)
             return brief(row)
 
-        asked = sum(row is None for row in there)
-        with WorkProgress("evaluation", asked, "completions") as progress:
+        missing = sum(row is None for row in there)
+        with WorkProgress("evaluation", missing, "completions") as progress:
             return list(await asyncio.gather(*map(evaluated, there, self.wanted)))
 
     def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
@@ -263,7 +263,7 @@ class Evaluation:
         }
 
     def rows_not_used(self, missing: Iterable[tuple[EvalSpec, str]]) -> list[Row]:
-        """Return the lines of items that nobody is asked, with the reason."""
+        """Return the lines of items that are not used, with the reason."""
         return [
             {
                 "task": spec.task,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rg_env.task_rules.reading.talk import lead_end
+from rg_env.task_rules.reading.filler_words import lead_end
 from rg_env.task_rules.reading.values import read_value
 
 MAX_ROUNDS = 8

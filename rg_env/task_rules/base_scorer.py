@@ -5,7 +5,7 @@ answer as text: 0.5 for `-5` or `50` where 5 is right, 0.5 for `Yes No`, 0.98 fo
 grid with a wrong cell behind it.
 
 Here the credit stays what the library gives, also where that is small, but only for a
-wrapper: see rg_env.task_rules.reading.talk. Everything else scores 0.
+wrapper: see rg_env.task_rules.reading.filler_words. Everything else scores 0.
 
 No task needs a fix in its row for this: whoever knows the installed library asks for
 the fix of each task that inherits the scorer, so that a new task has it as well.
@@ -13,7 +13,7 @@ the fix of each task that inherits the scorer, so that a new task has it as well
 
 from __future__ import annotations
 
-from rg_env.task_rules.reading.talk import is_wrapper
+from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
 
 BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
@@ -42,7 +42,7 @@ def base_fix(has_units: bool = True) -> ScorerFix:
     """Return the fix of a task that inherits the library's base scorer."""
     return ScorerFix(
         scorer_sha256=BASE_SCORER_SHA256,
-        fault="Pays by its length for any text that contains the right answer.",
+        fault="Scores any text that contains the right answer, by its length.",
         proof=digit_behind,
         proof_scores=0.5,
         score=_wrapper_score(has_units),

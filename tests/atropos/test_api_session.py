@@ -1,4 +1,4 @@
-"""The talk with the real API: registration, what the trainer asks, groups."""
+"""The session with the real API: registration, what the trainer asks, groups."""
 
 import asyncio
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.partial_credit import partial_credit
+from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.reading.talk import is_talk
 from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
 
 _NO_SOLUTION = (
@@ -83,7 +83,7 @@ def _are_the_roots(answer: str, entry: Entry) -> bool:
 
 
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score numbers with nothing but talk beside them, or that there is no solution.
+    """Score numbers with only filler words beside them, or that there are no solutions.
 
     Other numbers than the roots score by their distance, beyond what 0 scores.
     """
@@ -95,7 +95,7 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
         has_digit = any(char.isdigit() for char in answer)
         return library(answer) if (says_so or is_empty) and not has_digit else 0.0
     unread = " ".join(piece for piece in answer.split(",") if not _is_number(piece))
-    if not is_talk(unread):
+    if not is_filler(unread):
         return 0.0
     value = library(answer)
     if value == 1.0 or _are_the_roots(answer, entry):

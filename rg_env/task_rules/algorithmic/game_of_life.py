@@ -58,8 +58,8 @@ def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
         return library(answer)
     first = _board(entry["question"].partition("\n\n")[2].rstrip(".")) or []
     full = [[1] * len(row) for row in gold]
-    cheap = max(_overlap(first, gold), _overlap(full, gold))
-    return partial_credit(_overlap(rows, gold), cheap)
+    trivial = max(_overlap(first, gold), _overlap(full, gold))
+    return partial_credit(_overlap(rows, gold), trivial)
 
 
 def _three_boards(entry: Entry) -> str:

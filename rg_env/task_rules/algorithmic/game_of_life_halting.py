@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rg_env.task_rules.reading.talk import is_wrapper
+from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.words import as_verdict
 from rg_env.task_rules.rules import (
     Entry,

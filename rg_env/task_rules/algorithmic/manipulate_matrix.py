@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rg_env.task_rules.base_scorer import digit_behind
+from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.grids import WHOLE, grid_of
-from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 

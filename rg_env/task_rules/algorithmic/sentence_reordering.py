@@ -49,8 +49,8 @@ def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
     if value == 1.0 or len(answer.split()) != len(gold):
         return value
     shown = entry["question"].partition(": ")[2].split()
-    cheap = max(_in_place(shown, gold), 2 / len(gold))
-    return partial_credit(value, cheap)
+    trivial = max(_in_place(shown, gold), 2 / len(gold))
+    return partial_credit(value, trivial)
 
 
 def _first_and_last(entry: Entry) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.numbers import as_number, same_number
-from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.numbers import with_unit
-from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")

@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.reading.talk import is_talk
+from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
     READABLE,
@@ -198,23 +198,23 @@ def _is_right(value: Any, entry: Entry) -> bool:
 
 
 def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a value of JSON, or an object with nothing but talk around it."""
+    """Score a value of JSON, or an object with filler words around it."""
     gold, answer = entry["answer"].strip(), answer.strip()
     if answer == gold:
         return 1.0
     try:
         value = read_value(answer)
     except ValueError:
-        return _beside_talk(answer, entry, library)
+        return _among_fillers(answer, entry, library)
     if _is_right(value, entry):
         return 1.0
     return READABLE if isinstance(value, dict) else 0.0
 
 
-def _beside_talk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score an object with talk around it as the library scores the gold one there."""
+def _among_fillers(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score an object among filler words as the library scores the gold one there."""
     start, end = answer.find("{"), answer.rfind("}") + 1
-    if start < 0 or not is_talk(_FENCE.sub("", answer[:start] + " " + answer[end:])):
+    if start < 0 or not is_filler(_FENCE.sub("", answer[:start] + " " + answer[end:])):
         return 0.0
     try:
         value = read_value(answer[start:end])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.grids import BIT, grid_of
-from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _bits_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
-    return library(answer) if is_talk_beside(BIT, answer) else 0.0
+    return library(answer) if is_filler_beside(BIT, answer) else 0.0
 
 
 RULES = TaskRules(

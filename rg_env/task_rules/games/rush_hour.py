@@ -14,8 +14,8 @@ import random
 import re
 import string
 
+from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of, repetitions
-from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
     NO_ANSWER,
     READABLE,
@@ -85,7 +85,7 @@ def _all_moves_possible(config: str, answer: str) -> bool:
 
 
 def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
-    if not is_talk_beside(_MOVE, answer):
+    if not is_filler_beside(_MOVE, answer):
         return 0.0
     if not _all_moves_possible(entry["metadata"]["board_config"], answer):
         return READABLE

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import BETWEEN_STEPS, plain, read_sequence
-from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
     Entry,
     LevelRepair,
@@ -50,9 +50,9 @@ def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
 
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score moves and otherwise talk, and not one solution beside others."""
+    """Score moves with filler words beside them, and not one solution beside others."""
     found = list(_MOVES.finditer(answer))
-    if not found or not is_talk_beside(_MOVES_AND_ARROWS, answer):
+    if not found or not is_filler_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
     between = [answer[a.end() : b.start()] for a, b in pairwise(found)]
     walks = walks_of([move[0] for move in found], between)

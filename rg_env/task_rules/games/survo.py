@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.grids import WHOLE, grid_of
-from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import (
     Entry,
     LevelRepair,
@@ -45,8 +45,8 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
 
 
 def score_filled_matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one matrix with nothing but talk beside it; any filling is right."""
-    if not is_talk_beside(WHOLE_NUMBER, answer):
+    """Score one matrix with only filler words beside it; any filling is right."""
+    if not is_filler_beside(WHOLE_NUMBER, answer):
         return 0.0
     metadata = entry["metadata"]
     if _is_filling(_read(answer), metadata["puzzle"], metadata["candidate_numbers"]):

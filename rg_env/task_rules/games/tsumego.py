@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.talk import is_wrapper
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.task_rules.partial_credit import partial_credit
+from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import BETWEEN_STEPS, list_of
-from rg_env.task_rules.reading.talk import is_talk_beside
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 _PRESS = re.compile(r"(?:(?:press|push|button)\s+)*([A-C])\b", re.IGNORECASE)
@@ -21,13 +21,13 @@ _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
 
 
 def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score buttons with nothing but talk beside them.
+    """Score buttons with nothing but filler words beside them.
 
-    The library also reads the letters of the talk, the B of `boxed` for one, and passes
+    The library also reads the letters of those, the B of `boxed` for one, and passes
     over a press without effect, which toggles the light as the question has it. The
     more presses beyond the fewest, the less.
     """
-    if not is_talk_beside(_PRESSES, answer):
+    if not is_filler_beside(_PRESSES, answer):
         return 0.0
     pressed = " ".join(_BUTTONS.findall(answer))
     value = library(pressed)

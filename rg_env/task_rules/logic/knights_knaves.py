@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.reading.talk import is_talk
+from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.rules import (
     Entry,
     LibraryScore,
@@ -74,7 +74,8 @@ def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
     names = sorted(str(name).lower() for name in entry["metadata"]["names"])
     words = re.sub(r"[.,()]", " ", answer.lower()).split()
     rest = " ".join(set(words) - {*_PASSED_OVER, *names, *roles})
-    if sorted(name for name, _ in _claims(words, roles)) != names or not is_talk(rest):
+    claimed = sorted(name for name, _ in _claims(words, roles))
+    if claimed != names or not is_filler(rest):
         return 0.0
     value = library(answer)
     return value if value == 1.0 else partial_credit(value, COIN)

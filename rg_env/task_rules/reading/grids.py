@@ -107,8 +107,8 @@ def with_spaces(rows: Cells) -> str:
 def grid_of(cell: re.Pattern[str], *, compact: bool = False) -> Notation:
     """Return the notation of a grid that has a space between two cells."""
 
-    def spelling(answer: str, entry: Entry) -> str:
+    def written(answer: str, entry: Entry) -> str:
         rows = read_grid(answer, cell, compact=compact)
         return answer if rows is None else with_spaces(rows)
 
-    return spelling
+    return written

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
-from rg_env.task_rules.reading.talk import is_talk_beside
+from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
 
 MOST_FOR_A_PART = 0.1
@@ -32,13 +32,13 @@ def _read_rows(answer: str, size: int) -> Grid:
 
 
 def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one grid by its blanks, with nothing but talk beside it."""
+    """Score one grid by its blanks, with nothing but filler words beside it."""
     puzzle: Grid = entry["metadata"]["puzzle"]
     solution: Grid = entry["metadata"]["solution"]
     size = len(solution)
     rows = _read_rows(answer, size)
     one_grid = sum(map(answer.count, "123456789")) <= size * (size + 1)
-    if len(rows) > size or not one_grid or not is_talk_beside(_DRAWN, answer):
+    if len(rows) > size or not one_grid or not is_filler_beside(_DRAWN, answer):
         return 0.0
     value = library(answer)
     if rows == solution:

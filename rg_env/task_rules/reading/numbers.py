@@ -18,9 +18,9 @@ import re
 from fractions import Fraction
 from math import gcd
 
+from rg_env.task_rules.reading.filler_words import is_filler, words_of_numbers
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.sums import exact_value
-from rg_env.task_rules.reading.talk import is_talk, words_of_numbers
 from rg_env.task_rules.rules import Entry, Notation
 
 MAX_DIGITS = 1_000
@@ -167,7 +167,7 @@ def number_in(answer: str, question: str) -> WrittenNumber | None:
     if len(found) != 1:
         return None
     beside = f"{answer[: found[0].start()]} {answer[found[0].end() :]}"
-    is_said = is_talk(beside, words_of_numbers(question))
+    is_said = is_filler(beside, words_of_numbers(question))
     return read_number(found[0][0]) if is_said else None
 
 

@@ -41,7 +41,7 @@ def test_the_constant_of_integration_has_one_of_the_usual_names(constant):
         ("1.5, -2.0, ?", 0.0),
     ],
 )
-def test_nothing_but_talk_stands_beside_solutions(answer, fixed):
+def test_nothing_but_filler_words_stand_beside_solutions(answer, fixed):
     entry = {"answer": "1.5, -2.0", "metadata": {"variable": "x"}}
     assert fixed_score("polynomial_equations", entry, answer) == fixed
 

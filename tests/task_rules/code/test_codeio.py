@@ -98,7 +98,7 @@ def test_an_input_is_right_as_far_as_the_program_says(answer, score):
     assert paid(entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3]), answer) == score
 
 
-def test_talk_beside_another_right_input_earns_what_it_earns_beside_the_gold_one():
+def test_filler_words_beside_another_right_input_score_as_beside_the_gold_one():
     made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
     beside = 'The result: {"data": [%s]}. So this is the answer'
     gold, other = (beside % data for data in ("3, 2, 1", "1, 2, 3"))

@@ -58,7 +58,7 @@ def test_presses_open_the_lock_by_the_question_where_one_has_no_effect() -> None
     assert fixed_score("quantum_lock", short, "A \u2192 A \u2192 A") < 1.0
 
 
-def test_letters_of_the_talk_are_no_presses():
+def test_letters_of_filler_words_are_no_presses():
     steps = {"A": 5, "B": 1, "C": 9}
     buttons = [
         {"name": name, "type": "add", "value": value, "active_state": "any"}

@@ -3,12 +3,12 @@
 What may stand there is listed; any other word may deny the answer, offer a choice or
 make another answer of it, and so may any sign that is no formatting.
 
-    The answer is 5.   **5**   Total: 5 legs       talk and the answer
+    The answer is 5.   **5**   Total: 5 legs       filler words and the answer
     -5  50  1/5  5e3  5%  5!  ~5                   part of another number
     5 or 6   5, 6   not 5   5 more   Yes No        more than the answer
 
 Scorers that search a text for what they can read take a right answer with a different
-one beside it. A fix that keeps such a reader allows for talk beside what is read.
+one beside it. A fix that keeps such a reader allows for filler words beside it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-_TALK = (
+_FILLER = (
     "an answer answers are boxed equal equals final hence here is it my of output"
     " result so solution text that the therefore this thus value we word"
 )
-TALK = frozenset(_TALK.split())
+FILLER = frozenset(_FILLER.split())
 """Words that are no answer to any task, lower case; no single letters."""
 
 _SAYING = (
     "altogether at be by count do does exactly for had has have he in left now number"
     " remaining she sum there they total unit units will with would you"
 )
-SAYING = TALK | frozenset(_SAYING.split())
+SAYING = FILLER | frozenset(_SAYING.split())
 """Words of a sentence that says a number."""
 
 _NAMED = (
@@ -116,14 +116,14 @@ def words_of_numbers(question: str) -> frozenset[str]:
     return SAYING | (asked - _DENIALS)
 
 
-def is_talk(text: str, words: Collection[str] = TALK) -> bool:
+def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
     """Say whether a text holds nothing but such words and formatting."""
     return bool(_PLAIN.fullmatch(text)) and _words_of(text).issubset(words)
 
 
-def is_talk_beside(read: re.Pattern[str], answer: str) -> bool:
-    """Say whether an answer is talk once what a scorer reads is taken out of it."""
-    return is_talk(read.sub(" ", answer))
+def is_filler_beside(read: re.Pattern[str], answer: str) -> bool:
+    """Say whether all that a scorer does not read of an answer is filler words."""
+    return is_filler(read.sub(" ", answer))
 
 
 def _stands_alone(answer: str, start: int, end: int) -> bool:
@@ -152,12 +152,12 @@ def _pieces_beside(answer: str, gold: str) -> Iterator[str]:
 
 
 def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
-    """Say whether an answer is the gold answer with nothing but talk around it.
+    """Say whether an answer is the gold answer with nothing but filler words around it.
 
     The unit of the question may stand beside a number. The gold answer itself is one;
     an empty text is none and in none.
     """
     pieces = list(_pieces_beside(answer, gold)) if gold else []
     is_word = any(char.isalpha() for char in gold)
-    words = TALK if is_word else words_of_numbers(question)
-    return len(pieces) > 1 and is_talk(" ".join(pieces), words)
+    words = FILLER if is_word else words_of_numbers(question)
+    return len(pieces) > 1 and is_filler(" ".join(pieces), words)

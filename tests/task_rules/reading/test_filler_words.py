@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from rg_env.task_rules.reading.talk import is_talk, is_wrapper, lead_end
+from rg_env.task_rules.reading.filler_words import is_filler, is_wrapper, lead_end
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from rg_env.task_rules.reading.talk import is_talk, is_wrapper, lead_end
         *("5 \\text{ legs}", "There are 5 legs in total.", "She has 5 left"),
     ],
 )
-def test_talk_around_the_gold_answer_is_a_wrapper(answer: str) -> None:
+def test_filler_words_around_the_gold_answer_is_a_wrapper(answer: str) -> None:
     assert is_wrapper(answer, "5", "How many legs are left?")
 
 
@@ -43,13 +43,13 @@ def test_an_empty_gold_answer_is_in_no_wrapper() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "The answer is", "so: ", "**", "\\boxed{}"])
-def test_talk_is_no_answer(text: str) -> None:
-    assert is_talk(text)
+def test_filler_words_are_no_answer(text: str) -> None:
+    assert is_filler(text)
 
 
 @pytest.mark.parametrize("text", ["or", "5", "not", "#", *string.ascii_lowercase])
-def test_what_may_be_an_answer_is_no_talk(text: str) -> None:
-    assert not is_talk(text)
+def test_what_may_be_an_answer_is_no_filler(text: str) -> None:
+    assert not is_filler(text)
 
 
 @pytest.mark.parametrize(
