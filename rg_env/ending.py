@@ -117,7 +117,7 @@ def signals_cancel(
         for other in signals:
             loop.remove_signal_handler(other)
             signal.signal(other, _end_at_once)
-            before[other] = signal.SIG_DFL
+            before[other] = signal.SIG_DFL  # also where what is cancelled has left
         _end_in_time(EXIT_SIGNAL + number)
         note(number)
         task.cancel()

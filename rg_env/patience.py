@@ -45,7 +45,7 @@ async def tried_again(
             if number == tries or not may_repeat(error):
                 raise
             note(error)
-        # By chance, so that all that wait do not query at one moment.
+        # With jitter, so that those that wait do not all try at the same moment.
         await asyncio.sleep(min(pause_s, longest_pause_s) * random.uniform(0.5, 1.5))
         pause_s *= 2
     raise AssertionError("there is no last number")

@@ -2,7 +2,7 @@
 
     ApiDownError             worth trying again
       ApiUnreachableError    nobody answers, or not as the API does
-      ApiFaultError        the answer is a 5xx, or says to come later
+      ApiFaultError          the answer is a 5xx, or says to come later
     ApiRefusedError          another 4xx: the same request will be refused again
 
 An API that is down is not silent: the first failure of an episode is logged with the
@@ -24,11 +24,7 @@ import orjson
 
 from rg_env import patience
 from rg_env.errors import RunError
-from rg_env.inference.connection import (
-    KEEP_ALIVE_S,
-    MOST_BYTES_OF_THE_API,
-    read_bounded,
-)
+from rg_env.inference.connection import KEEP_ALIVE_S, MEBIBYTE, read_bounded
 from rg_env.inference.request_failures import (
     SILENT,
     RequestFailedError,
@@ -42,6 +38,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+MOST_BYTES = 64 * MEBIBYTE
+"""Of a reply, whatever program stands in the place of the API."""
 
 
 class ApiDownError(RunError):
@@ -127,7 +126,7 @@ class ApiClient:
                 method, self.url + path, data=body, headers=headers
             ) as reply:
                 content = b"".join(
-                    await read_bounded(reply.content.iter_any(), MOST_BYTES_OF_THE_API)
+                    await read_bounded(reply.content.iter_any(), MOST_BYTES)
                 )
                 if is_temporary(reply.status):
                     raise ApiFaultError(f"{method} {path}: status {reply.status}")

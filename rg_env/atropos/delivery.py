@@ -141,7 +141,7 @@ class GroupDelivery:
         """
         whole = Group.of(item)
         parts = [Group(item, data=data) for data in listed(groups)]
-        otherwise = Ending.DISCARDED
+        otherwise = Ending.DISCARDED  # of a group that no step gives an ending
         try:
             left = await self._checked(parts, is_for_trainer, limit_tokens)
             if left and is_for_trainer:
@@ -269,7 +269,7 @@ class GroupDelivery:
             nonlocal failing_since, refusals
             try:
                 await self._send_where_known(groups)
-            except ApiUnreachableError:
+            except ApiUnreachableError:  # which says nothing of the group
                 failing_since = None
                 raise
             except ApiFaultError as error:
@@ -283,6 +283,7 @@ class GroupDelivery:
             except ApiRefusedError as error:
                 refusals += 1
                 if refusals < patience.SEND_TRIES_IF_REFUSED:
+                    # As a fault, which `patiently` tries again.
                     raise ApiFaultError(str(error)) from error
                 raise
 

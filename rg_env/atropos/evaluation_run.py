@@ -234,7 +234,7 @@ class Evaluation:
             try:
                 group = await self._rollout(entry, handle)
             except RequestFailedError as error:
-                # For which no item can be blamed.
+                # No server was there, which is not this item's fault.
                 tries += not isinstance(error, NoServerError)
                 outcome = "request_failed"
                 reason = str(error)

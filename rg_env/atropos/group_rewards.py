@@ -135,6 +135,7 @@ class GroupRewards:
             "tokens": [rollout["tokens"] for rollout in group.rollouts],
             "masks": [rollout["masks"] for rollout in group.rollouts],
             "scores": list(group.rewards),
+            # The API takes a list of numbers for every rollout, or nothing.
             "inference_logprobs": None if None in logprobs else logprobs,
             "overrides": shaping.truncation_overrides(
                 finish_reasons,

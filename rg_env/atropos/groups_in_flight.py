@@ -106,7 +106,7 @@ class GroupsInFlight:
                 self.backlog += [
                     group.next_try() if item is group.item else item for item in again
                 ]
-                group.keep(data or None)
+                group.keep(data or None)  # an empty list is no data either
                 if group.data is not None:
                     with self._counting_lost(group):
                         data = await env.postprocess_histories(group.data)

@@ -118,7 +118,7 @@ class BehindSecret:
         """Pass a request on, or answer that there is nothing."""
         if scope["type"] != "lifespan":
             given, _, rest = scope["path"].removeprefix("/").partition("/")
-            # In a time that does not tell how much of it is right.
+            # Takes the same time however much of the secret is right.
             if not hmac.compare_digest(given.encode(), self._secret):
                 await PlainTextResponse("Not Found", 404)(scope, receive, send)
                 return

@@ -80,7 +80,7 @@ class ServeLoop:
         if self._env.checkpoint_interval > 0:
             self._checkpoints.begin()
         await self.run()
-        # No step is seen to pass that would log what came since the last one.
+        # What came since the last step that was seen to pass is not logged yet.
         await self._log_if_enough_was_sent()
 
     # -- the trainer and its API -------------------------------------------------------
@@ -123,7 +123,7 @@ class ServeLoop:
             min_batch_allocation=config.min_batch_allocation,
         )
         if is_first:
-            # It names the checkpoints, which a later registration must not part.
+            # Checkpoints are named after it: later registrations do not change it.
             env.wandb_prepend = told["wandb_name"]
             number = self._session.env_id
             start_checks.say_shard(number, config.shard_index, config.num_shards)

@@ -169,7 +169,8 @@ class Rescoring:
         handle = TaskHandle(task=samples[0].task, params=params)
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
-            # Its score tells another extraction from another version of the scorer.
+            # The saved answer is scored as well, which tells a difference that comes
+            # of its extraction from one that comes of the scorer.
             answers = [*own, *sorted(saved - {*own})] if name == "library" else own
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
             found = await scorer.score_group(handle, entry, answers) if answers else []

@@ -292,7 +292,7 @@ def _changed_tasks(samples: Iterable[Sample]) -> list[str]:
 
 def summarise(samples: Sequence[Sample]) -> EvalSummary:
     """Sum up an evaluation, whatever the order of its samples."""
-    # Sums of floats are those of their order.
+    # The last digits of a sum of floats depend on their order.
     samples = sorted(samples, key=lambda s: (*s.item, s.score or 0.0, s.outcome))
     used = [sample for sample in samples if sample.outcome != NOT_USED]
     by_item = Counter(sample.item for sample in used)

@@ -55,7 +55,6 @@ REFUSAL_BYTES = 2**14
 MOST_MODELS = 8
 """Named in a sentence."""
 
-MOST_BYTES_OF_THE_API = 64 * MEBIBYTE
 ANY_REPLY_BYTES = 16 * MEBIBYTE
 TOKEN_BYTES = 256
 """A completion's reply may have so many bytes, and so many for each token that it may

@@ -265,6 +265,7 @@ async def _check_temperature(
         )
         return
     at_one, at_own = spans
+    # Nearer to the distance that the temperature makes of it than to that of 1.
     if abs(at_own - at_one) >= abs(at_own - at_one / temperature):
         return
     field = "env.temperature"

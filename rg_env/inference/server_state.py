@@ -133,7 +133,7 @@ class ServerState:
             self._put_off_probe()
 
     def _put_off_probe(self) -> None:
-        # Several environments must not probe a server that starts at one moment.
+        # With jitter: many environments may wait for one server that starts.
         jitter = 0.75 + 0.5 * self._chance()
         self._probe_at = self._clock() + self._pause_s * jitter
         longest_s = patience.CIRCUIT_LONGEST_PAUSE_S

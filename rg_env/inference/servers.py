@@ -272,7 +272,7 @@ class Servers:
             self._failing_since = time.monotonic()
         why = self.why_none()
         is_lost = why is not None and not any(c.state.is_resting for c in self._clients)
-        # For long nothing is answered, or no server is there to rest.
+        # Nothing was answered for long, or all servers are out and none only rests.
         if is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S:
             self._say_down(why or failure)
 

@@ -203,7 +203,7 @@ class ItemSource:
                 made = self._taken(item)
                 if made is not None:
                     return made
-                # What was taken out gave no item; what is made again is still there.
+                # A draw that was skipped has left the list, one made again has not.
                 failures += len(self._ahead) < before
                 if item.spec.sampled is not None:
                     failures = 0

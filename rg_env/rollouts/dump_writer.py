@@ -173,7 +173,7 @@ class DumpWriter:
         if self.groups_waiting or self._file is None:
             return None
         in_file = self._in_file
-        if not in_file:
+        if not in_file:  # it was opened, and the disk took no line
             self._file.close()
             self._file = None
             return None

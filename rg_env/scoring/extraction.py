@@ -137,6 +137,7 @@ def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
     if len(answers) > 1:
         return Extraction(None, "several_answers")
     if not answers:
+        # The last thinking that was opened was not closed: the text is cut off in it.
         unfinished = any(text.rfind(a) > text.rfind(b) for a, b in THINKING.items())
         return Extraction(None, "unfinished_thinking" if unfinished else "no_answer")
     return Extraction(answers[0], None)

@@ -344,6 +344,7 @@ def normalizing(gold: str | None, meaningful: str = "") -> Rule:
     are_formatting: dict[Rule, bool] = {}
 
     def may_take_off(rule: Rule) -> bool:
+        # A rule that changes the right answer would take off a part of answers.
         if rule not in are_formatting:
             are_formatting[rule] = gold is None or rule(gold) == gold
         return are_formatting[rule]

@@ -228,6 +228,7 @@ class Curriculum:
         if len(counted) < MIN_GROUPS or abs(distance) <= BAND + ROUNDING:
             return None
         direction: Literal[-1, 1] = 1 if distance > 0 else -1
+        # Once it has overshot, the level is near: steps follow the distance.
         state.turned |= direction == -state.direction
         state.direction = direction
         step = _full_step(means, accuracy, state.level, direction)
@@ -280,6 +281,7 @@ class Curriculum:
 
     def _moved(self, task: str, level: float, change: float) -> float:
         low, high = self.bounds_of(task)
+        # A level that was set outside of the bounds is not pulled in at once.
         low, high = min(low, level), max(high, level)
         return min(max(level + change, low), high)
 
