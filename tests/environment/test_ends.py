@@ -55,8 +55,9 @@ async def hanging(folder):
         faulty_server(always("hang")) as second,
     ):
         runs = {
-            server: world.start(server.url, server.url[-5:])
-            for server in (first, second)
+            first: world.start(first.url, "one"),
+            # A busy machine may send the second signal late.
+            second: world.start(second.url, "two", has_slow_end=True),
         }
         for server in runs:
             await until(lambda server=server: server.faults.requests, "requests hang")

@@ -23,6 +23,17 @@ from tests.support.parts import (
 from tests.support.runs import trainer_config
 
 
+SLOW_END = """
+import runpy, sys
+sys.path.insert(0, sys.argv[1])
+from rg_env import patience
+patience.IN_FLIGHT_GRACE_S, patience.END_WITHIN_S = 600.0, 1200.0
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs the entry with an end in order that is never over before a test is."""
+
+
 class Run:
     """One process of the environment, with what it says in a file.
 
@@ -31,13 +42,14 @@ class Run:
         url: The API that it knows.
     """
 
-    def __init__(self, folder, argv):
+    def __init__(self, folder, argv, *, has_slow_end=False):
         folder.mkdir(parents=True, exist_ok=True)
         self._said = folder / "said"
+        slow = ["-c", SLOW_END, str(ENTRY.parent)] if has_slow_end else []
         # A pipe that nobody reads would fill and hold it up.
         with self._said.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(ENTRY), *argv],
+                [sys.executable, *slow, str(ENTRY), *argv],
                 cwd=folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -106,7 +118,7 @@ class World:
         for run in self.runs:
             run.kill()
 
-    def start(self, server_url, name="env", **changes):
+    def start(self, server_url, name="env", *, has_slow_end=False, **changes):
         """Start `serve` as a user does."""
         settings = {
             "rollout_server_url": self.api,
@@ -119,8 +131,10 @@ class World:
             "tasks": "gcd,chain_sum",
         }
         options = options_of(server_url, **settings | changes)
-        self.runs.append(Run(self.folder / name, ["serve", *options]))
-        return self.runs[-1]
+        argv = ["serve", *options]
+        run = Run(self.folder / name, argv, has_slow_end=has_slow_end)
+        self.runs.append(run)
+        return run
 
     def checkpoints(self):
         """Return the checkpoints, oldest first."""
