@@ -9,6 +9,7 @@ vLLM 0.32.0 on CPUs goes on with the first output embedding when a tied one is r
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,8 +34,11 @@ def prepare(name: str, folder: Path) -> None:
         head = model.get_output_embeddings()
         head.weight = torch.nn.Parameter(head.weight.detach().clone())
         config.tie_word_embeddings = model.config.tie_word_embeddings = False
-    AutoTokenizer.from_pretrained(name).save_pretrained(folder)
-    model.save_pretrained(folder)
+    new = folder.with_name(f"{folder.name}.new")  # a kill leaves no half of a model
+    shutil.rmtree(new, ignore_errors=True)
+    AutoTokenizer.from_pretrained(name).save_pretrained(new)
+    model.save_pretrained(new)
+    new.rename(folder)
 
 
 def main() -> int:
