@@ -97,7 +97,9 @@ os.register_at_fork(after_in_child=_hear_nothing_in_child)
 
 @contextlib.contextmanager
 def signals_cancel(
-    task: asyncio.Task[Any], note: Callable[[signal.Signals], None]
+    task: asyncio.Task[Any],
+    note: Callable[[signal.Signals], None],
+    end_within_s: float | None = patience.END_WITHIN_S,
 ) -> Iterator[None]:
     """Have the first signal cancel a task, and the second one end the process.
 
@@ -107,6 +109,7 @@ def signals_cancel(
     Args:
         task: What is cancelled.
         note: Told of the signal before.
+        end_within_s: What the task has to end in; None for as long as it takes.
     """
     loop = asyncio.get_running_loop()
     signals = [] if _is_heard.get() else _heard_here()
@@ -118,7 +121,8 @@ def signals_cancel(
             loop.remove_signal_handler(other)
             signal.signal(other, _end_at_once)
             before[other] = signal.SIG_DFL  # also where what is cancelled has left
-        _end_in_time(EXIT_SIGNAL + number)
+        if end_within_s is not None:
+            _end_in_time(EXIT_SIGNAL + number, end_within_s)
         note(number)
         task.cancel()
 
@@ -165,7 +169,7 @@ def _end_at_once(number: int, frame: object) -> None:
 _guards: list[threading.Timer] = []
 
 
-def _end_in_time(status: int) -> None:
+def _end_in_time(status: int, within_s: float) -> None:
     """End this process when its end takes too long.
 
     What hangs then (a disk, a network of W&B) may hold the event loop or a thread
@@ -173,10 +177,10 @@ def _end_in_time(status: int) -> None:
     """
 
     def give_up() -> NoReturn:
-        logger.error("the end takes over %g s: ending at once", patience.END_WITHIN_S)
+        logger.error("the end takes over %g s: ending at once", within_s)
         os._exit(status)
 
-    timer = threading.Timer(patience.END_WITHIN_S, give_up)
+    timer = threading.Timer(within_s, give_up)
     timer.daemon = True
     timer.start()
     _guards.append(timer)
@@ -185,12 +189,14 @@ def _end_in_time(status: int) -> None:
 def run(
     work: Coroutine[Any, Any, T],
     note: Callable[[signal.Signals], None] = lambda number: None,
+    end_within_s: float | None = patience.END_WITHIN_S,
 ) -> T:
     """Run a coroutine as `asyncio.run` does; a signal cancels it.
 
     Args:
         work: What is run.
         note: Told of the signal.
+        end_within_s: What it has to end in; None for as long as it takes.
 
     Raises:
         SystemExit: A signal came; the status is 128 plus its number.
@@ -205,7 +211,7 @@ def run(
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - this is one
         try:
-            with signals_cancel(task, note_first):
+            with signals_cancel(task, note_first, end_within_s):
                 return await work
         finally:
             work.close()

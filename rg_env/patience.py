@@ -177,3 +177,18 @@ CLOSE_GRACE_S = 2.0
 
 END_WITHIN_S = 9.0
 """From a signal to the end of the process, whatever hangs."""
+
+# -- the programs of `launch` ----------------------------------------------------------
+
+LAUNCH_ASK_EVERY_S = 0.5
+LAUNCH_ASK_TIMEOUT_S = 5.0
+"""Of the request that finds out whether a program is ready."""
+
+RESTART_FIRST_PAUSE_S = 1.0
+"""Before a program that has died is started again; doubled each time."""
+
+MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
+"""A program that dies more often in this time ends the run."""
+
+PROGRAM_ENDS_WITHIN_S = 30.0
+"""What a program gets to end in, before it is killed; the trainer gets all its time."""

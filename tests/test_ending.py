@@ -14,7 +14,7 @@ from rg_env import ending
 @pytest.fixture(autouse=True)
 def handlers(monkeypatch):
     """Put all handlers back, and let nothing end the test's own process."""
-    monkeypatch.setattr(ending, "_end_in_time", lambda status: None)
+    monkeypatch.setattr(ending, "_end_in_time", lambda status, within_s: None)
     before = {number: signal.getsignal(number) for number in ending.SIGNALS}
     yield before
     for number, handler in before.items():

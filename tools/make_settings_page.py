@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
+from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.setting_types import CheckedModel
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,10 +46,10 @@ nearest valid one.
 
 ## The YAML file
 
-The file has the sections `env` and `openai`, of which one can be missing; `openai`
-can be a [list of servers](servers.md#several-servers). Sections of other programs,
-such as a trainer, are ignored. A field outside of its section and a key that stands
-twice are refused.
+The file has the sections `env` and `openai`, and `launch` for the command
+[`launch`](commands.md#launch). Any of them can be missing. `openai` can be a [list of
+servers](servers.md#several-servers). Sections of other programs, such as a trainer,
+are ignored. A field outside of its section and a key that stands twice are refused.
 
 ```yaml
 env:
@@ -106,7 +107,8 @@ def _table(group: type[CheckedModel]) -> str:
 
 def page() -> str:
     """Return the text of the page."""
-    return TEXT.format(tables="\n\n".join(map(_table, GROUPS)))
+    groups: tuple[type[CheckedModel], ...] = (*GROUPS, LaunchSettings)
+    return TEXT.format(tables="\n\n".join(map(_table, groups)))
 
 
 if __name__ == "__main__":

@@ -150,6 +150,15 @@ def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
 # -- W&B -------------------------------------------------------------------------------
 
 
+def check_wandb(config: Any) -> None:
+    """Refuse a run that would be logged to W&B, and has no login there."""
+    if config.use_wandb and not has_wandb_login():
+        raise SettingError(
+            "env.use_wandb: W&B has no login; run `wandb login`, set"
+            " WANDB_MODE=offline, or pass --env.use_wandb false"
+        )
+
+
 def has_wandb_login() -> bool:
     """Say whether W&B can be used without asking a person."""
     if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):

@@ -26,12 +26,12 @@ COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 
 WITH_SETTINGS = {
     **dict.fromkeys(("serve", "process", "evaluate"), "settings"),
-    "screen": "screen",
-    "export": "export",
+    **{name: name for name in ("screen", "launch", "export")},
 }
 """Command that takes the settings to its module."""
 
 COMMANDS = {
+    "launch": "start a whole training run",
     "serve": "feed a trainer through the Atropos API",
     "process": "write groups as JSONL and a report",
     "evaluate": "measure a model on fixed items",

@@ -27,11 +27,14 @@ from rg_env.errors import SettingError, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings import environment_settings, server_settings
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
+from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.server_settings import CheckedServer
 from rg_env.settings.setting_types import SECRET, kinds
 from rg_env.yaml_text import YamlError
 
-ENV, OPENAI = "env", "openai"
+ENV, OPENAI, LAUNCH = "env", "openai", "launch"
+GROUPS_OF: Mapping[str, Sequence[type[BaseModel]]]
+GROUPS_OF = {ENV: GROUPS, OPENAI: (CheckedServer,), LAUNCH: (LaunchSettings,)}
 FLAGS = {
     "slurm": "Find the inference servers through Slurm's variables",
     "testing": "Of the tests of Atropos; false",
@@ -54,6 +57,11 @@ FIRST: Mapping[str, Sequence[str]] = {
         "env.data_dir_to_save_evals",
     ),
     "screen": (*_OF_RUNS, "env.total_steps", "env.batch_size"),
+    "launch": (
+        *("launch.model", "launch.folder", "launch.python", "launch.vllm_args"),
+        *("launch.trainer_args", "env.tasks", "env.complexity_mode", "env.group_size"),
+        *("env.max_token_length", "env.total_steps"),
+    ),
     "export items": (
         *("env.tasks", "env.exclude_tasks", "env.task_weights", "env.complexity_mode"),
         *("env.task_levels", "env.seed", "env.system_prompt", "env.eval_seed"),
@@ -67,6 +75,7 @@ EXAMPLES = {
     "process": "--openai.server_type openai --env.total_steps 100",
     "evaluate": "--config settings.yaml --env.eval_completions 4",
     "screen": "--config settings.yaml --groups 20",
+    "launch": "--config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B",
     "export items": "--env.tasks gcd,*_sorting --number 1000 --out data/items",
 }
 
@@ -161,10 +170,9 @@ def _shown(default: object) -> str:
 def _options(
     section: str, model: type[BaseModel], starts: Mapping[str, Any]
 ) -> Iterator[SettingOption]:
-    groups: Sequence[Any] = GROUPS if section == ENV else (CheckedServer,)
     title_of = {
         name: (group.__doc__ or "").partition("\n")[0].rstrip(".")
-        for group in groups
+        for group in GROUPS_OF[section]
         for name in group.model_fields
     }
     names = [name for name in title_of if name in model.model_fields]
@@ -200,6 +208,7 @@ class SettingsCommand(Command):
             ),
             *_options(OPENAI, start.server, start.servers[0] if start.servers else {}),
             *_options(ENV, start.env, start.env_values),
+            *(_options(LAUNCH, LaunchSettings, {}) if name == LAUNCH else ()),
             *(
                 click.Option([f"--{flag}"], metavar="BOOL", help=text, **switch)
                 for flag, text in FLAGS.items()

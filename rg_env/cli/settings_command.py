@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import click
 from atroposlib.utils.cli import merge_dicts
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from rg_env import yaml_text
 from rg_env.cli.command import loaded
@@ -20,6 +20,7 @@ from rg_env.cli.setting_options import (
     ENV,
     FLAGS,
     IGNORED,
+    LAUNCH,
     OPENAI,
     SettingsCommand,
     Start,
@@ -27,6 +28,7 @@ from rg_env.cli.setting_options import (
 from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
 from rg_env.settings import setting_types
 from rg_env.settings.environment_settings import choosing_tasks
+from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.setting_types import ChoosesTasks
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
@@ -42,12 +44,14 @@ class GivenSettings:
     Attributes:
         env: Fields of the environment.
         openai: Fields of the inference server, or of each of several.
+        launch: Fields of `launch`.
         slurm: Whether the servers are found through Slurm.
         testing: Whether the framework's mock server is used.
     """
 
     env: Mapping[str, Any]
     openai: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    launch: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     slurm: bool = False
     testing: bool = False
 
@@ -89,7 +93,7 @@ def _read_file(path: str | None, start: Start) -> dict[str, Any]:
         raise SettingError(
             f"--config: {shown(path)} cannot be used: {fault}"
         ) from fault
-    known = (ENV, OPENAI, *FLAGS, *IGNORED)
+    known = (ENV, OPENAI, LAUNCH, *FLAGS, *IGNORED)
     if not isinstance(content, dict) or not set(content) & set(known):
         raise SettingError(
             f"--config: {shown(path)} has none of the sections `env` and `openai`"
@@ -146,7 +150,9 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
         if values[name] is not None or name in content:
             logger.warning("--%s does nothing: Atropos hands it to nobody", name)
     sections: dict[str, Any] = {}
-    for name, model in ((ENV, start.env), (OPENAI, start.server)):
+    models: dict[str, type[BaseModel]]
+    models = {ENV: start.env, OPENAI: start.server, LAUNCH: LaunchSettings}
+    for name, model in models.items():
         typed = {
             option.field: option.read(values[str(option.name)])
             for option in command.settings
@@ -295,12 +301,9 @@ def build(
         )
     start_checks.check_command(name, config, servers, env_cls)
     is_chosen = name == "serve" or given.env.get("use_wandb") is not None
-    if config.use_wandb and not start_checks.has_wandb_login():
-        if is_chosen:
-            raise SettingError(
-                "env.use_wandb: W&B has no login; run `wandb login`, set"
-                " WANDB_MODE=offline, or pass --env.use_wandb false"
-            )
+    if is_chosen:
+        start_checks.check_wandb(config)
+    elif config.use_wandb and not start_checks.has_wandb_login():
         logger.warning("W&B has no login: it is off (--env.use_wandb true to insist)")
         config = config.model_copy(update={"use_wandb": False})
     env = env_cls(config, servers, slurm=given.slurm, testing=False)

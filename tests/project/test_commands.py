@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documents import README, ROOT, blocks, codes, prose_of, text_of
-from tests.support.parts import FAST_TASKS, TOKENIZER, free_port
+from tests.support.parts import FAST_TASKS, TOKENIZER
 
 ENTRY = "reasoning_gym_environment.py"
 GUARD_S = 900
@@ -30,7 +30,6 @@ ELSEWHERE = {
     "make commands": "this is it",
     "make try-vllm": "installs vLLM, which takes ten minutes",
     "make pictures": "needs a browser",
-    "vllm serve": "the small server takes its place here",
     "git submodule": "its effects are tried in tests/project/test_submodule.py",
     "wandb login": "needs an account",
     "pip install": "make installs the same",
@@ -50,6 +49,17 @@ SMALL_SERVING = {
     "env.ensure_scores_are_not_same": False,
     "env.num_workers": 1,
 }
+
+SMALL_SERVER = """#!.venv-vllm/bin/python
+import os, sys
+argv = [sys.executable, "-m", "examples.train_small.small_server", sys.argv[2]]
+port = sys.argv[sys.argv.index("--port") + 1]
+read, write = os.pipe()
+os.dup2(read, 0)  # it ends when its standard input closes
+os.set_inheritable(write, True)
+os.execv(sys.executable, [*argv, "--port", port])
+"""
+"""Takes the place of vLLM."""
 
 HERE: set[str] = set()
 """Commands that are run here."""
@@ -88,7 +98,7 @@ def documented():
 
 def test_every_documented_command_is_run_or_has_its_reason():
     commands = documented()
-    assert {"make", "make demo", "serve", "examples/trainer/train.py"} <= commands
+    assert {"make", "make demo", "launch", "process"} <= commands
     assert commands == HERE | set(ELSEWHERE)
 
 
@@ -157,44 +167,28 @@ def entry(command, *words, **settings):
     return (".venv/bin/python", ENTRY, command, *words, *given)
 
 
-@runs(
-    *("make train-small", "examples/trainer/prepare.py", "examples/trainer/train.py"),
-    *("run-api", "serve"),
-)
-def test_a_small_model_and_the_trainer_train_in_an_environment_made_anew(clone):
+@runs("make train-small", "launch")
+def test_a_small_model_is_trained_in_an_environment_made_anew(clone):
     train_small = f"ARGS={SHORT_TRAINING}"
     assert "| grpo | spell_backward |" in run(clone, "make", "train-small", train_small)
 
-    python = ".venv-vllm/bin/python"
-    run(
-        clone,
-        *(python, "examples/trainer/prepare.py", "data/train_small/serving"),
-        "data/policy",
-    )
-    api, server = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+    vllm = clone / ".venv-vllm" / "bin" / "vllm"
+    vllm.write_text(SMALL_SERVER)
+    vllm.chmod(0o755)
     settings = {
         **SMALL_SERVING,
-        "env.rollout_server_url": api,
-        "openai.base_url": f"{server}/v1",
+        "launch.model": "data/train_small/serving",
+        "launch.vllm_args": "",
+        "env.group_size": 8,
+        "env.batch_size": 8,
+        "env.total_steps": 1,
     }
-    small_server = (python, "-m", "examples.train_small.small_server", "data/policy")
-    config = ("--config", "examples/serve_trainer.yaml")
-    with contextlib.ExitStack() as running:
-        for command in (
-            entry("run-api", "--port", api.rsplit(":", 1)[1]),
-            (*small_server, "--port", server.rsplit(":", 1)[1]),
-            entry("serve", *config, **settings),
-        ):
-            log = running.enter_context((clone / "log").open("a"))
-            process = start(clone, *command, log=log)
-            running.callback(end, process, signal.SIGTERM)
-        said = run(
-            clone,
-            *(python, "examples/trainer/train.py", "--model", "data/policy"),
-            *("--api", api, "--server", server, "--steps", 1, "--groups", 1),
-            *("--group-size", 8, "--max-token-length", 256),
-        )
-    assert "done; data/policy holds the trained model" in said, text_of(clone / "log")
+    config = ("--config", "examples/launch.yaml")
+    said = run(clone, *entry("launch", *config, **settings))
+    assert "step 1 of 1" in said
+    logs = clone / "data" / "launch"
+    end_of_training = f"done; {logs / 'policy'} holds the trained model"
+    assert end_of_training in text_of(logs / "trainer.log"), said
 
 
 @runs("make demo", "report")

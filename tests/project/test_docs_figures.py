@@ -26,6 +26,7 @@ NUMBERS = {
     13: "thirteen",
     14: "fourteen",
     15: "fifteen",
+    16: "sixteen",
     20: "twenty",
 }
 

@@ -52,10 +52,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},
+    "launch": LEAVES | {"settings", "workers", "rollouts", "reports", "evaluation"},
     "cli": LEAVES
     | PURE
     | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"}
-    | {"settings", "standalone", "adapters"},
+    | {"settings", "standalone", "adapters", "launch"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 

@@ -22,7 +22,6 @@ from tests.support.parts import (
 )
 from tests.support.runs import trainer_config
 
-
 SLOW_END = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])

@@ -1,0 +1,233 @@
+"""What a training run consists of: its programs, their command lines, its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from rg_env.errors import SettingError
+from rg_env.installation import PROJECT
+from rg_env.launch.program import Program
+from rg_env.rollouts.line_file import try_lock
+from rg_env.settings.launch_settings import LaunchSettings
+
+SERVED_NAME = "policy"
+"""The model's name at the inference server that is started."""
+
+ENDLESS = 1_000_000_000
+"""Steps of `serve`. The trainer knows when it is enough: it may leave out a batch."""
+
+TRAINER = PROJECT / "examples" / "trainer"
+NOTE = "launch.yaml"
+"""In the folder of a run, says which model it began with."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Numbers:
+    """The numbers that several programs have to agree on."""
+
+    group_size: int
+    batch_size: int
+    max_token_length: int
+    total_steps: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is started, and how.
+
+    Attributes:
+        settings: Of `launch`.
+        env, openai: What the user has set for `serve`.
+        numbers: Those of the settings, whoever has set them.
+        own: What begins a command line of ours.
+        api, server: URLs; those of what is started have ports that were free.
+        starts_api, starts_server: Whether they are started.
+    """
+
+    settings: LaunchSettings
+    env: Mapping[str, Any]
+    openai: Mapping[str, Any]
+    numbers: Numbers
+    own: Sequence[str]
+    api: str
+    server: str
+    starts_api: bool
+    starts_server: bool
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        return Path(self.settings.folder)
+
+    @property
+    def policy(self) -> Path:
+        """Of the weights that are served and trained."""
+        return Path(self.settings.policy or self.folder / "policy").absolute()
+
+    @property
+    def checkpoints(self) -> Path:
+        """Of our trainer."""
+        return self.folder.absolute() / "checkpoints"
+
+    @property
+    def dumps(self) -> Path:
+        """Where `serve` writes dump files and metrics."""
+        return Path(self.env.get("data_dumps_dir", self.folder / "data_dumps"))
+
+    @property
+    def python(self) -> Path:
+        """Of vLLM and of our trainer; a link in an environment stays one."""
+        return Path(self.settings.python or sys.executable).absolute()
+
+    def check(self) -> None:
+        """Refuse what cannot be started, before anything is.
+
+        Raises:
+            SettingError: A setting, or what it needs is not there.
+        """
+        numbers, settings = self.numbers, self.settings
+        if min(numbers.batch_size, numbers.total_steps) < 1:
+            raise SettingError(
+                "env.batch_size, env.total_steps: found -1; `launch` tells both to the"
+                " trainer, so allowed is a number above 0"
+            )
+        if numbers.batch_size % numbers.group_size:
+            raise SettingError(
+                f"env.batch_size: {numbers.batch_size} is no multiple of env.group_size"
+                f" {numbers.group_size}, so the API would make no batch"
+            )
+        if not (settings.trainer or TRAINER.is_dir()):
+            raise SettingError(
+                "launch.trainer: our trainer is in a clone of the project, and this is"
+                " an installed package; give the command line of a trainer"
+            )
+        if not (self.policy.is_dir() or settings.model or settings.trainer):
+            raise SettingError(
+                f"launch.model: {self.policy} holds no model, and none is named; name"
+                " the model that the training begins with"
+            )
+        if not self.python.is_file():
+            raise SettingError(f"launch.python: {self.python} is no file")
+        if self.starts_server and not self.python.with_name("vllm").is_file():
+            raise SettingError(
+                f"launch.python: {self.python} has no vLLM; name the Python of an"
+                " environment with vLLM, or set openai.base_url to a server that runs"
+            )
+
+    # -- the command lines -------------------------------------------------------------
+
+    def preparing(self) -> Program | None:
+        """Return what puts the model into its folder; None if it is there."""
+        if self.policy.is_dir() or self.settings.model is None:
+            return None
+        argv = self._with_python("prepare.py", self.settings.model, self.policy)
+        return self.program("prepare", argv, may_finish=True)
+
+    def _with_python(self, program: str, *words: object) -> list[str]:
+        return [str(self.python), str(TRAINER / program), *map(str, words)]
+
+    def programs(self) -> tuple[list[Program], list[Program]]:
+        """Return the servers that are started, and `serve` and the trainer."""
+        servers = []
+        if self.starts_api:
+            argv = [*self.own, "run-api", "--port", str(urlsplit(self.api).port)]
+            servers.append(self.program("api", argv, health_url=f"{self.api}/info"))
+        if self.starts_server:
+            vllm = partial(self.program, "vllm", self._vllm())
+            variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
+            url = f"{self.server}/health"
+            servers.append(vllm(variables=variables, health_url=url))
+        config = str(self.folder / "serve.yaml")
+        trainer = partial(self.program, "trainer", self._trainer(), may_finish=True)
+        return servers, [
+            self.program("serve", [*self.own, "serve", "--config", config]),
+            trainer(variables=self.settings.trainer_variables),
+        ]
+
+    def program(self, name: str, argv: Sequence[str], **how: Any) -> Program:
+        """Return a program whose log is in the folder."""
+        return Program(name, argv, self.folder / f"{name}.log", **how)
+
+    def _vllm(self) -> list[str]:
+        port, longest = urlsplit(self.server).port, self.numbers.max_token_length
+        return [
+            *(str(self.python.with_name("vllm")), "serve", str(self.policy)),
+            *("--host", "127.0.0.1", "--port", str(port)),
+            *("--served-model-name", SERVED_NAME, "--max-model-len", str(longest)),
+            *shlex.split(self.settings.vllm_args),
+        ]
+
+    def _trainer(self) -> list[str]:
+        numbers = self.numbers
+        if self.settings.trainer is not None:
+            places: dict[str, object]
+            places = {"api": self.api, "server": self.server, "model": self.policy}
+            places |= {"folder": self.folder, **dataclasses.asdict(numbers)}
+            return [w.format(**places) for w in shlex.split(self.settings.trainer)]
+        return self._with_python(
+            "train.py",
+            *("--model", self.policy, "--checkpoints", self.checkpoints),
+            *("--api", self.api, "--server", self.server),
+            *("--groups", numbers.batch_size // numbers.group_size),
+            *("--group-size", numbers.group_size, "--steps", numbers.total_steps),
+            *("--max-token-length", numbers.max_token_length),
+            *shlex.split(self.settings.trainer_args),
+        )
+
+    def serve_settings(self) -> dict[str, Any]:
+        """Return the settings file of `serve`."""
+        env = {
+            "data_dumps_dir": str(self.dumps),
+            **({"tokenizer_name": str(self.policy)} if self.starts_server else {}),
+            **self.env,
+            "rollout_server_url": self.api,
+            "total_steps": ENDLESS,
+        }
+        openai = dict(self.openai)
+        if self.starts_server:
+            openai |= {"base_url": f"{self.server}/v1", "server_type": "vllm"}
+            openai |= {"model_name": SERVED_NAME}
+        return {"env": env, "openai": openai}
+
+
+@contextlib.contextmanager
+def taken(plan: Plan) -> Iterator[None]:
+    """Keep the folder of a run from others, and write down what it begins with.
+
+    Raises:
+        SettingError: Another `launch` has it, or it began with another model.
+    """
+    folder, model = plan.folder, plan.settings.model
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder / NOTE
+    with note.open("a+b") as file:
+        if try_lock(file) is False:
+            raise SettingError(f"launch.folder: {folder} has another launch that runs")
+        file.seek(0)
+        before = (yaml.safe_load(file.read()) or {}).get("model")
+        if before is not None and model is not None and before != model:
+            raise SettingError(
+                f"launch.model: {folder} has a run of {before!r}, not of {model!r};"
+                " set launch.folder to another folder to begin anew"
+            )
+        if before is None and model is not None:
+            file.write(yaml.safe_dump({"model": model}).encode())
+            file.flush()
+        _write_private(folder / "serve.yaml", yaml.safe_dump(plan.serve_settings()))
+        yield
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that nobody else reads: it may hold the keys of servers."""
+    path.touch(mode=0o600)
+    path.write_text(text, encoding="utf-8")

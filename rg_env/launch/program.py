@@ -1,0 +1,184 @@
+"""A program of a training run: started, started again when it dies, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import aiohttp
+
+from rg_env import patience
+from rg_env.errors import EXIT_REFUSED, RunError, counted
+from rg_env.workers.sandbox import syscalls
+
+logger = logging.getLogger(__name__)
+
+REFUSAL = "error: "
+"""What a program says before the sentence that ends it; trying again would not help."""
+
+DONE = "finished"
+"""The state of a program whose work is done."""
+
+LOG_END_BYTES = 4096
+
+
+class ProgramError(RunError):
+    """A program of the run refused to go on, or died too often."""
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process with its parent; between fork and exec."""
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Program:
+    """A program of the run, in a process group of its own.
+
+    Args:
+        name: What people call it.
+        argv: Its command line.
+        log: What it prints is appended to this file.
+        variables: Of its environment, in addition to ours.
+        health_url: Answers with status 200 once it is ready; None if it is ready when
+            it runs.
+        may_finish: Whether its end with status 0 is the end of its work.
+
+    Attributes:
+        state: In a word or two, for people.
+        since_s: When that began, by the monotonic clock.
+        restarts: How often it was started again.
+        is_ready: Set once it is ready.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str],
+        log: Path,
+        *,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        health_url: str | None = None,
+        may_finish: bool = False,
+    ) -> None:
+        self.name, self.log = name, log
+        self.restarts = 0
+        self.is_ready = asyncio.Event()
+        self._argv, self._variables = list(argv), variables
+        self._health_url, self._may_finish = health_url, may_finish
+        self._process: asyncio.subprocess.Process | None = None
+        self._is_ending = False
+        self._deaths: list[float] = []
+        self._become("waiting")
+
+    def _become(self, state: str) -> None:
+        self.state, self.since_s = state, time.monotonic()
+
+    async def run(self) -> None:
+        """Run it until it has finished or was ended, starting it again when it dies.
+
+        Raises:
+            ProgramError: It ended with a sentence of its own, or died too often.
+        """
+        while True:
+            status = await self._run_once()
+            if self._is_ending or (status == 0 and self._may_finish):
+                self._become(DONE if status == 0 else "ended")
+                return
+            how = f"status {status}" if status >= 0 else signal.Signals(-status).name
+            last = self._last_line()
+            if status == EXIT_REFUSED or last.startswith(REFUSAL):
+                said = last.removeprefix(REFUSAL)
+                raise ProgramError(f"{self.name} has ended: {said} (log: {self.log})")
+            now = time.monotonic()
+            recent = [t for t in self._deaths if now - t < patience.RESTARTS_WITHIN_S]
+            self._deaths = [*recent, now]
+            if len(self._deaths) > patience.MOST_RESTARTS:
+                raise ProgramError(
+                    f"{self.name} has ended {counted(len(self._deaths), 'time')} in"
+                    f" {patience.RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
+                    f" {how} ({last}); its log is {self.log}"
+                )
+            pause_s = patience.RESTART_FIRST_PAUSE_S * 2 ** len(recent)
+            logger.warning(
+                "%s has ended (%s: %s); starting it again in %.0f s",
+                *(self.name, how, last, pause_s),
+            )
+            self._become("restarting")
+            await asyncio.sleep(pause_s)
+            self.restarts += 1
+
+    async def _run_once(self) -> int:
+        """Run it from a start to its end; return its exit status."""
+        self._become("starting")
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._variables},
+                # Ctrl-C at the terminal is for us; we end it when its turn comes.
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+        asking = asyncio.create_task(self._wait_until_ready())
+        try:
+            return await self._process.wait()
+        finally:
+            asking.cancel()
+            self.kill()  # what it has started and left behind
+
+    async def _wait_until_ready(self) -> None:
+        began_s = time.monotonic()
+        if self._health_url is not None:
+            await wait_until_well(self._health_url)
+            logger.info("%s is ready, %.0f s", self.name, time.monotonic() - began_s)
+        self._become("running")
+        self.is_ready.set()
+
+    def _last_line(self) -> str:
+        """Return the last line of its log that is not empty."""
+        with self.log.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(0, size - LOG_END_BYTES))
+            lines = log.read().decode(errors="replace").split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "no words")
+
+    async def end(self, grace_s: float | None) -> None:
+        """Ask it to end, and wait; force it when the time is over, if there is one."""
+        self._is_ending = True
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        self._become("ending")
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(process.wait(), grace_s)
+        self.kill()
+        await process.wait()
+
+    def kill(self) -> None:
+        """End all processes of its group at once."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+
+async def wait_until_well(url: str) -> None:
+    """Return once a URL answers with status 200."""
+    timeout = aiohttp.ClientTimeout(patience.LAUNCH_ASK_TIMEOUT_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError):
+                async with session.get(url) as reply:
+                    if reply.status == 200:
+                        return
+            await asyncio.sleep(patience.LAUNCH_ASK_EVERY_S)

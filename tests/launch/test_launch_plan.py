@@ -1,0 +1,146 @@
+"""What is started with which numbers, and what is refused before anything is."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rg_env.errors import SettingError
+from rg_env.launch.launch_plan import Numbers, Plan, taken
+from rg_env.settings.launch_settings import LaunchSettings
+
+API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
+
+
+def plan(place, *, env=(), openai=(), numbers=(), starts=(True, True), **settings):
+    values = {"group_size": 8, "batch_size": 64, "max_token_length": 512}
+    python = place / "bin" / "python"
+    if not python.exists():
+        python.parent.mkdir()
+        python.symlink_to(sys.executable)
+        (place / "bin" / "vllm").touch()
+    given = {"folder": str(place / "run"), "python": str(python), "model": "some/model"}
+    return Plan(
+        settings=LaunchSettings(**given | settings),
+        env=dict(env),
+        openai=dict(openai),
+        numbers=Numbers(**values | {"total_steps": 5} | dict(numbers)),
+        own=["own"],
+        api=API,
+        server=SERVER,
+        starts_api=starts[0],
+        starts_server=starts[1],
+    )
+
+
+def command_lines(of):
+    return {p.name: p._argv for programs in of.programs() for p in programs}
+
+
+def after(argv, option):
+    return argv[argv.index(option) + 1]
+
+
+def test_every_program_has_the_same_numbers(tmp_path):
+    found = command_lines(plan(tmp_path, trainer_args="--learning-rate 1e-5"))
+    trainer, vllm = found["trainer"], found["vllm"]
+    assert after(trainer, "--groups") == "8"
+    assert after(trainer, "--group-size") == "8"
+    assert after(trainer, "--steps") == "5"
+    assert after(trainer, "--max-token-length") == after(vllm, "--max-model-len")
+    assert after(trainer, "--model") == vllm[2] == str(tmp_path / "run" / "policy")
+    assert trainer[-2:] == ["--learning-rate", "1e-5"]
+
+
+def test_another_trainer_is_told_by_words_in_braces(tmp_path):
+    words = (
+        "{api} {server} {model} {folder} {group_size} {batch_size} '{total_steps} x'"
+    )
+    found = command_lines(plan(tmp_path, trainer=f"mine {words} {{max_token_length}}"))
+    model, folder = str(tmp_path / "run" / "policy"), str(tmp_path / "run")
+    expected = ["mine", API, SERVER, model, folder, "8", "64", "5 x", "512"]
+    assert found["trainer"] == expected
+
+
+def test_what_runs_already_is_not_started(tmp_path):
+    servers, _ = plan(tmp_path, starts=(False, False)).programs()
+    assert servers == []
+
+
+def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
+    one = plan(tmp_path, env={"tasks": ["gcd"], "total_steps": "5"})
+    found = one.serve_settings()
+    assert found["env"]["tasks"] == ["gcd"]
+    assert found["env"]["total_steps"] > 5  # the trainer says when it is enough
+    assert found["env"]["rollout_server_url"] == API
+    assert found["env"]["tokenizer_name"] == str(one.policy)
+    assert found["openai"]["base_url"] == f"{SERVER}/v1"
+
+
+def test_the_model_of_a_server_that_runs_is_left_to_serve(tmp_path):
+    one = plan(tmp_path, starts=(True, False), openai={"base_url": SERVER})
+    assert one.serve_settings()["openai"] == {"base_url": SERVER}
+    assert "tokenizer_name" not in one.serve_settings()["env"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"numbers": {"batch_size": -1}}, "env.batch_size"),
+        ({"numbers": {"total_steps": -1}}, "env.total_steps"),
+        ({"numbers": {"batch_size": 60}}, "env.batch_size: 60 is no multiple"),
+        ({"model": None}, "launch.model"),
+        ({"python": "/no/such/python"}, "launch.python: /no/such/python is no file"),
+        ({"python": sys.executable}, "has no vLLM"),
+    ],
+)
+def test_what_cannot_be_started_is_refused(tmp_path, changes, said):
+    with pytest.raises(SettingError, match=said):
+        plan(tmp_path, **changes).check()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"trainer": "mine {apis}"},
+        {"trainer": "mine {"},
+        {"trainer": "mine {0}"},
+        {"trainer": ""},
+        {"trainer": "''  'x"},
+        {"vllm_args": "--x 'y"},
+        {"models": "x"},
+        {"vllm_variables": {"A": 1}},
+    ],
+)
+def test_a_wrong_setting_of_launch_is_refused(settings):
+    with pytest.raises(ValueError, match=r"launch|trainer|vllm|models"):
+        LaunchSettings(**settings)
+
+
+def test_two_launches_do_not_share_a_folder(tmp_path):
+    with (
+        taken(plan(tmp_path)),
+        pytest.raises(SettingError, match="another launch"),
+        taken(plan(tmp_path)),
+    ):
+        pass
+
+
+def test_a_run_goes_on_with_the_model_that_it_began_with_alone(tmp_path):
+    with taken(plan(tmp_path)):
+        pass
+    with taken(plan(tmp_path)), taken(plan(tmp_path, folder=str(tmp_path / "other"))):
+        pass
+    with (
+        pytest.raises(SettingError, match="has a run of 'some/model'"),
+        taken(plan(tmp_path, model="another/model")),
+    ):
+        pass
+
+
+def test_the_settings_of_serve_are_kept_from_other_users(tmp_path):
+    with taken(plan(tmp_path, openai={"api_key": "a-key"})):
+        path = Path(tmp_path / "run" / "serve.yaml")
+        assert path.stat().st_mode & 0o077 == 0
+        assert yaml.safe_load(path.read_text())["openai"]["api_key"] == "a-key"

@@ -1,0 +1,118 @@
+"""A program of a run is started again within bounds, and ends whole."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rg_env import patience
+from rg_env.launch.program import DONE, Program, ProgramError
+from tests.support.parts import until
+
+pytestmark = pytest.mark.processes
+
+SLEEP = "import time; time.sleep(600)"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(patience, "RESTART_FIRST_PAUSE_S", 0.01)
+
+
+def program(folder, code, **how):
+    return Program("it", [sys.executable, "-c", code], folder / "it.log", **how)
+
+
+def pid_of(one):
+    return one._process.pid
+
+
+async def ended(one, running):
+    await one.end(patience.PROGRAM_ENDS_WITHIN_S)
+    await running
+
+
+def test_a_program_that_finishes_its_work_is_done(tmp_path):
+    one = program(tmp_path, "print('hello')", may_finish=True)
+    asyncio.run(one.run())
+    assert (one.state, one.restarts) == (DONE, 0)
+    assert one.log.read_text() == "hello\n"
+
+
+def test_a_program_that_is_killed_is_started_again(tmp_path):
+    async def run():
+        one = program(tmp_path, SLEEP)
+        running = asyncio.create_task(one.run())
+        await one.is_ready.wait()
+        os.kill(pid_of(one), signal.SIGKILL)
+        await until(lambda: one.restarts == 1 and one.state == "running", "it is back")
+        await ended(one, running)
+        return one.state
+
+    assert asyncio.run(run()) == "ended"
+
+
+def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp_path):
+    one = program(tmp_path, "raise SystemExit('no disk here')")
+    with pytest.raises(ProgramError, match=r"6 times .*no disk here"):
+        asyncio.run(one.run())
+    assert one.restarts == patience.MOST_RESTARTS
+
+
+def test_a_program_that_refuses_with_a_sentence_is_not_started_again(tmp_path):
+    one = program(tmp_path, "raise SystemExit('error: env.seed: found -1')")
+    with pytest.raises(ProgramError, match=r"it has ended: env\.seed: found -1"):
+        asyncio.run(one.run())
+    assert one.restarts == 0
+
+
+def test_an_end_with_status_0_is_no_end_of_a_server(tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "MOST_RESTARTS", 1)
+    one = program(tmp_path, "pass")
+    with pytest.raises(ProgramError, match="2 times"):
+        asyncio.run(one.run())
+
+
+def test_a_program_that_ignores_its_end_is_killed_with_what_it_has_started(tmp_path):
+    code = (
+        "import signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        f"print(subprocess.Popen([sys.executable, '-c', '{SLEEP}']).pid); {SLEEP}"
+    )
+
+    async def run():
+        one = program(tmp_path, code)
+        running = asyncio.create_task(one.run())
+        await until(lambda: one.log.is_file() and one.log.read_text(), "it has a child")
+        await one.end(0.1)
+        await running
+        return int(one.log.read_text())
+
+    child = asyncio.run(run())
+    deadline = time.monotonic() + 60
+    link = Path(f"/proc/{child}/exe")
+    while link.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not link.exists()
+
+
+def test_a_program_is_ready_when_its_url_answers(tmp_path):
+    code = (
+        "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0),"
+        " h.SimpleHTTPRequestHandler); print(s.server_port); s.serve_forever()"
+    )
+
+    async def run():
+        first = program(tmp_path, code)
+        running = asyncio.create_task(first.run())
+        await until(lambda: first.log.is_file() and first.log.read_text(), "it listens")
+        url = f"http://127.0.0.1:{first.log.read_text().strip()}/"
+        other = program(tmp_path / "..", SLEEP, health_url=url)
+        waiting = asyncio.create_task(other.run())
+        await other.is_ready.wait()
+        await asyncio.gather(ended(first, running), ended(other, waiting))
+
+    asyncio.run(run())

@@ -1,0 +1,71 @@
+"""What a run's programs have written, in two lines and on a screen."""
+
+import io
+import json
+
+from rich.console import Console
+
+from rg_env.launch.program import Program
+from rg_env.launch.run_progress import RunProgress, last_rows
+
+
+def rows(path, *written, torn=""):
+    path.write_text("".join(json.dumps(row) + "\n" for row in written) + torn)
+
+
+def metrics(step, second, scored, **others):
+    return {
+        "step": step,
+        "time": f"2026-11-25T16:00:{second:02d}+00:00",
+        "train/mean_score": 0.25,
+        "train/groups_with_variance": 0.5,
+        "train/completion_tokens": 100.0,
+        "train/rollouts_scored": scored,
+        **others,
+    }
+
+
+def progress(folder):
+    return RunProgress("a run", 10, folder, folder / "history.jsonl")
+
+
+def test_a_run_without_a_step_says_so(tmp_path):
+    found = progress(tmp_path)
+    assert "step 0 of 10" in found.place()
+    assert found.numbers() == "no step yet"
+
+
+def test_numbers_are_those_of_the_newest_lines(tmp_path):
+    path = tmp_path / "x_metrics.jsonl"
+    rows(path, metrics(1, 0, 50), metrics(2, 10, 80, **{"alarms/answers": 0}))
+    said = progress(tmp_path).numbers()
+    assert "score 0.250, groups with variance 50%" in said
+    assert "300 tokens/s" in said
+    assert said.endswith("alarms: none")
+
+
+def test_the_trainer_has_the_step_and_the_reward(tmp_path):
+    rows(tmp_path / "x_metrics.jsonl", metrics(5, 0, 50, **{"alarms/answers": 2}))
+    found = progress(tmp_path)
+    found.place()
+    history = tmp_path / "history.jsonl"
+    rows(history, {"number": 3, "reward": 0.5}, torn='{"number": 4')
+    assert "step 3 of 10" in found.place()
+    assert "reward 0.500" in found.numbers()
+    assert "alarms: answers 2" in found.numbers()
+
+
+def test_only_the_end_of_a_long_file_is_read(tmp_path):
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b"x" * 2**20 + b"\n" + b'{"a": 1}\n{"a": 2}\n')
+    assert last_rows(path, 2) == [{"a": 1}, {"a": 2}]
+    assert last_rows(tmp_path / "none.jsonl", 2) == []
+
+
+def test_a_narrow_terminal_cuts_no_name(tmp_path):
+    program = Program("inference", ["x"], tmp_path / "a_rather_long_name_of_a.log")
+    console = Console(width=60, record=True, file=io.StringIO())
+    console.print(progress(tmp_path).view([program]))
+    text = console.export_text().replace("\n", "").replace(" ", "")
+    assert "inference" in text
+    assert "a_rather_long_name_of_a.log" in text
