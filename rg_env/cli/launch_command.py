@@ -14,7 +14,7 @@ from rg_env import ending, logs
 from rg_env.cli.setting_options import LAUNCH, SettingsCommand
 from rg_env.cli.settings_command import GivenSettings, checked, start_of
 from rg_env.errors import SettingError
-from rg_env.installation import PROGRAM, PROJECT
+from rg_env.installation import COMMAND, PROGRAM, PROJECT
 from rg_env.settings import setting_types
 from rg_env.settings.launch_settings import LaunchSettings
 
@@ -88,4 +88,8 @@ def _launch(given: GivenSettings, config: Any) -> None:
         logger.warning("%s: ending; a second one ends at once", number.name)
 
     with taken(plan):
-        ending.run(TrainingRun(plan).run(), note, end_within_s=None)
+        try:
+            ending.run(TrainingRun(plan).run(), note, end_within_s=None)
+        finally:
+            if plan.dumps.is_dir():
+                print(f"report: {COMMAND} report {plan.dumps}", flush=True)

@@ -121,12 +121,13 @@ class RunProgress:
 
     def view(self, programs: Sequence[Program]) -> RenderableType:
         """Return what a terminal shows."""
-        names, numbers = ("program", "state", "log"), ("for", "restarts")
+        names, numbers = ("program", "state"), ("for", "restarts")
         table = FittingTable(names, numbers, box=None, pad_edge=False)
         now = time.monotonic()
         for program in programs:
             table.add_row(
-                *(program.name, program.state, str(program.log)),
+                *(program.name, program.state),
                 *(_clock(now - program.since_s), str(program.restarts)),
             )
-        return Group(Text(self.place()), Text(self.numbers()), Text(), table)
+        lines = (self.place(), self.numbers(), f"logs: {programs[0].log.parent}", "")
+        return Group(*map(Text, lines), table)
