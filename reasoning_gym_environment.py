@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""ReasoningGym environment for Atropos: every task of reasoning-gym, one environment.
+"""An environment for Atropos with all tasks of reasoning-gym.
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below is the framework's hooks, each of which calls a collaborator:
+The class below implements the framework's hooks. Each hook calls a collaborator:
 
     items: draw, make (worker) -> rollout_requests: prompt, completions
         -> group_rewards: extract, score (worker), shape -> delivery: trainer, rows
@@ -18,12 +18,12 @@ from __future__ import annotations
 
 
 def _begin(is_program: bool) -> None:
-    """Do what has to come before the imports below, and run the program if this is one.
+    """Prepare the imports below; if this file is the main program, run the command.
 
-    Each command imports what it needs; most need nothing of what stands below, whose
-    import takes seconds. Meanwhile Ctrl-C has the system's action, since a
-    KeyboardInterrupt in the midst of an import leaves libraries half done; later
-    `rg_env/ending.py` hears it.
+    Each command imports only what it needs. Most do not need the imports below, which
+    take seconds. Until a command runs, Ctrl-C ends the process: a KeyboardInterrupt
+    during an import would leave libraries half initialized. `rg_env/ending.py` handles
+    it later.
     """
     if is_program:
         import _signal  # type: ignore[import-not-found]  # signal.py takes 10 ms
@@ -121,7 +121,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     library's entry, and an object with `score_answer(answer, entry) -> float`.
 
     Attributes:
-        ledger: What became of every rollout.
+        ledger: Counts how every rollout ended.
         metrics: Counters of the run.
         eval_metrics: Name and value of each number of the newest evaluation.
         exit_status: 0, 1 after a failure, 128 + n after signal n.
@@ -132,9 +132,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         limit_tokens: The longest sequence that may be generated.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
         shows_json, shows_tasks: What `evaluate` prints: JSON, a table with the tasks.
-        evaluation_folder: Where the newest complete evaluation is kept, if it is.
-        n_groups_to_process, group_size_to_process: What `process` writes.
-        screen: What says how many groups that are in `screen`; None in `process`.
+        evaluation_folder: Folder of the newest complete evaluation, if it was saved.
+        n_groups_to_process, group_size_to_process: Number and size of the groups that
+            `process` writes.
+        screen: Decides the number of groups in `screen`; None in `process`.
     """
 
     name = "reasoning_gym"
@@ -195,7 +196,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._build_collaborators(servers[0])
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
-        """Build what the hooks call, from what knows least to what knows most."""
+        """Build the collaborators, in the order of their dependencies."""
         config, length, clients = self.config, self._length, self.server.servers
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
@@ -234,7 +235,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
-        """Return what the command line starts from."""
+        """Return the settings that the command line starts from."""
         config = ReasoningGymEnvConfig(**environment_settings.START)
         return config, [APIServerConfig(**server_settings.START)]
 
@@ -273,7 +274,9 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             made.items.patience_s = PATIENCE_S
         else:
             await made.evaluation.finished()
-        logger.info("workers are confined by: %s", ", ".join(self._pool.sandbox_layers))
+        logger.info(
+            "workers are sandboxed by: %s", ", ".join(self._pool.sandbox_layers)
+        )
 
     async def close(self) -> None:
         """End everything this environment began, in this order; may be called twice."""
@@ -297,7 +300,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await asyncio.to_thread(self._pool.close)
 
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work of a command of this kind, until it or a signal ends it."""
+        """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
         request = partial(self._requests.probe_request, kind)
         probed = self._servers.unless_refused(work, request)
@@ -360,7 +363,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     # -- the trainer and its API -------------------------------------------------------
 
     async def setup_wandb(self) -> None:
-        """Start W&B with the trainer's project and group, once a trainer is there."""
+        """Start W&B with the trainer's project and group once there is a trainer."""
         if self.config.use_wandb:
             self.wandb_group, self.wandb_project = await self._session.wandb_place()
         await wandb_run.start_for(self, self.config.wandb_name)
@@ -375,15 +378,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._requests.check_limit()
 
     async def get_status(self) -> None:
-        """Read the API's status; register again where it has forgotten us."""
+        """Read the API's status; register again if the API no longer knows us."""
         await self._serve_loop.renew_status()
 
     async def env_step_checks(self) -> None:
-        """Evaluate, save and log when the step that asks for it is passed."""
+        """Evaluate, save and log at the steps at which this is due."""
         await self._serve_loop.take_step()
 
     async def add_train_workers(self) -> None:
-        """Start groups until as many are in flight as may be; cancel none."""
+        """Start groups until the limit of groups in flight is reached; cancel none."""
         self.workers_added_list.append(await self._serve_loop.fill())
 
     # -- a group -----------------------------------------------------------------------
@@ -394,7 +397,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return await self._requests.next_that_fits(items, self.metrics.events)
 
     async def handle_env(self, item_uuid: str) -> Any:
-        """Take an item all its way; return its group, None where there is none."""
+        """Process an item from start to end; return its group, if there is one."""
         return await self._groups.work_on(item_uuid)
 
     async def collect_trajectories(
@@ -446,7 +449,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     # -- evaluation --------------------------------------------------------------------
 
     async def rollout_and_score_eval(self, test_item: Any) -> float:
-        """Query one evaluation item, (entry, dataset) or whole; return its score."""
+        """Return the score of an evaluation item, whole or as (entry, dataset)."""
         group = await self._evaluations.group(*tuple(test_item)[-2:])
         return float(group.scores[0].value)
 
@@ -469,7 +472,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             await super().wandb_log(numbers)  # which adds its own to them
 
     def _events(self) -> dict[str, int]:
-        """Return what the collaborators have counted since the run began."""
+        """Return the events that the collaborators have counted since the run began."""
         return {
             **self._dumps.losses(),
             **self._servers.events,

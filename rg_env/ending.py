@@ -1,11 +1,11 @@
-"""How a signal ends a command: the first one in order, the second one at once.
+"""How signals end a command: the first one cleanly, the second one at once.
 
-Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) are heard where there is
-something to undo: in the event loop of a command, where they cancel its work, and in
-`undoing`. Everywhere else, as while libraries are imported, they have their default
-action and end this process where it stands: what it has started sees that and ends too.
+Ctrl-C, SIGTERM and a closed terminal (SIGHUP) are handled where something must be
+undone: in the event loop of a command, whose work they cancel, and in `undoing`.
+Everywhere else, for example during imports, they keep their default action and end the
+process immediately; its child processes notice that and end too.
 
-A forked child hears none of this: what is sent to it is its own.
+A forked child does not use these handlers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _heard_here() -> list[signal.Signals]:
 
 
 def _let_go_of_terminal() -> None:
-    """Show the cursor; write to nowhere what a closed terminal would refuse."""
+    """Show the cursor; redirect the output to /dev/null if the terminal is closed."""
     for fd in (STDOUT, STDERR):
         try:
             os.write(fd, SHOW_CURSOR if os.isatty(fd) else b"")

@@ -1,4 +1,4 @@
-"""Who may write how much to the log.
+"""The levels and handlers of the log.
 
 Mends B12 of docs/host_defects.md: the framework sets its loggers to DEBUG.
 """
@@ -26,7 +26,7 @@ TIME_FORMAT = "%H:%M:%S"
 
 
 class _LineFormatter(logging.Formatter):
-    """Names who is not ours; of our modules the last word, and in details alone."""
+    """Names loggers that are not ours; of ours, the last part, for DEBUG lines only."""
 
     def __init__(self) -> None:
         super().__init__(LINE_FORMAT, TIME_FORMAT)

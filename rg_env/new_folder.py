@@ -1,4 +1,4 @@
-"""A folder that is filled beside its place, and stands there when it is whole."""
+"""A folder that is filled under a temporary name and renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rg_env.errors import SettingError, shown
 
 @contextlib.contextmanager
 def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
-    """Yield a folder to fill, of which nothing is left where that fails.
+    """Yield a folder to fill; if an error occurs, nothing of it is left.
 
     Args:
         folder: Its place.

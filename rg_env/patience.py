@@ -1,7 +1,7 @@
-"""How often and how long anything is tried again, in one table; and the trying.
+"""All limits on retries and waiting, and the function that retries.
 
-The numbers stand together because they work together: what one layer gives up is tried
-again by the next one, and an item that was given up by all of them is lost.
+The limits are in one place because they depend on each other: what one layer gives up,
+the next layer tries again, and an item that all layers give up is lost.
 """
 
 from __future__ import annotations

@@ -21,35 +21,37 @@ TEXT = """\
 `python -m tools.make_scoring_page` writes this page from the rows in
 `rg_env/task_rules/` and from reasoning-gym {version}.
 
-An answer is first checked by the guard of its task, and then scored by the library's
-scorer, which is corrected where it has a known fault. `scorer_fixes: false` turns the
-corrections off, but not the guards. Under a corrected scorer a wrong answer scores at
-most 0.5, and nothing for what a copy of the question or a constant has right as well.
-If another version of the library has changed a scorer, its fault is checked again,
-and the log says the result.
+The guard of a task checks each answer before the library's scorer sees it. Where that
+scorer has a known fault, it is corrected. `scorer_fixes: false` turns the corrections
+off, but not the guards. With a corrected scorer, a wrong answer scores at most 0.5, and
+it gets no credit for parts that a copy of the question or a constant answer has right
+too. If the installed version of the library has changed a scorer, the environment
+checks whether the fault still exists, and logs the result.
 
 ## Guards ({num_guards})
 
-A guard gives the score 0 to a text that no right answer contains. Answers to other
-tasks are only limited in length (`max_answer_chars`).
+A guard rejects answers that contain something no right answer contains; they score 0.
+In tasks without a guard, only the length of an answer is limited (`max_answer_chars`).
 
-| Task | What its scorer does with a text | Admitted |
+| Task | What its scorer does with an answer | What the guard admits |
 |---|---|---|
 {guards}
 
 ## The base scorer ({num_base_tasks} tasks)
 
-These tasks have no scorer of their own, and use the base scorer of the library. It
-scores any text that contains the right answer by its length: 0.5 for `-5` or `50`
-where 5 is right. Corrected, it gives this credit only if the other words can be no
-second answer. The correction also applies to such tasks of later versions.
+These tasks have no scorer of their own and use the library's base scorer. It gives
+credit to any text that contains the right answer, depending on the length of the text:
+0.5 to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if the
+other words cannot be a second answer. The correction also applies to tasks of later
+library versions that use the base scorer.
 
 {base_tasks}.
 
 ## Fixes of other scorers ({num_fixes})
 
-This is what the library's scorers do wrong. {num_failing} of the library's own tests
-expect scores that differ from ours; `other_scores` in a task's rules has the reasons.
+The list describes what each of the library's scorers does wrong. {num_failing} of the
+library's own tests expect scores that differ from ours; `other_scores` in the rules of
+a task gives the reasons.
 
 {fixes}
 """

@@ -41,8 +41,8 @@ or in a YAML file (`--config FILE`); the command line takes precedence. `None` i
 `null` in YAML, and `~` in a path is your home folder. If an option is given twice,
 the last one counts.
 
-Every field is checked before anything is started. An unknown name is refused with the
-nearest valid one.
+All values are checked before anything is started. If a name is unknown, the error
+message suggests the nearest valid one.
 
 ## The YAML file
 
@@ -67,12 +67,13 @@ openai:
 
 ## What the commands start from
 
-The defaults below are those of the commands, which start from `config_init()`. Where
-the class `ReasoningGymEnvConfig` has another default, it stands behind it. In
-addition, `process` starts from `ensure_scores_are_not_same` false, `include_messages`
-true and `data_path_to_save_groups` data/reasoning_gym.jsonl, and `evaluate` from
-`data_dir_to_save_evals` data/evaluate_DATE_TIME. The fields of `openai` are on the
-page of [servers](servers.md#fields).
+The defaults below are those of the commands, which start from `config_init()`. If the
+class `ReasoningGymEnvConfig` has a different default, it follows in parentheses. Two
+commands have defaults of their own. `process` sets `ensure_scores_are_not_same` to
+false, `include_messages` to true and `data_path_to_save_groups` to
+data/reasoning_gym.jsonl. `evaluate` sets `data_dir_to_save_evals` to
+data/evaluate_DATE_TIME. The page about [servers](servers.md#fields) lists the fields of
+`openai`.
 
 {tables}
 """

@@ -40,28 +40,32 @@ NO_SCALE = "none"
 TEXT = """\
 # Trivial baselines
 
-A trivial baseline is the mean score of answers that are given without solving the
-item, here with corrected scorers and reasoning-gym {version}. [`reward_baseline:
-chance`](answers_and_rewards.md#from-scores-to-rewards) subtracts it from the rewards.
-It counts as 0 below {worth}, with parameters of your own, and for tasks that another
-version of the library has changed, and it is never above {highest}.
+A trivial baseline is the mean score of answers that are given without solving the item,
+here with corrected scorers and reasoning-gym {version}. With [`reward_baseline:
+chance`](answers_and_rewards.md#from-scores-to-rewards), it is subtracted from the
+rewards. The subtracted value is at most {highest}. It is 0 if the baseline is below
+{worth}, if you set dataset parameters, or if the installed library has another version
+of the task.
 
-{num_strategies} strategies know the form of questions, but no task: they repeat a part
-of the question, pick something that it names, fill grids and blanks, sort or reverse.
-{num_learned} of them learn from the answers to similar items. In addition,
-{num_phrases} texts such as `-1`, `True` and `[]`, and the commonest right answers to
-other items, are given to any question. All of them answer {screened} items of a task.
-If one scores {worth_measuring} or more, the best {finalists} answer {chosen} other
-items, and the best of these {measured} others (at least {least} where items are slow),
-from which the figures and their 95 % intervals are.
+There are {num_strategies} strategies that use the form of a question without knowing
+its task: they repeat a part of the question, pick something that it mentions, fill
+grids and blanks, sort, or reverse. {num_learned} of them learn from the answers to
+similar items. In addition, {num_phrases} fixed texts such as `-1`, `True` and `[]`, and
+the most common right answers to other items, are given as answers to every question.
+
+The strategies first answer {screened} items of a task. If one of them scores
+{worth_measuring} or more, the best {finalists} answer {chosen} further items, and the
+best of these answers {measured} more (at least {least} where items are slow). The
+figures and their 95 % intervals come from this last step.
 
 `python -m tools.make_baselines` measures the baselines, and `python -m
 tools.make_strategies_page` writes this page.
 
 ## By task
 
-In {num_tasks} of {all_tasks} tasks a strategy scores {worth} or more (`{nothing}`:
-less). These score {shown_from} or more; the strategy is that of the highest figure.
+In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. The table lists
+the tasks in which one scores at least {shown_from}, with the strategy behind the
+highest figure; `{nothing}` means less than {worth}.
 
 | Task | Defaults | Lowest on the scale | Highest on the scale | Strategy |
 |---|--:|--:|--:|---|
@@ -69,11 +73,11 @@ less). These score {shown_from} or more; the strategy is that of the highest fig
 
 The highest figures of the others: {others}.
 
-A single feature of the question, which no strategy looks at, decides most items of
-acre, circuit_logic, course_schedule, game_of_life_halting, isomorphic_strings,
-ransom_note and syllogism, and many of maze, mini_sudoku and tsumego: in
-isomorphic_strings, whether letters occur equally often in both words. Scores there
-say little about a model.
+In acre, circuit_logic, course_schedule, game_of_life_halting, isomorphic_strings,
+ransom_note and syllogism, a single feature of the question that none of the strategies
+uses decides most items; in maze, mini_sudoku and tsumego, it decides many. For example,
+in isomorphic_strings it is whether letters occur equally often in both words. Scores in
+these tasks say little about a model.
 """
 
 

@@ -86,8 +86,8 @@ class Export:
     def __str__(self) -> str:
         """Say how many rows there are, and what is left out."""
         rows = [f"{tasks.total()} {split}" for split, tasks in self.tasks.items()]
-        lost = [f"{number} {why}" for why, number in (+self.left_out).items()]
-        return f"rows: {', '.join(rows) or 0}; left out: {', '.join(lost) or 0}"
+        lost = [f"{why}: {number}" for why, number in (+self.left_out).items()]
+        return f"rows: {', '.join(rows) or 0}; left out: {', '.join(lost) or 'none'}"
 
     def write(self, split: str, rows: Iterable[Row]) -> None:
         """Write the file of a split; without rows there is none."""
@@ -218,7 +218,7 @@ def new_items(
     """
     if tasks.follows_results:
         raise SettingError(
-            "levels 'curriculum' and choice 'adaptive' follow the results of training,"
+            "levels 'curriculum' and choice 'adaptive' need the results of training,"
             " which a file has none of; take random levels, a level or a range"
         )
     known = {_digest(item.question): "questions of evaluation" for item in held_out}

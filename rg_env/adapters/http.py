@@ -6,9 +6,9 @@
     POST /verify, ...              the resources server of NeMo Gym
     GET  /health
 
-A completion without a score has the value null and a reason, or the request has a
-status that is no success: nothing here makes a reward of a failure. What a client may
-send, hold and wait for is bounded; a client that hangs up ends its own work alone.
+If a completion has no score, its value is null with a reason, or the request fails with
+an error status; a failure never becomes a reward. What a client can send, hold and wait
+for is limited. If a client disconnects, only its own work is stopped.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ async def _while_there(
     except (LibraryError, RunError, SettingError) as error:
         raise RefusedError(503, str(error), AGAIN) from error
     except asyncio.CancelledError as error:
-        raise RefusedError(503, "this server ends", HANG_UP) from error
+        raise RefusedError(503, "this server is shutting down", HANG_UP) from error
     finally:
         doing.cancel()
         leaving.cancel()
@@ -241,7 +241,7 @@ class ScoreServer:
         if self._token is not None and not hmac.compare_digest(given, wanted):
             raise RefusedError(
                 401,
-                "this server wants its token, as Authorization: Bearer TOKEN",
+                "this server requires a token, as Authorization: Bearer TOKEN",
                 [(b"www-authenticate", b"Bearer")],
             )
 
@@ -281,13 +281,19 @@ class ScoreServer:
                 left_s = deadline - time.monotonic()
                 part = await asyncio.wait_for(receive(), left_s)
             except asyncio.TimeoutError as error:
-                raise RefusedError(408, "the body did not come", HANG_UP) from error
+                raise RefusedError(
+                    408, "the request body was not received in time", HANG_UP
+                ) from error
             if part["type"] == "http.disconnect":
                 return False
             body += part["body"]
             self._body_bytes += len(part["body"])
             if self._body_bytes > MAX_BODIES_BYTES:
-                raise RefusedError(503, "too much is being sent", [*AGAIN, *HANG_UP])
+                raise RefusedError(
+                    503,
+                    "too many request bodies are being received",
+                    [*AGAIN, *HANG_UP],
+                )
             more = part["more_body"]
         return True
 

@@ -66,7 +66,7 @@ class ReasoningGymObservation(Observation):
 
 
 class Stream:
-    """Hands out items to many sessions; the levels stay what they are.
+    """Hands out items to many sessions; the levels do not change.
 
     Args:
         tasks: A copy of it is used.

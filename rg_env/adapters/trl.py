@@ -130,7 +130,7 @@ class GRPOTasks:
         (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
-        """Go on where a checkpoint was saved.
+        """Continue from a checkpoint.
 
         Raises:
             RunError: It has no such state.
@@ -216,7 +216,7 @@ class Reward:
         return values
 
     def __getstate__(self) -> dict[str, Any]:
-        """Refuse to leave this process: the copy's results would move other levels."""
+        """Raise an error on pickling: results of a copy would move other levels."""
         if self._tasks.tasks.follows_results:
             raise TypeError(
                 "the levels or weights of these tasks follow results, so their reward"

@@ -1,12 +1,12 @@
-"""The Atropos API over HTTP: one connection pool, one kind of error, patience.
+"""A client for the Atropos API over HTTP, with its errors and retries.
 
     ApiDownError             worth trying again
       ApiUnreachableError    nobody answers, or not as the API does
       ApiFaultError          the answer is a 5xx, or says to come later
     ApiRefusedError          another 4xx: the same request will be refused again
 
-An API that is down is not silent: the first failure of an episode is logged with the
-URL and how to start it, again once in a while, and so is its end.
+If the API is down, the first failure is logged with the URL and how to start the API.
+The message is repeated from time to time, and the end of the outage is logged too.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ApiClient:
         url: Where it is, e.g. http://localhost:8000.
 
     Attributes:
-        name: Its address in a sentence, without what may be a secret.
+        name: Address for messages, without a path, which may be a secret.
         is_far: Whether it is on another machine, as far as its address tells.
         retries: Requests that had to be tried again since the run began.
     """
@@ -92,8 +92,8 @@ class ApiClient:
         Args:
             method: GET or POST.
             path: Below the URL, with a slash before it.
-            payload: What becomes the JSON of the body, if any.
-            needs: Keys without which the reply is not one that the Atropos API gives.
+            payload: Body of the request, sent as JSON, if any.
+            needs: Keys that every reply of the Atropos API contains.
 
         Raises:
             ApiDownError, ApiRefusedError: See the module.
@@ -153,8 +153,8 @@ class ApiClient:
 
         Args:
             call: Makes one request, or some.
-            even_if_refused: Whether a 4xx is waited out too. What the API takes from
-                everybody is refused only by something that stands in its place.
+            even_if_refused: Whether to retry after a 4xx as well. If the API accepts
+                this request from everybody, a 4xx comes from another program.
 
         Raises:
             ApiRefusedError: The API refused it.
@@ -189,7 +189,7 @@ class ApiClient:
         self._say(f"{how}; trying again")
 
     def say_silent(self) -> None:
-        """Tell that a request goes on for long, if the last line is not of late."""
+        """Log that a request is taking long, unless this was logged recently."""
         if not self._was_said_lately():
             self._say(f"does not answer ({SILENT}); waiting for it")
 

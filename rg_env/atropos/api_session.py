@@ -1,8 +1,8 @@
 """The environment's session with the Atropos API: register, read the status, leave.
 
-Mends B6, B17 and B26 of docs/host_defects.md: three tries and then death, an API that
-was restarted is fatal, a registration without a name fails, and one whose process was
-killed holds up every batch.
+Mends B6, B17 and B26 of docs/host_defects.md: the framework gives up after three
+requests, does not survive a restart of the API, cannot register without a name, and
+lets the registration of a killed process hold up every batch.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ OWN_NAME = "AtroposLib"
 
 
 async def refuse_another_program(client: ApiClient) -> None:
-    """Refuse a program that answers, and is not the Atropos API.
+    """Raise an error if another program answers at the address of the API.
 
-    A proxy that has not found the API yet may answer once in its place, so it is probed
-    several times. One that is silent or fails is waited for.
+    The address is probed several times, because a proxy may answer before it has found
+    the API. If nothing answers, or only an error, this waits.
 
     Args:
-        client: Knows where the API should be.
+        client: Client with the address of the API.
 
     Raises:
         SettingError: It is another program, or can never be reached.
@@ -125,7 +125,7 @@ class ApiSession:
     async def _request_first(
         self, method: str, path: str, payload: Any = None, needs: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """Send a request; before the first registration, see to whom.
+        """Send a request; before the first registration, check that the API answers.
 
         Raises:
             SettingError: Whatever answers there is no Atropos API.
@@ -217,26 +217,26 @@ class ApiSession:
     # -- registrations without a process -----------------------------------------------
 
     def _keep_note(self) -> None:
-        """Note what our registrations are known by, should this process be killed."""
+        """Record our registrations, in case this process is killed."""
         if self._note is not None:
             return
         try:
             self._note = RegistrationNote(self._share)
         except OSError as error:
             logger.warning(
-                "no note of the registration can be kept (%s), so that the next start"
-                " will not end it should this process be killed; set XDG_STATE_HOME to"
-                " a folder that can be written",
+                "the registration cannot be recorded (%s); if this process is killed,"
+                " the next start will not remove it from the API. Set XDG_STATE_HOME to"
+                " a writable folder",
                 error,
             )
 
     async def _end_dead_registrations(self, ours: Sequence[float]) -> None:
-        """End registrations that no process stands behind any more.
+        """Remove registrations whose processes no longer exist.
 
-        The API would count them in for ever, and wait for their part of every batch.
-        They are those of processes that were killed, and our own whose replies were
-        lost. The last digits of a weight tell them from those of others, also at an API
-        that was restarted and gives the same numbers anew.
+        The API would keep them forever and wait for their share of every batch. They
+        belong to killed processes, or are our own whose replies were lost. The last
+        digits of the weight identify them, even if a restarted API has assigned the
+        same numbers again.
 
         Args:
             ours: Our own share, if we may be registered more than once.
@@ -254,13 +254,13 @@ class ApiSession:
                 note.unlink(missing_ok=True)
         if ended:
             logger.warning(
-                "the API is told that these environments are gone, whose processes were"
-                " killed or whose replies were lost: %s",
+                "removed registrations of killed processes, or of lost replies, from"
+                " the API: environments %s",
                 ", ".join(map(str, ended)),
             )
 
     async def _share_of(self, env_id: int) -> float:
-        """Return the share of an environment as notes have it, NaN if it is unknown."""
+        """Return the share of an environment as recorded, or NaN if unknown."""
         for _ in range(LOOKS_AT_A_SHARE):
             try:
                 before = await self._patient_weight(self.env_id)
@@ -300,10 +300,10 @@ class ApiSession:
     async def who_holds_up(
         self, own_share: float, batch_groups: float
     ) -> tuple[int, list[int]]:
-        """Return the groups that wait at the API, and who may keep them from a batch.
+        """Return how many groups wait at the API, and who may be blocking a batch.
 
-        The API tells of no environment whether it is counted in. What has a minimum
-        allocation and no group there keeps all others waiting.
+        The API does not say which environments have a minimum allocation. One that does
+        and has no group there blocks all others.
 
         Args:
             own_share: Our own minimum allocation.
@@ -343,7 +343,7 @@ class ApiSession:
         return await self.client.request("GET", "/status-env", me, needs)
 
     async def read_status(self) -> None:
-        """Ask once for our status, and go by it from then on.
+        """Request our status once and use it from then on.
 
         Raises:
             ApiDownError, ApiRefusedError: There is none.
@@ -354,10 +354,10 @@ class ApiSession:
             self.status, self._status_s = status, time.monotonic()
 
     async def renew_status(self) -> None:
-        """Ask for our status until the API, which may be away for long, tells it.
+        """Request our status until the API answers, even if it is down for a long time.
 
         Raises:
-            ApiForgotUsError: It answers, and does not know us.
+            ApiForgotUsError: The API answers but does not know this environment.
         """
         while True:
             try:
@@ -370,10 +370,10 @@ class ApiSession:
                     raise ApiForgotUsError(str(error)) from error
 
     async def _is_forgotten(self) -> bool:
-        """Say whether the API answers, and refuses to know us again and again.
+        """Return whether the API repeatedly answers that it does not know us.
 
-        One reply that fails by accident must not make us register a second time: the
-        first registration stays, and its minimum allocation blocks every batch.
+        A single failed reply must not make us register a second time: the first
+        registration would remain, and its minimum allocation would block every batch.
         """
         for _ in range(patience.FORGOTTEN_AFTER_TRIES):
             await asyncio.sleep(patience.API_POLL_S / 2)
@@ -389,9 +389,9 @@ class ApiSession:
     # -- ending ------------------------------------------------------------------------
 
     async def disconnect(self, env_id: int) -> bool:
-        """Tell the API that an environment is gone, if that can be done quickly.
+        """Tell the API that an environment has ended, if that can be done quickly.
 
-        Otherwise one with a minimum allocation blocks every batch of every other one.
+        Otherwise an environment with a minimum allocation would block every batch.
 
         Returns:
             Whether the API was told.

@@ -33,7 +33,7 @@ def path(folder: str, name: str, step: int) -> Path:
 
 
 def has_checkpoints(folder: str) -> bool:
-    """Say whether any environment ever kept checkpoints in a trainer's folder."""
+    """Return whether any environment has saved checkpoints in a trainer's folder."""
     return path(folder, "", 0).parent.is_dir()
 
 
@@ -83,7 +83,7 @@ def read(source: Path) -> dict[str, Any]:
 
 
 class Stateful(Protocol):
-    """What can be saved: each owner of state saves and loads its own."""
+    """An object whose state is part of a checkpoint."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state as plain values."""
@@ -104,9 +104,10 @@ def _digest(settings: Mapping[str, Any]) -> str:
 def collect(
     parts: Mapping[str, Stateful], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the sum of the owners' states.
+    """Return the combined state of all owners.
 
-    The settings that decide the items are kept, to tell another run's file apart.
+    It includes the settings that affect the items, so that the checkpoint of a
+    different run is detected.
     """
     states = {name: part.state_dict() for name, part in parts.items()}
     own = {"version": VERSION, "settings_hash": _digest(settings)}

@@ -1,18 +1,19 @@
-"""What an instance saves and a restarted one continues: checkpoints and the ledger.
+"""Checkpoints and the ledger, from which a restarted instance continues.
 
     {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
     {checkpoint_dir}/env_checkpoints/{name}/ledger.json    what was counted, at any time
     {checkpoint_dir}/env_checkpoints/.{name}.lock          held by the running instance
 
-The API names an instance after the order of registrations, so one that is started again
-gets another name while the API runs, and the name of another while it does not. A lock
-tells the folders of running instances from those that were left; of the latter, the one
-written last is continued. The folder of one of several shards is named after the shard
-instead, so that each continues its own in whatever order they are started.
+The API numbers instances in the order of their registration. A restarted instance
+therefore gets a new name if the API is still running, and perhaps the name of another
+instance if it is not. Locks show which folders belong to running instances; of the
+other folders, the one that was written last is continued. The folder of a shard is
+named after the shard, so each shard continues its own, in whatever order they are
+started.
 
-The ledger is a file of its own because a checkpoint is too old when a process is
-killed: it is written at every change, in one call, which SIGKILL cannot part. Where the
-trainer saves nothing, no ledger is kept either.
+The ledger has a file of its own, because the newest checkpoint is out of date when a
+process is killed. The ledger is written at every change, in one call that SIGKILL
+cannot interrupt. If the trainer saves no checkpoints, the ledger is not saved either.
 
 Mends B10 of docs/host_defects.md: a checkpoint sets any attribute, needs the exact
 step, and is silently left out where it is missing.
@@ -82,7 +83,7 @@ class CheckpointFolder:
         try:
             self._hold(name)
         except OSError as error:
-            logger.warning("checkpoints cannot be kept in %s: %s", self._base, error)
+            logger.warning("checkpoints cannot be saved in %s: %s", self._base, error)
 
     @property
     def _base(self) -> Path:
@@ -134,7 +135,7 @@ class CheckpointFolder:
             self._ledger = os.open(target, flags, 0o644)
             self._ledger_bytes = target.stat().st_size
         except OSError as error:
-            logger.warning("no ledger is kept in %s: %s", target, error)
+            logger.warning("the ledger cannot be written to %s: %s", target, error)
 
     def keep(self, ledger: Mapping[str, Any]) -> None:
         """Write the ledger, if one was begun."""
@@ -146,7 +147,7 @@ class CheckpointFolder:
         try:
             os.pwrite(self._ledger, text.ljust(self._ledger_bytes), 0)
         except OSError as error:
-            logger.warning("the ledger is not kept any more: %s", error)
+            logger.warning("the ledger can no longer be written: %s", error)
             self._ledger = None
 
     def release(self) -> None:
@@ -223,14 +224,14 @@ class Checkpoints:
         self.save(self._env.curr_step)
 
     def save(self, step: int) -> None:
-        """Have the hook save; a disk that refuses it does not end the run."""
+        """Save a checkpoint with the hook; a write error does not end the run."""
         try:
             self._env.save_checkpoint(step)
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
     def state_owners(self) -> dict[str, Stateful]:
-        """Return who saves and loads which part of a checkpoint."""
+        """Return the owner of each part of a checkpoint."""
         made, feedback = self._sampled(), self._feedback
         if made is None:
             raise RuntimeError("this needs setup() first")
@@ -294,9 +295,9 @@ class Checkpoints:
             self.ledger.settle(Ending.KILLED, self.ledger.in_flight)
 
     async def end(self) -> None:
-        """Save a last checkpoint, if any is saved, and let go of the folder.
+        """Save a last checkpoint, if checkpoints are saved, and release the folder.
 
-        What became of every rollout is known by then.
+        By then, the ending of every rollout is known.
         """
         self.ledger.tell()
         if self._is_begun:

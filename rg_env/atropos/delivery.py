@@ -1,6 +1,6 @@
-"""The delivery of groups: their checks, the rows for people, the send to the API.
+"""The delivery of groups: checks, rows for W&B and files, and sending to the API.
 
-What became of each group is counted, whatever happens on the way.
+The ending of every rollout is counted, even if an error occurs on the way.
 
 Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
 error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
@@ -135,9 +135,9 @@ class GroupDelivery:
     async def deliver(
         self, groups: Any, item: Any, *, is_for_trainer: bool, limit_tokens: int
     ) -> None:
-        """Check a group, or several, write the rows, and send what is left.
+        """Check one or several groups, write their rows, and send those that pass.
 
-        `groups` is a group, or a list of groups of which some may be None.
+        `groups` is a group, or a list of groups some of which may be None.
         """
         whole = Group.of(item)
         parts = [Group(item, data=data) for data in listed(groups)]
@@ -255,8 +255,8 @@ class GroupDelivery:
     async def send(self, groups: Any) -> None:
         """Send a group, or several, as the API takes them.
 
-        An API that is away, or that waits for its trainer, is waited for. One that is
-        there and fails at this group alone is given up.
+        If the API is down or waits for its trainer, this waits. If the API works but
+        fails for this group, the group is given up.
 
         Raises:
             ApiRefusedError: The API refused the group `SEND_TRIES_IF_REFUSED` times, or
@@ -290,10 +290,10 @@ class GroupDelivery:
         await self._client.patiently(attempt, even_if_refused=False)
 
     async def _send_where_known(self, groups: Any) -> None:
-        """Send once, to an API that knows us.
+        """Send a group once, if the API still knows this environment.
 
-        One that was restarted or reset and gets a group before its trainer has
-        registered ignores the trainer from then on.
+        If a restarted API gets a group before its trainer has registered, it ignores
+        the trainer from then on.
         """
         env_id, is_list = self._session.env_id, isinstance(groups, list)
         payload = [

@@ -4,10 +4,11 @@
     samples.jsonl           a line for each completion, in the order of their scoring
     metrics.json            the numbers, once all samples are on disk
 
-A folder without numbers holds an evaluation that was ended. `evaluate` continues it,
-and one that lacks scores because workers gave none, where the settings are the same
-that decide items, completions and scores; it is locked while it is written. Any other
-evaluation is left as it is: the next one goes into `folder_1`.
+A folder without `metrics.json` contains an interrupted evaluation. `evaluate` continues
+it if the settings that affect items, completions and scores are the same. It also
+continues an evaluation that lacks scores because workers failed. The folder is locked
+while it is written. Otherwise the existing evaluation is left unchanged, and the new
+one goes to `folder_1`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class EvaluationFiles:
     Args:
         wanted: `data_dir_to_save_evals`; None keeps nothing.
         settings: What is written beside the samples, as YAML.
-        completions: To be had.
+        completions: Number of completions that the evaluation needs.
         resumes: Whether an evaluation that was ended may be continued; not in `serve`,
             where the model has learned since.
 
@@ -153,7 +154,7 @@ class EvaluationFiles:
         return RowWriter(self._file)
 
     def _claimed(self) -> Path:
-        """Return the first folder that holds no evaluation, and no other will take."""
+        """Create and return the first folder that contains no evaluation."""
         for folder in self._folders():
             folder.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):

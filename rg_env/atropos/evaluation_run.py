@@ -39,7 +39,7 @@ EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[Group]]
 
 
 class Evaluations:
-    """Evaluates as often as it is asked to: once in `evaluate`, at steps in `serve`.
+    """Runs the evaluations: one in `evaluate`, and one every few steps in `serve`.
 
     Args:
         env: Its hook `evaluate_log` writes the numbers.
@@ -146,8 +146,8 @@ class Evaluation:
         items: (entry, dataset), shape (N,).
         rollout: Queries for one completion of an item and scores it.
         category_of: Task to category.
-        completions: Of each item.
-        about: What every line of samples.jsonl says.
+        completions: Number of completions for each item.
+        about: Fields that every line of samples.jsonl contains.
         has_tokens: Whether tokens can be counted.
         servers: Told of each failed request; when it gives up, what is left counts as
             failed at once.
@@ -177,10 +177,10 @@ class Evaluation:
         max_in_flight: int,
         keep: Callable[[Row], Awaitable[None]],
     ) -> list[Row]:
-        """Query for all completions that are not there yet, concurrently.
+        """Request all completions that are still missing, concurrently.
 
         Args:
-            done: Lines of those that are there; others are passed over.
+            done: Lines of existing completions; lines of other items are ignored.
             max_in_flight: Completions in flight at once.
             keep: Given the line of each that has a score, as it comes.
 
@@ -210,7 +210,7 @@ class Evaluation:
             return list(await asyncio.gather(*map(evaluated, there, self.wanted)))
 
     def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
-        """Return what a line says of a completion before it is there."""
+        """Return the fields of a line that are known before its completion."""
         return {
             "task": handle.task,
             "category": self._category_of(handle.task),
@@ -290,7 +290,7 @@ def about(config: Any, server: Any) -> Row:
 def show(
     summary: EvalSummary, *, as_json: bool = False, with_tasks: bool = False
 ) -> None:
-    """Print the table of an evaluation, and what was not evaluated."""
+    """Print the table of an evaluation, and list what was not evaluated."""
     if as_json:
         print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - what was asked for
         return

@@ -3,8 +3,8 @@
 Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager(); differs:
 workers that are running are never cancelled because of a number computed here.
 
-Mends B20 of docs/host_defects.md: the API's step runs ahead of the trainer, so the run
-ends by what its queue holds.
+Mends B20 of docs/host_defects.md: the API's step runs ahead of the trainer, so the
+content of its queue decides when the run ends.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def groups_to_start(
     Args:
         limits: What bounds them.
         status: The API's newest status.
-        querying: Groups that an inference server is queried for. These alone take a
-            place among `max_workers`, so that it never waits for scoring and sending.
-        in_flight: All groups that were started and are not sent; bounded as well, to
-            twice `max_workers`.
-        total_steps: The run's last step; no more is started than it needs, so that
-            nothing is generated which no trainer fetches.
+        querying: Groups whose completions an inference server is generating. Only these
+            count against `max_workers`, so servers never wait for scoring and sending.
+        in_flight: All groups that were started and not sent yet; at most twice
+            `max_workers`.
+        total_steps: The run's last step. No groups are started beyond it, because no
+            trainer would fetch them.
     """
     room = min(limits.max_workers - querying, 2 * limits.max_workers - in_flight)
     if limits.max_batches_offpolicy > 0:

@@ -1,8 +1,8 @@
-"""A group: the rollouts of one item, on their way from the item to their ending.
+"""A group: the rollouts of one item, from the item to their ending.
 
-What is known of a group stands in its `Group`, and each step takes one and writes on it
-what it has found: the prompt and the completions, the scores, the rewards, the record,
-the data for the trainer. All of these list the same rollouts in the same order.
+A `Group` contains everything that is known about a group. Each step receives it and
+adds its result: prompt and completions, scores, rewards, the record, and the data for
+the trainer. All of these list the same rollouts in the same order.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def rollouts_in(data: Any) -> int:
 
 @dataclasses.dataclass(eq=False)
 class Group:
-    """What belongs to one group; each step writes on it what the next one needs.
+    """Everything that belongs to one group; each step adds what the next one needs.
 
-    The hooks of the framework take an item or a group's data, and their arguments are
-    fixed. Those of ours find the rest with `Group.of`.
+    The framework's hooks take an item or a group's data, and their arguments are fixed.
+    Our hooks find the rest with `Group.of`.
 
     Attributes:
         item: (messages, entry, dataset), or what a subclass samples.
@@ -101,19 +101,19 @@ class Group:
 
     @classmethod
     def of(cls, item: Any) -> Group:
-        """Return the group that the running hook works on.
+        """Return the group that the current hook works on.
 
-        A new one of the item, where a hook is called from elsewhere.
+        If a hook is called from elsewhere, a new group for the item is returned.
         """
         current = _current.get()
         return (current and current()) or cls(item)
 
     @classmethod
     def of_rollouts(cls, rollouts: Sequence[Rollout]) -> Group:
-        """Return the group whose rollouts these are.
+        """Return the group that these rollouts belong to.
 
-        A new one, where a hook has made or changed the list: it may have several
-        scored at a time.
+        If a hook has made or changed the list, a new group is returned, because the
+        hook may score several lists at a time.
         """
         current = _current.get()
         group = current and current()
@@ -126,7 +126,7 @@ class Group:
 
     @contextlib.contextmanager
     def in_hooks(self) -> Iterator[None]:
-        """Be the group that `of` finds, in the hooks that are called inside."""
+        """Make `of` return this group in the hooks that are called inside."""
         token = _current.set(weakref.ref(self))
         try:
             yield

@@ -1,4 +1,4 @@
-"""From the rollouts of a group to what the trainer gets, and to all who learn of it."""
+"""Scores and rewards of groups, and whoever is informed about them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class GroupRewards:
         dumps: Keep scored groups.
         metrics: Count them.
         feedback: Moves the levels.
-        server: The settings of a server, which may have fields of its own to sample by.
+        server: The settings of a server, whose `extra_body` may contain sampling
+            fields.
 
     Attributes:
         pool: The workers that score; None for those that the process shares.
@@ -68,7 +69,7 @@ class GroupRewards:
         return GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
 
     def sampled_with(self) -> dict[str, Any]:
-        """Return what the trainer is told that completions are sampled with."""
+        """Return the sampling parameters that are reported to the trainer."""
         own = {"temperature": self._config.temperature, "top_p": self._config.top_p}
         return {**own, **self._server_sampling}
 
@@ -93,7 +94,7 @@ class GroupRewards:
         ]
 
     async def score(self, group: Group) -> dict[str, Any] | None:
-        """Score a group, and tell all who learn of it.
+        """Score a group, and update dumps, metrics and levels.
 
         Returns:
             What the trainer gets, in the order of the rollouts, shape (G,); None if the
@@ -125,9 +126,9 @@ class GroupRewards:
         return len(rollout["tokens"])
 
     def _trainer_data(self, group: Group, record: GroupRecord) -> dict[str, Any]:
-        """Return what the trainer gets, and what makes the rows of `process` useful.
+        """Return the data for the trainer, with more fields for `process`.
 
-        The API takes the fields it knows and our sending leaves the others out.
+        Only the fields that the API knows are sent.
         """
         finish_reasons = [rollout.finish_reason for rollout in record.rollouts]
         logprobs = [rollout.get("logprobs") for rollout in group.rollouts]

@@ -1,8 +1,8 @@
 """The groups in flight: started, collected, delivered, timed out, sampled again.
 
-Mends B4 and B13 of docs/host_defects.md: groups in flight are cancelled when a count
-overshoots by one, and a group that raises is dropped without a traceback or a pause.
-What became of every rollout is counted, also where it was cancelled.
+Mends B4 and B13 of docs/host_defects.md: the framework cancels groups in flight when
+there is one too many, and drops a group that raises without a traceback or a pause. The
+ending of every rollout is counted, also if its group was cancelled.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class GroupsInFlight:
 
     Attributes:
         workers: The task of each group; a framework's name.
-        running_items: Of each id the group that is being collected; a framework's name.
-        querying: Those of them that an inference server is queried for.
+        running_items: Each id, to the group that is being collected; a framework's
+            name.
+        querying: Groups whose completions an inference server is generating.
         backlog: Lost groups whose items are sampled again before any new one; a
             subclass may add items of its own.
         freed: Set when a place among them becomes free.
@@ -71,8 +72,8 @@ class GroupsInFlight:
     async def work_on(self, item_uuid: str) -> Any:
         """Collect and deliver a group that was started; return its data, if any.
 
-        An item whose task is cancelled before it has its group is sampled again,
-        whoever cancels, and so is one that is lost to an error.
+        If the task is cancelled before the group is complete, the item is sampled
+        again, whatever the reason; the same holds if an error occurs.
 
         Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, errors have
         their traceback, and items are not written out for a log that is off.
@@ -98,7 +99,7 @@ class GroupsInFlight:
         return group.data
 
     async def collect(self, group: Group) -> bool:
-        """Have the hooks query, score and change a group; say whether there is one."""
+        """Run the hooks that query, score and change a group; return if it has data."""
         env = self._env
         with group.in_hooks():
             try:
@@ -140,7 +141,7 @@ class GroupsInFlight:
             raise
 
     def _end(self, group: Group, ending: Ending, *, keeping: int = 0) -> None:
-        """Count the ending of a group's rollouts in flight, but for some."""
+        """Count the ending of a group's rollouts in flight, except for some of them."""
         self._ledger.settle(ending, max(0, group.in_flight - keeping))
         group.in_flight = min(group.in_flight, keeping)
 
@@ -210,7 +211,7 @@ class GroupsInFlight:
             self.backlog.append(group.next_try())
 
     async def _note_error(self, error: Exception) -> None:
-        """Log an error with its traceback, ever more seldom, and wait a moment."""
+        """Log an error and its traceback, at growing intervals, and wait a moment."""
         self._metrics.events["errors"] += 1
         count = self._metrics.events["errors"]
         if is_worth_a_line(count):

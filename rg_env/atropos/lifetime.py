@@ -31,7 +31,7 @@ def _running(tasks: Iterable[Any]) -> list[asyncio.Future[Any]]:
 
 
 async def cancel_and_wait(tasks: Iterable[Any]) -> None:
-    """Cancel tasks and wait until they have ended; None and ended ones may be among."""
+    """Cancel tasks and wait until they have ended; some may be None or have ended."""
     running = _running(tasks)
     for task in running:
         task.cancel()
@@ -59,11 +59,11 @@ async def _whole(work: Coroutine[Any, Any, None]) -> None:
 
 @contextlib.contextmanager
 def _collector_spared() -> Iterator[None]:
-    """Keep the search for garbage from stopping everything for long.
+    """Avoid long pauses caused by Python's garbage collector.
 
-    Among all that was imported it takes a fifth of a second. Among groups in flight,
-    whose lists hold millions of numbers, 20 to 200 ms, and it finds nothing: a group
-    that is done is taken away without it.
+    Collecting among all imported objects takes a fifth of a second. Collecting among
+    groups in flight, whose lists contain millions of numbers, takes 20 to 200 ms and
+    finds nothing, because finished groups are freed without it.
     """
     thresholds = gc.get_threshold()
     gc.freeze()
@@ -132,13 +132,15 @@ class Lifetime:
         await close()
 
     def _note(self, number: signal.Signals) -> None:
-        logger.warning("%s: ending; a second one ends at once", number.name)
+        logger.warning(
+            "%s: shutting down; a second signal ends the process at once", number.name
+        )
         self.exit_status = ending.EXIT_SIGNAL + number
 
     async def close(self, *steps: EndingStep) -> None:
-        """Take the steps of the end, in their order; the second time there are none.
+        """Run the closing steps in order; the second call does nothing.
 
-        A step that fails does not keep the next ones from being taken.
+        If a step fails, the next ones still run.
 
         Raises:
             Exception: What the last step that failed raised.

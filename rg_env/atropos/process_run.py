@@ -3,8 +3,8 @@
 A row is the group as the framework writes it (tokens, masks, scores, messages, ...)
 with what makes it useful: task, gold answer, extracted answers, outcomes, provenance.
 
-Mends B14 of docs/host_defects.md: one group at a time, an end with status 0 when an
-item is missing, requests for ever when scores are equal.
+Mends B14 of docs/host_defects.md: the framework samples one group at a time, ends with
+status 0 if an item is missing, and repeats requests forever if scores are equal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 def taking_over_rows(
     env: Any, config: ReasoningGymEnvConfig, *, with_tokens: bool
 ) -> Iterator[None]:
-    """Write rows by our writer to the file that the framework opens inside, if any.
+    """Replace the writer of the file that the framework opens inside, if any.
 
     Args:
         env: Gets the writer.
@@ -150,7 +150,7 @@ class ProcessRun:
             logger.error("only %s groups were written%s", found, then)
 
     def _raise_what_ended(self, lanes: Iterable[asyncio.Future[None]]) -> None:
-        """Raise what ended a lane; a disk that takes no row is said in one line."""
+        """Raise the error that ended a lane; a write error is one line."""
         errors = [lane.exception() for lane in lanes if not lane.cancelled()]
         said = {str(error) for error in errors if isinstance(error, OSError)}
         for reason in said:

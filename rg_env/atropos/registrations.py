@@ -2,11 +2,12 @@
 
     $XDG_STATE_HOME/reasoning_gym_environment/registrations/{random}.json
 
-The API counts an environment in until it is told that it ended. One that was killed has
-told nothing, and with a minimum allocation no batch is made any more. So each process
-notes what its registrations are known by before it registers, and whoever starts next
-ends those of the dead. The folder depends on no setting, so that a note is found
-whatever the next start has: other shards, another trainer, no checkpoints.
+The API keeps an environment registered until the environment reports its end. A killed
+process cannot do that, and if it had a minimum allocation, the API makes no more
+batches. Therefore each process records how its registrations can be recognized before
+it registers, and the next process that starts removes the registrations of dead ones.
+The folder does not depend on settings, so the record is found whatever the next start
+uses: other shards, another trainer, or no checkpoints.
 
 A note is locked while its process lives, which the kernel ends with the process. Only
 the kernel that gave the lock can tell, so a note that was written under another one (on
@@ -40,7 +41,7 @@ _held: set[int] = set()
 
 
 def _let_go() -> None:
-    """Keep no lock of the parent in a forked child, which may outlive it."""
+    """Release the parent's locks in a forked child, which may outlive the parent."""
     for descriptor in _held:
         os.close(descriptor)
     _held.clear()

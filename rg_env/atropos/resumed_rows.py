@@ -38,7 +38,7 @@ SAID_FROM_MB = 500
 
 
 class ResumedRows(NamedTuple):
-    """What a run that continues must know of the rows that are there.
+    """What a resumed run needs to know about the existing rows.
 
     Attributes:
         sampled: Global index to the task and the digest of the question of each item.
@@ -100,10 +100,10 @@ def read_resumed(path: Path) -> ResumedRows:
 def resume_rows(
     rows: RowWriter, total: int, *, even_complete: bool = False
 ) -> ResumedRows:
-    """Have rows written to the file that an ended run has left, if there is one.
+    """Continue the file of an earlier run, if there is one.
 
-    The name that was asked for is looked at, and the numbered ones that are taken. It
-    is said which file is continued, or why the first is not. This blocks on the disk.
+    The name in the settings is tried first, then the numbered names that exist. The log
+    says which file is continued, or why the first one is not. This blocks on the disk.
 
     Args:
         rows: Goes to that file, if its settings are the same.
@@ -120,7 +120,7 @@ def resume_rows(
             continue
         rows.continue_in(file)
         there = len(left.results)
-        logger.info("continuing %s: %d of %d rows are there", path, there, total)
+        logger.info("continuing %s: %d of %d rows exist", path, there, total)
         return left
     if first is not None:
         logger.info("rows go to %s: %s", rows.path, first)
@@ -150,7 +150,7 @@ def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, ResumedRo
         undo.callback(file.close)
         left = read_resumed(path)
         if len(left.results) >= most:
-            raise FileExistsError(f"{path} has its {len(left.results)} rows")
+            raise FileExistsError(f"{path} is complete ({len(left.results)} rows)")
         if file.end and not left.results:
             raise FileExistsError(f"{path} has no row that could be continued")
         undo.pop_all()

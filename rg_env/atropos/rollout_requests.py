@@ -1,4 +1,4 @@
-"""From the item of a group to its rollouts: the prompt and the completions."""
+"""Prompts and completions of a group."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class RolloutRequests:
             )
 
     def probe_request(self, kind: str) -> ProbeRequest:
-        """Return what servers are probed with in a kind of run: a short question."""
+        """Return the request with which servers are probed: a short question."""
         sampling = self._sampling("eval" if kind == "evaluate" else "train")
         sampling["n"] = min(2, sampling["n"])
         messages = self.messages(SHORT_QUESTION)
@@ -182,7 +182,7 @@ class RolloutRequests:
         return ProbeRequest(prompt.messages, prompt.tokens, sampling, gives_rows)
 
     def _sampling(self, split: str) -> dict[str, Any]:
-        """Return how a split, train or eval, is sampled."""
+        """Return the sampling parameters of a split, train or eval."""
         config = self._config
         if split == "eval":
             return {"n": 1, "temperature": config.eval_temperature, "top_p": 1.0}

@@ -1,8 +1,8 @@
-"""What a screen samples for a run of `serve`, and the settings that it finds for it.
+"""What `screen` samples for a run of `serve`, and the settings that it writes.
 
-A screen is `process` with the settings of that run: requests, lengths, scores and
-rewards are the same. Its tasks have their turns instead of weights, their levels lie
-evenly over the range, and its items are other ones, which the run will not sample.
+A screen is a run of `process` with the settings of that run: requests, lengths, scores
+and rewards are the same. But it samples the tasks in turn instead of by weight, spreads
+their levels evenly over the range, and uses items that the run will not sample.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class ScreenRun:
         config: The settings of the screen itself.
 
     Raises:
-        SettingError: A screen could not say what it finds in the terms of these
-            settings.
+        SettingError: The result of a screen could not be expressed in these settings.
     """
 
     def __init__(

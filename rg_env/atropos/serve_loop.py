@@ -1,8 +1,8 @@
 """`serve`: register at the API; keep the inference servers busy until the last step.
 
-Mends B1, B3, B5 and B26 of docs/host_defects.md: the refill never yields, a fixed wait
-of 5 s at the start, a tick before a free place is used, steps that are missed, a
-minimum allocation that nobody fills.
+Mends B1, B3, B5 and B26 of docs/host_defects.md: the framework starts groups without
+yielding, waits for 5 s at the start and for a tick before it uses a free slot, misses
+steps, and blocks if nobody fills a minimum allocation.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ MAX_FRAMEWORK_VALUES = 10_000
 
 
 def passed(interval: int, before: int, now: int) -> bool:
-    """Say whether a multiple of the interval lies in (before, now]; 0 or less has none.
+    """Return whether (before, now] has a multiple of a positive interval.
 
-    An API that was restarted begins anew: its steps pass nothing on their way back.
+    The steps of a restarted API begin at 0 again; going back passes no multiple.
     """
     return interval > 0 and now // interval > before // interval
 
@@ -73,7 +73,7 @@ class ServeLoop:
         self._checkpoints = checkpoints
 
     async def serve(self) -> None:
-        """Do all that `serve` does between the checks of its settings and its end."""
+        """Run `serve` after its settings have been checked."""
         if self._env.jsonl_writer is not None:
             self._env.jsonl_writer.say_where()
         await self.begin()
@@ -162,7 +162,10 @@ class ServeLoop:
                 await self._session.renew_status()
                 break
             except ApiForgotUsError as error:
-                logger.warning("the API has lost us (%s); registering again", error)
+                logger.warning(
+                    "the API no longer knows this environment (%s); registering again",
+                    error,
+                )
                 await self._env.register_env()
                 await self._env.get_server_info()
         await self._env.server.update_weight(self._session.status["env_weight"])
@@ -180,7 +183,7 @@ class ServeLoop:
             await cancel_and_wait([polling, watching])
 
     async def _watch_batches(self) -> None:
-        """Say once of a step what keeps the next one from coming, if it is that."""
+        """Log once per step which environments may be blocking the next batch."""
         said_of = looked_at = -1
         while True:
             await asyncio.sleep(patience.HELD_UP_AFTER_S)
@@ -201,10 +204,11 @@ class ServeLoop:
         if without:
             self._env.metrics.events["batches_held_up"] += 1
             logger.warning(
-                "the API makes no batch of the %d groups that wait: of environments %s,"
-                " which have no group there, at least one has a minimum allocation;"
-                " start it again, or end what is gone: curl -X POST %s/disconnect-env"
-                " -H 'Content-Type: application/json' -d '{\"env_id\": %d}'",
+                "the API makes no batch of the %d groups that are waiting, because"
+                " at least one of the environments %s has a minimum allocation but no"
+                " group there; start it again, or remove it: curl -X POST"
+                " %s/disconnect-env -H 'Content-Type: application/json' -d"
+                " '{\"env_id\": %d}'",
                 waiting,
                 ", ".join(map(str, without)),
                 self._session.client.name,
@@ -213,9 +217,9 @@ class ServeLoop:
         return bool(without)
 
     async def _keep_status(self) -> None:
-        """Keep the API's status fresh, so that no refill waits for it.
+        """Refresh the API's status, so that starting groups does not wait for it.
 
-        Whoever sends a group asks for it too, and that is often enough for a while.
+        Sending a group also refreshes it, so this pauses after each group that is sent.
         """
         while True:
             await asyncio.sleep(max(0.0, TICK_S - self._session.status_age_s))
@@ -265,7 +269,9 @@ class ServeLoop:
     def start_evaluation(self) -> None:
         """Evaluate beside the training, unless the last evaluation still runs."""
         if self.evaluates:
-            logger.warning("the last evaluation still runs; this one is left out")
+            logger.warning(
+                "the previous evaluation is still running; this one is skipped"
+            )
             return
         loop = asyncio.get_running_loop()
         self._env.eval_runner = loop.create_task(self._env.evaluate())

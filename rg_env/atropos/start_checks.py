@@ -51,9 +51,9 @@ def check_paths(config: ReasoningGymEnvConfig) -> None:
 def check_can_train(
     config: Any, server_types: Sequence[str], *, has_our_clients: bool
 ) -> None:
-    """Refuse to feed a trainer what it could not learn from.
+    """Raise an error if a trainer could not learn from the server's completions.
 
-    Clients of ours find out what a server can do; others can do what their type says.
+    Our clients detect what a server can do; for other clients, the server type decides.
     """
     for kind in server_types:
         if not has_our_clients and kind not in TOKEN_TYPES:
@@ -70,9 +70,10 @@ def check_can_train(
 
 
 def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) -> None:
-    """Refuse what works only where servers are sent texts, where tokens are sent.
+    """Raise an error for settings that need servers that are sent texts, not token ids.
 
-    That is no tokenizer, and to ask for reasoning. A trainer is always sent tokens.
+    Running without a tokenizer and requesting reasoning need texts. Training always
+    uses token ids.
     """
     if not trains and all(kind == "openai" for kind in server_types):
         return
@@ -101,7 +102,7 @@ def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) 
     number, temperature = config.eval_completions, config.eval_temperature
     if name == "evaluate" and number > 1 and temperature == 0:
         logger.warning(
-            "env.eval_completions: the %d of an item will be the same text at"
+            "env.eval_completions: the %d completions of an item will be identical at"
             " env.eval_temperature 0.0",
             number,
         )
@@ -125,7 +126,7 @@ def check_batch(batch_size: int, group_size: int) -> None:
     if batch_size % group_size:
         logger.warning(
             "the trainer's batch of %d is no multiple of env.group_size %d: the API"
-            " makes no batch of such groups alone, and says nothing",
+            " cannot make a batch of these groups alone, and does not report this",
             batch_size,
             group_size,
         )
@@ -133,16 +134,16 @@ def check_batch(batch_size: int, group_size: int) -> None:
 
 def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
     """Say which items this instance samples; warn of one that shares them."""
-    which = "all" if num_shards == 1 else f"one in {num_shards}"
+    which = "all items" if num_shards == 1 else f"one in {num_shards} items"
     logger.info(
-        "shard %d of %d: this instance samples %s of the seed's items",
+        "shard %d of %d: this instance samples %s of the stream",
         *(shard_index, num_shards, which),
     )
     if env_id and num_shards == 1:
         logger.warning(
-            "this is environment %d at this API: one that still runs with the same"
-            " seed samples the same items, unless env.num_shards and env.shard_index"
-            " say who samples which",
+            "this is environment %d at this API; if another one is running with the"
+            " same seed, both sample the same items, unless env.num_shards and"
+            " env.shard_index are set",
             env_id,
         )
 
@@ -160,7 +161,7 @@ def check_wandb(config: Any) -> None:
 
 
 def has_wandb_login() -> bool:
-    """Say whether W&B can be used without asking a person."""
+    """Return whether W&B can be used without an interactive login."""
     if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
         return True
     try:

@@ -66,8 +66,9 @@ def found_model(
 ) -> tuple[Any, list[Any]]:
     """Return settings with a model and a tokenizer where nobody has named them.
 
-    The model is the one of a server that has exactly one; the tokenizer is that of the
-    first server's model, and none where texts do and the model's name is no place.
+    The model is that of a server that has exactly one. The tokenizer is that of the
+    first server's model; none is used if texts are enough and the model's name is
+    neither a folder nor a name on the hub.
 
     Args:
         config: Settings of the environment.

@@ -54,7 +54,7 @@ class WandbError(RunError):
     def sentence(self) -> str:
         """The whole sentence."""
         return (
-            f"W&B failed ({self}); WANDB_MODE=offline keeps the run on this machine,"
+            f"W&B failed ({self}); WANDB_MODE=offline logs the run to this machine,"
             " --env.use_wandb false does without W&B"
         )
 

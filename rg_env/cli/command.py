@@ -67,7 +67,7 @@ def log_options() -> list[click.Parameter]:
     """Return -v and -q, which every command has."""
     rows = {
         "verbose": "Log more, with tracebacks",
-        "quiet": "Log warnings and errors alone",
+        "quiet": "Log only warnings and errors",
     }
     return [
         click.Option(
@@ -203,7 +203,7 @@ class DifficultyType(click.ParamType[Any]):
 
 def host_option(default: str) -> Callable[[Any], Any]:
     """Return the option of the address."""
-    text = "Address to listen on; 127.0.0.1 for this machine alone, 0.0.0.0 for all"
+    text = "Address to listen on; 127.0.0.1 accepts only this machine, 0.0.0.0 any"
     return click.option("--host", default=default, show_default=True, help=text)
 
 
@@ -214,7 +214,7 @@ def port_option(default: int) -> Callable[[Any], Any]:
         type=click.IntRange(0, 65_535),
         default=default,
         show_default=True,
-        help="0 picks a free one",
+        help="Port to listen on; 0 picks a free one",
     )
 
 

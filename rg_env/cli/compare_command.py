@@ -179,20 +179,20 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
 
 @click.command("compare", cls=Command, example="compare data/evaluate data/evaluate_1")
 @click.argument("paths", nargs=-1, required=True, metavar="RESULT...")
-@click.option("--tasks", is_flag=True, help="Show each task as well")
+@click.option("--tasks", is_flag=True, help="Also compare each task")
 @click.option(
-    "--pairs", is_flag=True, help="Pair every two results, not with the first"
+    "--pairs", is_flag=True, help="Compare every pair, not each result with the first"
 )
 @click.option(
     "--score",
     type=click.Choice(["saved", "library", "fixes", "ours"]),
-    help="Which score of a file of rescore; ours if not given",
+    help="Score to use from files of rescore; by default ours",
 )
 @click.option(
     "--inspect",
     type=FilePathType(dir_okay=False, path_type=Path),
     metavar="FILE.eval",
-    help="Write the one result as a log of Inspect, where its package is installed",
+    help="Write a single result as an Inspect log; needs the package inspect_ai",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def compare(

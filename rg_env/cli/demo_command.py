@@ -158,7 +158,7 @@ def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool
 
 
 def _say_ending(number: signal.Signals) -> None:
-    print(f"\n{number.name}: ending; a second one ends at once", flush=True)
+    print(f"\n{number.name}: shutting down; a second signal ends the process at once", flush=True)
 
 
 async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
@@ -205,24 +205,29 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
 
 
 @click.command("demo", cls=Command, example="demo --steps 4 --complexity_mode 0.5")
-@option("--steps", click.IntRange(1, 1_000_000), 12, "Batches the trainer takes")
+@option(
+    "--steps",
+    click.IntRange(1, 1_000_000),
+    12,
+    "Number of batches that the trainer takes",
+)
 @option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
-@option("--group_size", ROLLOUTS, 8, "Rollouts of an item, compared with each other")
-@option("--seed", click.IntRange(0, MAX_SEED), 1918, "Decides the items")
-@option("--latency_ms", LATENCY_MS, 100.0, "Of the simulated server")
+@option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
+@option("--seed", click.IntRange(0, MAX_SEED), 1918, "Seed of the items")
+@option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
 @option(
     "--complexity_mode",
     DifficultyType(),
     "random",
-    "None, random, curriculum, a level or a range [low, high]",
+    "Levels: None, random, curriculum, a level or a range [low, high]",
 )
 @option("--dumps", click.STRING, str(DUMPS), "Folder of the dump files")
 @click.pass_obj
 def demo(env_cls: Any, /, **given: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
-    With a simulated policy as the model and a stand-in trainer that trains nothing. No
-    GPU, no account, no network. Status 0 only if groups were delivered.
+    The model is simulated, and the trainer is a stand-in that trains nothing. It needs
+    no GPU, no account and no network. The status is 0 only if groups were delivered.
     """
     options = SimpleNamespace(**{**given, "dumps": Path(given["dumps"])})
     if options.batch_size % options.group_size:

@@ -47,7 +47,7 @@ def table(findings: Sequence[TaskFindings]) -> FittingTable:
     )
     result.add_column("finding", min_width=20)
     for found in sorted(findings, key=lambda f: (f.is_well, f.task)):
-        text = "; ".join([*found.faults, *found.notes]) or "well"
+        text = "; ".join([*found.faults, *found.notes]) or "passed"
         style = None if found.is_well else "bold red"
         cells = (_cell(found.make_ms), _cell(found.score_ms), text)
         result.add_row(found.task, *cells, style=style)
@@ -91,22 +91,28 @@ def _report(
     findings: Sequence[TaskFindings], versions: Mapping[str, str], layers: Sequence[str]
 ) -> str:
     sick = [found.task for found in findings if not found.is_well]
-    well = f"{len(findings) - len(sick)} of {len(findings)} tasks are well"
+    well = f"{len(findings) - len(sick)} of {len(findings)} tasks passed"
     return rendered(
         table(findings),
         ", ".join(f"{name} {version}" for name, version in versions.items()),
-        f"workers are confined by: {', '.join(layers)}",
-        well + (f"; not well: {', '.join(sick)}" if sick else ""),
+        f"workers are sandboxed by: {', '.join(layers)}",
+        well + (f"; failed: {', '.join(sick)}" if sick else ""),
     )
 
 
 @click.command("doctor", cls=Command, example="doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
-@click.option("--tasks", type=NamesType(), help="The same, by commas")
+@click.option(
+    "--tasks", type=NamesType(), help="Names or patterns, separated by commas"
+)
 @task_modules_option()
-@option("--items", click.IntRange(1, MOST_ITEMS), 4, "Items of each task")
+@option("--items", click.IntRange(1, MOST_ITEMS), 4, "Number of items for each task")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
-@click.option("--no_fixes", is_flag=True, help="Judge the library's own scorers")
+@click.option(
+    "--no_fixes",
+    is_flag=True,
+    help="Check the library's own scorers, without corrections",
+)
 def doctor(
     names: Sequence[str],
     tasks: list[str] | None,
@@ -115,13 +121,14 @@ def doctor(
     as_json: bool,
     no_fixes: bool,
 ) -> int:
-    """Check this installation task by task; all of them if none is named.
+    """Check this installation: the tasks that are named, or all of them.
 
-    Items are made in time and the same in another process, gold answers score 1.0 there
-    too, and answers that solve nothing score 0. Status 0 if all is well, 1 if not.
+    Checks that items are made in time, that another process makes the same items, that
+    reference answers score 1.0, and that constant answers score 0. Exits with status 0
+    if all tasks pass, and 1 if not.
     """
     if as_json and any(name.endswith(".json") for name in names):
-        raise SettingError(f"--json: it takes no file; write > {names[-1]}")
+        raise SettingError(f"--json: takes no file name; redirect with > {names[-1]}")
     workers = max(1, (os.cpu_count() or 2) - 1)
     preload = worker_jobs.preload_of(task_modules)
     pools = [WorkerPool(workers, preload=preload), WorkerPool(1, preload=preload)]

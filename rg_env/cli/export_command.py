@@ -26,18 +26,18 @@ from rg_env.standalone.tasks import Tasks
 
 ITEMS = "export items"
 SUMMARY = (
-    "Write items of the settings as `serve` samples them, each question once, and the"
-    " evaluation items as a split of their own."
+    "Write the items that `serve` would sample, without repeated questions, and the"
+    " evaluation items as a separate split."
 )
 SFT = "Write the best completions of each item as conversations (`messages`)."
 PREFERENCES = (
-    "Write pairs of completions of one item (`prompt`, `chosen`, `rejected`): the best"
-    " and the worst, the second of either, and so on."
+    "Write preference pairs (`prompt`, `chosen`, `rejected`) of completions of an item:"
+    " the best with the worst, the second best with the second worst, and so on."
 )
 READ = """
-A PATH is a file or folder of dumps, of rows of process, or of lines of your own.
-Completions without a score, those that were cut off, and equal ones of an item are left
-out. Those of evaluation items are refused.
+A PATH is a file or folder of dump files, of rows of process, or of your own JSONL.
+Completions are left out if they have no score, were cut off, or repeat another one of
+the same item. Completions of evaluation items are an error.
 """
 
 USED = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
@@ -60,13 +60,13 @@ def _option(names: str, kind: Any, default: Any, text: str) -> click.Option:
 def _files(*forms: str) -> list[click.Option]:
     path = FilePathType(path_type=Path)
     return [
-        click.Option(["--out"], type=path, required=True, help="Folder, a new one"),
-        _option("--format form", click.Choice(forms), forms[0], "Of the files"),
+        click.Option(["--out"], type=path, required=True, help="New folder to write"),
+        _option("--format form", click.Choice(forms), forms[0], "Format of the files"),
     ]
 
 
 def _made(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the card says: the command line and all settings."""
+    """Return the content of the card: the command line and all settings."""
     context = click.get_current_context()
     words = [*context.command_path.split()[1:], *context.meta[WORDS]]
     return {"command": f"{START} {shlex.join(words)}", "settings": dict(settings)}
@@ -154,10 +154,10 @@ def _samples(kind: Any, summary: str, build: Any, least: click.Option) -> click.
         _print(out, export)
         return 0
 
-    text = "Train on completions of evaluation items as well"
+    text = "Include completions of evaluation items"
     params: list[click.Parameter] = [
         click.Argument(["paths"], nargs=-1, required=True, metavar="PATH..."),
-        *(least, _option("--most-per-item", COUNT, 4, "Rows of one item")),
+        *(least, _option("--most-per-item", COUNT, 4, "Maximum rows per item")),
         click.Option(["--with-evaluation"], is_flag=True, help=text),
         *_files("jsonl", "parquet"),
     ]
@@ -177,7 +177,7 @@ def _read(sources: Sources, left_out: Counter[str]) -> Iterator[Sample]:
 
 def _check_kind() -> None:
     if click.get_current_context().invoked_subcommand is None:
-        raise SettingError("command line: export what? items, sft or preferences")
+        raise SettingError("command line: export what? Name items, sft or preferences")
 
 
 def export(env_cls: Any) -> click.Group:
@@ -191,10 +191,10 @@ def export(env_cls: Any) -> click.Group:
         context_settings=HELP_NAMES,
     )
     group.add_command(_items(env_cls), "items")
-    text = "Least score of a completion"
+    text = "Minimum score of a completion"
     least = _option("--least-score least", ABOVE_0, 1.0, text)
     group.add_command(_samples("sft", SFT, files.sft_rows, least))
-    text = "Least difference of the scores of a pair"
+    text = "Minimum difference between the scores of a pair"
     least = _option("--least-margin least", ABOVE_0, 0.5, text)
     build = files.preference_rows
     group.add_command(_samples("preferences", PREFERENCES, build, least))

@@ -1,8 +1,8 @@
-"""What is said, and which exit status it is, when an exception ends a command.
+"""The message and the exit status when an exception ends a command.
 
-No traceback reaches a user but for a defect, ours or of a program that subclasses the
-environment, and it is said whose it is. With -v (`--env.debug_logging true`) the others
-show theirs as well.
+A user sees a traceback only for a defect, and the message says whether the defect is
+ours or that of a program that subclasses the environment. With -v
+(`--env.debug_logging true`), all errors show their tracebacks.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def end(error: BaseException) -> int:
 def _others_place(error: BaseException) -> str:
     """Return the line of a user's program that has raised an error; "" for ours.
 
-    What a library raises is laid to the program that has called it.
+    An error raised in a library is attributed to the program that called it.
     """
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)

@@ -85,7 +85,7 @@ def _launch(given: GivenSettings, config: Any) -> None:
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
 
     def note(number: signal.Signals) -> None:
-        logger.warning("%s: ending; a second one ends at once", number.name)
+        logger.warning("%s: shutting down; a second signal ends everything at once", number.name)
 
     with taken(plan):
         try:

@@ -1,4 +1,4 @@
-"""The command line: which command, and what its end is called.
+"""The command line: the commands, and the exit status.
 
 Exit status 0 is success, 1 a failure at run time, 2 a setting that stopped the start
 (one sentence on standard error), 128 + n the end by signal n.
@@ -37,16 +37,16 @@ COMMANDS = {
     "evaluate": "measure a model on fixed items",
     "screen": "find the tasks and levels that a model can learn from",
     "rescore": "score saved completions again",
-    "compare": "results side by side, paired by item",
-    "report": "write a page of what was sampled",
+    "compare": "show results side by side, paired by item",
+    "report": "write a page about rollouts, results and metrics",
     "export": "write items or completions for other trainers",
-    "run-api": "the Atropos API, between environments and trainer",
-    "score-server": "items and scores over HTTP, for any trainer",
-    "simulated-server": "an inference server with a simulated model",
-    "tasks": "list the tasks, what they ask for, their scales and costs",
+    "run-api": "run the Atropos API for environments and a trainer",
+    "score-server": "serve items and scores over HTTP, to any trainer",
+    "simulated-server": "run an inference server with a simulated model",
+    "tasks": "list the tasks with their questions, levels and costs",
     "show": "print an item, and score an answer to it",
     "doctor": "check this installation, task by task",
-    "demo": "run it all on this machine, simulated model",
+    "demo": "run everything on this machine with a simulated model",
 }
 """Command to what it does, those first that are wanted most."""
 
@@ -122,8 +122,8 @@ class Program(click.Group):
 
 PROGRAM = Program(
     NAME,
-    help="The tasks of reasoning-gym as an environment of Atropos.",
-    epilog="Without a command it is serve. COMMAND --help shows its options.",
+    help="Run the tasks of reasoning-gym as an environment for Atropos.",
+    epilog="Without a command, serve runs. COMMAND --help shows a command's options.",
     context_settings=HELP_NAMES,
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
@@ -134,7 +134,7 @@ PROGRAM = Program(
             expose_value=False,
             is_eager=True,
             callback=_versions,
-            help="Show the versions of this, of Atropos and of the library",
+            help="Show the versions of this environment, Atropos and reasoning-gym",
         ),
         click.Option(
             ["--completion"],
@@ -142,7 +142,7 @@ PROGRAM = Program(
             expose_value=False,
             is_eager=True,
             callback=_completion,
-            help="Print what a shell needs to complete this program's options",
+            help="Print a script for shell completion",
         ),
     ],
 )
@@ -191,5 +191,5 @@ def _refusal(error: click.ClickException, argv: Sequence[str]) -> str:
         said = f"{error.message} Did you mean {error.possibilities[0]!r}?"
     stray = next((word for word in argv if word in COMMANDS), None)
     if stray is not None and "extra argument" in said and stray in said:
-        said = f"{stray!r} comes first: {START} {stray} ..."
+        said = f"{stray!r} must come first: {START} {stray} ..."
     return f"command line: {said}"

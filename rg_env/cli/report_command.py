@@ -15,14 +15,16 @@ from rg_env.pages.report import write_report
 
 @click.command("report", cls=Command, example="report data_dumps --out report")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@option("--out", FilePathType(file_okay=False, path_type=Path), "report", "Its folder")
-@option("--title", click.STRING, "", "Its heading")
+@option(
+    "--out", FilePathType(file_okay=False, path_type=Path), "report", "Folder to write"
+)
+@option("--title", click.STRING, "", "Heading of the page; by default Report")
 def report(paths: Sequence[str], out: Path, title: str) -> int:
-    """Write a page of what was sampled, which opens without a network.
+    """Write a page about rollouts, results and metrics that opens without a network.
 
-    A PATH is a file or folder of dumps (of a running serve, too), rows of process,
-    samples of evaluate or rescore, published results of reasoning-gym, or metrics.
-    A report that is there already is replaced.
+    A PATH is a file or folder of dump files (even of a running serve), rows of process,
+    samples of evaluate or rescore, published results of reasoning-gym, or metrics. An
+    existing report in the folder is replaced.
     """
     samples = write_report(paths, out, title=title, shows_progress=True)
     print_text(f"{counted(samples, 'rollout')}: {out / 'index.html'}")

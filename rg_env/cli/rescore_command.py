@@ -129,17 +129,22 @@ async def _rescore(
 @click.option(
     "--out",
     type=FilePathType(dir_okay=False, path_type=Path),
-    help="Write each sample with its scores to this file; what it holds is not scored"
-    " once more",
+    help="Write each completion with its scores to this file; completions that are"
+    " already in it are not scored again",
 )
 @task_modules_option()
-@option("--examples", click.IntRange(0, 1000), 2, "Changed samples shown of each cause")
+@option(
+    "--examples",
+    click.IntRange(0, 1000),
+    2,
+    "Examples to show for each cause of a change",
+)
 @option("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option(
     "--ray",
     "address",
     metavar="ADDRESS",
-    help="Score on the nodes of this Ray cluster, `auto` for the one of this machine",
+    help="Score on the nodes of a Ray cluster; `auto` is the one of this machine",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def rescore(
@@ -151,12 +156,13 @@ def rescore(
     address: str | None,
     as_json: bool,
 ) -> int:
-    """Score saved completions again under the installed library.
+    """Score saved completions again with the installed version.
 
-    A PATH is a file or folder of dumps, rows of process, samples of evaluate, published
-    results of reasoning-gym, or lines of your own. Scores are those of the library
-    alone, with the fixes of its scorers, and with normalization as well. Items are made
-    again; a completion whose item is not the same has no score.
+    A PATH is a file or folder of dump files, rows of process, samples of evaluate,
+    published results of reasoning-gym, or your own JSONL files. Each completion gets
+    three scores: of the library's scorer, of the corrected scorer, and of the corrected
+    scorer with normalization. Items are made again; if the library now makes another
+    item, the completion gets no score.
     """
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
@@ -166,7 +172,7 @@ def rescore(
         cluster = None
         if address is not None:
             if importlib.util.find_spec("ray") is None:
-                raise SettingError("--ray: ray is not installed; pip installs it")
+                raise SettingError("--ray: ray is not installed; run `pip install ray`")
             from rg_env.adapters.ray import Cluster
 
             cluster = Cluster(address)
@@ -186,8 +192,8 @@ def rescore(
         return 0
     lines = [*tally.lines(), *sources.unread_said()]
     if out and (again := sum(map(tally.all.outcomes.__getitem__, TRIED_AGAIN))):
-        lines.append(f"{again} of these are not in {out}: the command tries them again")
+        lines.append(f"{again} of these are not in {out}; run it again to retry")
     if found:
-        lines.append(f"{found} of these completions were in {out} already")
+        lines.append(f"{found} completions were already in {out}")
     print_text("\n".join([rendered(tally.table()), *lines]))
     return 0

@@ -62,17 +62,17 @@ def read_secret(path: str | None) -> str | None:
 def who_reaches(host: str, port: int, secret_file: str | None) -> str:
     """Return who can register, take batches and send groups, in a sentence."""
     is_near = ipaddress.ip_address(host).is_loopback
-    who = "programs of this machine" if is_near else "all machines that reach this port"
+    who = "programs on this machine" if is_near else "all machines that reach this port"
     if secret_file is not None:
         return (
             f"open to {who} that know the secret of {secret_file}, at"
             f" http://HOST:{port}/SECRET"
         )
     if is_near:
-        return f"open to {who} alone; --host 0.0.0.0 opens it to others"
+        return f"open only to {who}; --host 0.0.0.0 opens it to others"
     return (
         f"open to {who}: each can register, take batches and send groups that are"
-        " trained on; --secret_file FILE asks them for a secret"
+        " trained on; --secret_file FILE requires a secret"
     )
 
 
@@ -93,10 +93,10 @@ async def _serve(listener: socket.socket, secret_file: str | None) -> None:
 @click.option(
     "--secret_file",
     type=FilePathType(),
-    help="File with a secret, which clients write into the URL: http://HOST:PORT/SECRET",
+    help="File with a secret that clients must put into the URL: http://HOST:PORT/SECRET",
 )
 def run_api(host: str, port: int, secret_file: str | None) -> int:
-    """Serve the Atropos API: the framework's own, with its replies encoded quickly."""
+    """Run the Atropos API. It is the framework's own API with faster encoding."""
     with listen(host, port, WAITING_CONNECTIONS) as listener:
         ending.run(_serve(listener, secret_file))
     return 0

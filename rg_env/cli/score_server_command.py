@@ -1,4 +1,4 @@
-"""`score-server`: items and scores over HTTP, for trainers that are not Python or here.
+"""`score-server`: items and scores over HTTP, for remote or non-Python trainers.
 
 It needs uvicorn (`pip install '.[server]'`) and nothing of the framework; without the
 framework it is started as `reasoning-gym-environment score-server`.
@@ -65,8 +65,8 @@ def read_token(host: str, variable: str) -> str | None:
     advice = f"set one with `export {variable}=$(openssl rand -hex 32)`"
     if token is not None and not TOKEN_FORM.fullmatch(token):
         raise SettingError(
-            f"--token_env {variable}: holds no token of 16 to 256 printable signs"
-            f" without spaces; {advice}"
+            f"--token_env {variable}: the token must have 16 to 256 printable"
+            f" characters without spaces; {advice}"
         )
     if token is None and variable != DEFAULT_VARIABLE:
         raise SettingError(f"--token_env {variable}: is not set; {advice}")
@@ -81,10 +81,10 @@ def read_token(host: str, variable: str) -> str | None:
 def who_reaches(host: str, variable: str, *, has_token: bool) -> str:
     """Return who gets items and scores, in a sentence."""
     is_near = ipaddress.ip_address(host).is_loopback
-    who = "programs of this machine" if is_near else "all machines that reach this port"
+    who = "programs on this machine" if is_near else "all machines that reach this port"
     if has_token:
-        return f"open to {who} that send the token of {variable}"
-    return f"open to {who} alone; --host 0.0.0.0 opens it to others, with a token"
+        return f"open to {who} that send the token in {variable}"
+    return f"open only to {who}; --host 0.0.0.0 opens it to others, with a token"
 
 
 def _application(stream: Tasks, *, openenv: bool, **options: Any) -> Any:
@@ -130,8 +130,8 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 )
 @host_option("127.0.0.1")
 @port_option(8010)
-@option("--tasks", NamesType(), None, "Of the stream of items; all if not given")
-@option("--exclude_tasks", NamesType(), None, "Left out of the stream")
+@option("--tasks", NamesType(), None, "Tasks of the stream; by default all")
+@option("--exclude_tasks", NamesType(), None, "Tasks to leave out of the stream")
 @option(
     "--complexity_mode",
     DifficultyType(),
@@ -144,23 +144,23 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
     "weighted",
     "How the next task is chosen",
 )
-@option("--seed", click.IntRange(0, MAX_SEED), 0, "Decides the stream")
+@option("--seed", click.IntRange(0, MAX_SEED), 0, "Seed of the stream")
 @task_modules_option()
-@click.option("--gold", is_flag=True, help="Show the gold answers of items")
+@click.option("--gold", is_flag=True, help="Include the reference answers of items")
 @click.option(
     "--mask_sample",
     is_flag=True,
-    help="Answer /verify with mask_sample where there is no score, for NeMo Gym from"
-    " 0.7 on, and not with status 503",
+    help="If there is no score, answer /verify with mask_sample instead of status 503;"
+    " needs NeMo Gym 0.7 or newer",
 )
 @click.option(
-    "--openenv", is_flag=True, help="Serve the protocol of OpenEnv as well, at /ws"
+    "--openenv", is_flag=True, help="Also serve the protocol of OpenEnv, at /ws"
 )
 @option(
     "--token_env",
     VariableType(),
     DEFAULT_VARIABLE,
-    "Environment variable with the token that clients have to send, if it is set",
+    "Environment variable with the token; if it is set, clients must send the token",
 )
 def score_server(
     host: str,

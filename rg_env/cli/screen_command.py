@@ -29,8 +29,8 @@ from rg_env.settings.writable_paths import check_file
 logger = logging.getLogger(__name__)
 
 SUMMARY = (
-    "Sample a few groups of each task with the settings of a run of serve, and write"
-    " these with the tasks and levels whose groups have variance."
+    "Sample a few groups of each task with the settings for serve, and write a settings"
+    " file that selects the tasks and levels whose groups have reward variance."
 )
 
 MOST_GROUPS = 100_000
@@ -39,21 +39,21 @@ OWN = (
     click.Option(
         ["--groups"],
         type=click.IntRange(1, MOST_GROUPS),
-        help="Groups of each task; by default 2 % of the run's rollouts, at least 5",
+        help="Number of groups for each task; by default 2 % of the run, at least 5",
     ),
     click.Option(
         ["--least-share"],
         type=Number(0.01, 1.0),
         default=0.1,
         show_default=True,
-        help="A task with a smaller share of groups with variance is left out",
+        help="Leave out tasks with a smaller share of groups that have variance",
     ),
     click.Option(
         ["--out"],
         type=FilePathType(dir_okay=False),
         default="data/screen.yaml",
         show_default=True,
-        help="File of the settings, .yaml; the groups stand beside it, .jsonl",
+        help="Settings file to write (.yaml); the groups go beside it (.jsonl)",
     ),
 )
 
@@ -102,8 +102,7 @@ def _screen(
     check_file("--out", str(out))
     if is_other(out):
         raise SettingError(
-            f"--out: {shown(str(out))} holds something else than what a screen has"
-            " written; choose another file"
+            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
         )
     rows = str(out.with_suffix(".jsonl"))
     runs: list[ScreenRun] = []

@@ -36,8 +36,8 @@ ENV, OPENAI, LAUNCH = "env", "openai", "launch"
 GROUPS_OF: Mapping[str, Sequence[type[BaseModel]]]
 GROUPS_OF = {ENV: GROUPS, OPENAI: (CheckedServer,), LAUNCH: (LaunchSettings,)}
 FLAGS = {
-    "slurm": "Find the inference servers through Slurm's variables",
-    "testing": "Of the tests of Atropos; false",
+    "slurm": "Find the inference servers from Slurm's environment variables",
+    "testing": "Only for the tests of Atropos; must be false",
 }
 IGNORED = ("max_n_completions", "proxy_url")
 """Options that the framework accepts and hands to nobody; accepted here as well."""
@@ -203,9 +203,7 @@ class SettingsCommand(Command):
         switch: dict[str, Any] = {"is_flag": False, "flag_value": "true"}
         params: list[click.Parameter] = [
             *own,
-            click.Option(
-                ["--config"], metavar="FILE", help="YAML of `env` and `openai`"
-            ),
+            click.Option(["--config"], metavar="FILE", help="YAML file with settings"),
             *_options(OPENAI, start.server, start.servers[0] if start.servers else {}),
             *_options(ENV, start.env, start.env_values),
             *(_options(LAUNCH, LaunchSettings, {}) if name == LAUNCH else ()),
@@ -220,14 +218,14 @@ class SettingsCommand(Command):
                 is_eager=True,
                 expose_value=False,
                 callback=self._print_all,
-                help="Show every option",
+                help="Show all options",
             ),
         ]
         super().__init__(
             name,
             params=params,
-            help=f"{summary}\n\nThe command line wins over YAML, YAML over what is in"
-            " brackets. `None` is a value.",
+            help=f"{summary}\n\nOptions take precedence over the YAML file, and the"
+            " file over the defaults in brackets. `None` is a valid value.",
             callback=callback,
             example=f"{name} {EXAMPLES[name]}",
         )

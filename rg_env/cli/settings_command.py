@@ -110,12 +110,12 @@ def _check_foreign(name: str, part: Any, known: Sequence[str], start: Start) -> 
     for section, model in ((ENV, start.env), (OPENAI, start.server)):
         if field in model.model_fields:
             raise SettingError(
-                f"--config: {shown(name)} stands at the top; write {field!r} under"
-                f" `{section}`"
+                f"--config: {shown(name)} is outside a section; move {field!r} to the"
+                f" section `{section}`"
             )
     if not isinstance(part, dict) or nearest(name, known) is not None:
         raise unknown_name("--config", name, known, "section")
-    logger.info("--config: section %s is not ours and is left alone", shown(name))
+    logger.info("--config: section %s is ignored", shown(name))
 
 
 def _section(content: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> Any:
@@ -148,7 +148,7 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
     content = _read_file(values["config"], start)
     for name in IGNORED:
         if values[name] is not None or name in content:
-            logger.warning("--%s does nothing: Atropos hands it to nobody", name)
+            logger.warning("--%s has no effect: Atropos does not use it", name)
     sections: dict[str, Any] = {}
     models: dict[str, type[BaseModel]]
     models = {ENV: start.env, OPENAI: start.server, LAUNCH: LaunchSettings}
@@ -198,7 +198,7 @@ def evaluate(env_cls: Any) -> SettingsCommand:
     summary = "Measure a model on the fixed evaluation items."
     texts = {
         "--json": "Print the results as one JSON document instead of a table",
-        "--tasks": "Show the tasks in the table as well",
+        "--tasks": "Show a row for each task in the table",
     }
     own = [
         click.Option([flag], is_flag=True, help=text) for flag, text in texts.items()
@@ -304,7 +304,9 @@ def build(
     if is_chosen:
         start_checks.check_wandb(config)
     elif config.use_wandb and not start_checks.has_wandb_login():
-        logger.warning("W&B has no login: it is off (--env.use_wandb true to insist)")
+        logger.warning(
+            "W&B has no login and is off (--env.use_wandb true insists on it)"
+        )
         config = config.model_copy(update={"use_wandb": False})
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     model, kind = servers[0].model_name, servers[0].server_type

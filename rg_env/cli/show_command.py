@@ -223,28 +223,30 @@ def _sentence(task: str, error: Exception) -> str:
 @click.option(
     "--level",
     type=Number(0.0, 1.0),
-    help="Difficulty; the library's default parameters if not given",
+    help="Level of difficulty; by default, the library's default parameters are used",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, MAX_ENTRY_SEED),
-    help="The library's seed of the entry; the first that makes an item if not given."
-    " It decides as well which of two steps a level between them falls on",
+    help="Seed of the item in the library; by default the first one that makes an item."
+    " For a level between two steps, it also decides which step is used",
 )
 @click.option(
     "--param",
     multiple=True,
     type=Param(),
-    help="A parameter of the task's dataset, over those of the level; again for more;"
-    " `tasks TASK` lists them",
+    help="Dataset parameter, which takes precedence over the level. Can be repeated;"
+    " `tasks TASK` lists the parameters",
 )
 @click.option(
     "--answer",
-    help="Score this; - reads standard input, as does a pipe without this option. A"
-    " text that holds <answer> or <think> tags is read as a whole completion",
+    help="Answer to score. With -, or if you pipe text into the command, standard input"
+    " is read. A text with <answer> or <think> tags is scored as a whole completion",
 )
-@click.option("--prompt", is_flag=True, help="Print the messages as well")
-@click.option("--no_fixes", is_flag=True, help="Score as the library's own scorer")
+@click.option("--prompt", is_flag=True, help="Also print the messages")
+@click.option(
+    "--no_fixes", is_flag=True, help="Use the library's own scorer, without corrections"
+)
 @task_modules_option()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def show(**given: Any) -> int:

@@ -154,25 +154,26 @@ async def _serve(options: SimpleNamespace, pool: WorkerPool) -> None:
     "--task_choice",
     click.Choice(["weighted", "in_turn"]),
     "weighted",
-    "The environment's env.task_choice; in_turn knows the items of screen",
+    "The environment's env.task_choice; use in_turn for screen",
 )
 @option(
     "--skill",
     Number(0.0, 1.0, min_open=True, max_open=True),
     0.55,
-    "Mean skill over tasks",
+    "Skill of the model, as a mean over tasks",
 )
-@option("--latency_ms", LATENCY_MS, 0.0, "Wait before every answer")
+@option("--latency_ms", LATENCY_MS, 0.0, "Delay before every reply")
 def simulated_server(**given: Any) -> int:
-    """Serve a simulated policy over vLLM's, SGLang's and OpenAI's protocol.
+    """Run an inference server with a simulated model.
 
-    It loads no model: it knows the answers and makes mistakes at a set rate.
+    The server speaks the protocols of vLLM, SGLang and OpenAI. It loads no model: it
+    knows the answers to the items and makes mistakes at a set rate.
     """
     options = SimpleNamespace(**given)
     if options.complexity_mode == "curriculum":
         raise SettingError(
-            "--complexity_mode: found curriculum, whose levels follow results that this"
-            " server does not know; `demo --complexity_mode curriculum` runs one"
+            "--complexity_mode: found curriculum, but its levels depend on results that"
+            " this server does not know; use `demo --complexity_mode curriculum`"
         )
     listen(options.host, options.port).close()  # tried before the items are made
     pool = WorkerPool(1, preload=worker_jobs.preload_of(options.task_modules))

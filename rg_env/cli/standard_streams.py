@@ -1,7 +1,7 @@
-"""The streams of a process that is a command: what is printed, and an answer read.
+"""The standard streams of a command: output, and an answer read from input.
 
-A stream is missing, its reader has gone, its encoding knows few characters: none of it
-is a failure of the command, and none of its work is lost by it.
+A command does not fail or lose work if a stream is closed, if its reader is gone, or if
+its encoding cannot represent a character.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class _Forgetful(io.FileIO):
 
 
 def prepare() -> None:
-    """Open nowhere what was closed from the start (`>&-`), and forgive lost readers.
+    """Redirect streams that are closed (`>&-`) to /dev/null, and ignore lost readers.
 
-    Else the next file that is opened gets the number of the stream, and what children
-    print.
+    Otherwise the next file that is opened would get the number of the stream, and with
+    it the output of child processes.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -38,7 +38,7 @@ def _chosen(
     chosen = {choice.task for choice in by_name} & {c.task for c in by_category}
     if not chosen:
         raise SettingError(
-            "command line: no task has such a name and is in such a category"
+            "command line: no task with such a name is in such a category"
         )
     return sorted(chosen)
 
@@ -68,7 +68,9 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
 @click.command("tasks", cls=Command, example="tasks '*_sorting' --category games")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @click.option(
-    "--category", multiple=True, help="Only tasks of this category; again for more"
+    "--category",
+    multiple=True,
+    help="Show only tasks of this category; can be repeated",
 )
 @task_modules_option()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
@@ -78,9 +80,10 @@ def tasks(
     task_modules: Sequence[str] | None,
     as_json: bool,
 ) -> int:
-    """List the tasks with what they ask, their scale and what making an item costs.
+    """List the tasks with their questions, their levels and the time to make an item.
 
-    The scale of difficulty goes from 0 to 1; one task is shown with every step of it.
+    Levels of difficulty go from 0 to 1. If only one task is named, all its steps are
+    shown.
     """
     pool = WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
     try:

@@ -21,11 +21,11 @@ from rg_env.evaluation.summary import PartResult, result_of
 
 @dataclasses.dataclass(frozen=True)
 class Paired:
-    """The second result less the first one.
+    """The difference between two results: the second minus the first.
 
-    The mean difference has its intervals by item and by task; `means` are those of the
-    two results over the same items. All are None where no item has a score in both.
-    Those with a score in one alone are counted.
+    The mean difference has confidence intervals by item and by task; `means` are the
+    means of the two results over the same items. All are None if no item has a score in
+    both results. Items with a score in only one result are counted.
     """
 
     means: tuple[float, float] | None

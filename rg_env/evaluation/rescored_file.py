@@ -26,7 +26,7 @@ TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 
 
 def is_tried_again(row: Mapping[str, Any]) -> bool:
-    """Say whether a sample has no score and may have one the next time."""
+    """Return whether a sample has no score but may get one at the next attempt."""
     return row["score"] is None and row["outcome"] in TRIED_AGAIN
 
 

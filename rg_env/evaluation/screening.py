@@ -1,8 +1,9 @@
 """From the groups of a screen to the tasks and levels that a run can learn from. Pure.
 
-A group teaches by the differences of its rewards. Of each task the range of levels is
-cut into bands; from the ends of the range goes what surely has less variance than the
-rest, and a task goes whose groups have too little of it at all levels that are left.
+A model learns from groups whose rewards differ. The range of levels of each task is
+divided into bands. Bands at the ends of the range are dropped if they clearly have less
+variance than the rest. A task is left out if its groups have too little variance at the
+remaining levels.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _banded(rows: Rows, bounds: Bounds | None) -> list[list[Row]]:
 
 
 def _is_poor(end: Sequence[Rows], others: Sequence[Rows]) -> bool:
-    """Say whether the bands at an end surely have less variance than the others."""
+    """Return whether the bands at an end clearly have less variance than the others."""
     found, rest = (_share(itertools.chain(*bands)) for bands in (end, others))
     if found is None or rest is None:
         return False

@@ -259,7 +259,7 @@ def files_of(paths: Iterable[str]) -> list[Path]:
 
 
 def metrics_beside(rows: Path) -> Path:
-    """Return where the metrics of a run are that wrote rows to a file."""
+    """Return the path of the metrics of the run that wrote a file of rows."""
     return rows.with_name(f"{rows.name.removesuffix('.jsonl')}_{METRICS}")
 
 
@@ -351,7 +351,7 @@ class Sources:
 
 
 def _place_of(file: Path) -> Path:
-    """Return where a file is: one that was being written may be complete by now."""
+    """Return the current path of a file, which may have been completed and renamed."""
     return file if file.exists() or file.suffix != PART else file.with_suffix("")
 
 

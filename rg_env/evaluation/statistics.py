@@ -4,9 +4,10 @@ Samples of one item, or items of one task, are alike: an interval that takes the
 independent is too narrow. The standard error is the clustered one, as "Adding error
 bars to evals" (Miller, 2024) has it, with the factor C / (C - 1) for few clusters C.
 
-An interval for these tasks alone does not hold how far their means lie apart: each task
-is a stratum, which has C clusters, a mean and a factor of its own. Tasks of one item,
-which say nothing of a spread within, are one stratum together.
+An interval for exactly these tasks does not include the differences between their
+means: each task is a stratum with its own mean, number of clusters and factor. Tasks
+with only one item tell nothing about the spread within a task, so together they form
+one stratum.
 
 An interval of a mean is Wilson's at 95 %, for as many independent samples as would have
 that standard error: it stays in [0, 1]. Where all scores are equal it is that of C

@@ -10,8 +10,8 @@ classes send; differs:
     timings     the newest `rolling_buffer_length` are kept, instead of all
     health      of every type checked at `/health`; bounded in time
 
-A server is probed before anything is queried of it, and before it is taken back.
-Choosing a server and its limits stay the framework's.
+A server is probed before its first request, and before it is used again after a
+failure. The framework still chooses the server and applies its limits.
 """
 
 from __future__ import annotations
@@ -69,21 +69,21 @@ def _pass(*_: object) -> None:
 
 
 class Client(APIServer):
-    """A client of any inference server, which knows when that is not to be queried.
+    """A client for any inference server, which also knows when not to query it.
 
     Attributes:
-        chats: Whether messages are what it is sent, unless token ids are needed.
+        chats: Whether the server is sent messages, unless token ids are needed.
         routes: At which it is queried for token ids, the likeliest first.
         tokenizer: Of the model.
         connection: To the server.
         state: Whether the server is there, and is queried.
         server_healthy: The same for the framework, which chooses a server by it.
         on_change: Told after the server was left out, and after it was taken back.
-        on_failure: Told of each request that failed, probes included.
-        needs_tokens: Whether a trainer gets what it returns.
-        probe_request: What it is probed with; None for a greeting.
-        is_probed: Whether it is known how the server is to be queried.
-        route: At which it is queried for token ids; None where it is queried as a chat.
+        on_failure: Called for each request that failed, including probes.
+        needs_tokens: Whether the completions go to a trainer.
+        probe_request: The request for a probe; None for a greeting.
+        is_probed: Whether a probe has found out how to query the server.
+        route: The route for token ids; None if the server is queried as a chat.
     """
 
     chats: ClassVar[bool] = False
@@ -129,18 +129,18 @@ class Client(APIServer):
         self.on_failure(self, failure)
 
     def leave_out(self, failure: Failure) -> None:
-        """Leave out a server that has gone, and give up what hangs there."""
+        """Stop using a server that is gone, and cancel the requests that hang there."""
         self.state.leave_out(failure)
         for request in self._under_way:
             request.cancel()
 
     def probe_if_due(self) -> None:
-        """Begin to probe a server that is left out or awaited, if its pause is over."""
+        """Start to probe a server that is not in use, if its pause is over."""
         if self.state.begin_probe():
             self._taking_back = asyncio.ensure_future(self._take_back())
 
     async def _take_back(self) -> None:
-        """Probe a server; one that was left out may have come back as another."""
+        """Probe a server, which may have changed while it was not used."""
         passed = False
         silence = Failure("TimeoutError", SILENT, NOTHING)
         hanging = asyncio.get_running_loop().call_later(
@@ -177,7 +177,7 @@ class Client(APIServer):
     async def unless_lost(
         self, querying: Awaitable[T], check: Callable[[T], None] = _pass
     ) -> T:
-        """Return what a request comes to; note where it, or the check of it, fails.
+        """Return the result of a request; note if the request or its check fails.
 
         Raises:
             ServerLeftOutError: The server is lost.
@@ -242,9 +242,10 @@ class Client(APIServer):
     async def query_route(
         self, route: TokenRoute, prompt: list[int], fields: SamplingFields, **more: Any
     ) -> list[list[bytes]]:
-        """Query for token ids; return the bodies of the replies, as a rule of one.
+        """Query for token ids; return the bodies of the replies, normally only one.
 
-        Sent are the fields that say how it is sampled, and `n`, and more of the body.
+        The request contains the sampling parameters, `n`, and the other fields of the
+        body.
         """
         model, extra = self.config.model_name, sampling_extra_of(self.config)
         n, most = fields.get("n", 1), fields.get("max_tokens", UNLIMITED_TOKENS)
@@ -338,7 +339,7 @@ class Client(APIServer):
     # -- the probe, and the end --------------------------------------------------------
 
     async def probe(self) -> None:
-        """Find out how to query the server; who queries meanwhile waits for it."""
+        """Find out how to query the server; other requests wait for the result."""
         if self._probing is None or self._probing.done():
             self._probing = asyncio.ensure_future(self._probe())
             # Its error is taken, since nobody may be waiting for it any more.

@@ -1,14 +1,14 @@
-"""Completions: what a reply of token ids, or of a chat, comes to, if it is of use.
+"""Completions from replies with token ids or from chats, and which are usable.
 
-A completion is of use where it is whole, or cut at its limit: where its end is of the
-model's making, and each of its tokens has a log-probability that is a number. What the
-server broke off is sampled again, and is never the model's wrong answer.
+A completion is usable if the model has ended it or it was cut off at its limit, and if
+each of its tokens has a numeric log-probability. A completion that the server broke off
+is sampled again; it never counts as a wrong answer.
 
-A completion of a chat has the tokens that our own tokenizer makes of its text, and no
-log-probabilities. A server with a reasoning parser (vLLM's `--reasoning-parser`, many
-endpoints) says what a model thought beside what it answered, as `reasoning_content` or
-`reasoning`; put back it is what the model wrote, which rows, dump files and the search
-for an answer need.
+The tokens of a chat completion are made by our own tokenizer from its text, and there
+are no log-probabilities. Servers with a reasoning parser (vLLM's `--reasoning-parser`,
+many endpoints) return the thinking separately, as `reasoning_content` or `reasoning`.
+It is put back in front of the answer, because rows, dump files and extraction need the
+whole text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Completion:
         tokens: Prompt and completion.
         masks: -100 for the prompt, the token id for the completion.
         logprobs: 1.0 for the prompt; None where the server gives none.
-        unusable: Why it is of no use; None where it is of use.
+        unusable: Why the completion cannot be used; None if it can.
     """
 
     text: str
@@ -124,11 +124,11 @@ def why_cut_off(reason: Any) -> Failure | None:
 def why_unusable(
     tokens: Sequence[int], logprobs: Sequence[float], reason: Any
 ) -> Failure | None:
-    """Return why a completion is of no use to a trainer; None where it is of use.
+    """Return why a trainer cannot use a completion; None if it can.
 
-    A model that says nothing still says its end, with a log-probability. Without a
-    token there is nothing to train on: a trainer fails, and an end of our own would
-    need a probability that nobody has measured.
+    Even an empty completion has an end token with a log-probability. Without any token
+    there is nothing to train on: a trainer would fail, and if we added an end token, we
+    would have to invent its probability.
     """
     cut_off = why_cut_off(reason)
     if cut_off is not None:
@@ -232,7 +232,7 @@ def why_no_answer(choice: Any) -> Failure | None:
 
 
 def whole_text(choice: Any, *, thinking_open: bool) -> str:
-    """Return what the model wrote, after a prompt that has perhaps begun to think."""
+    """Return the model's text, with the thinking that the prompt may have opened."""
     content = _content(choice.message) or ""
     reasoning = _reasoning(choice.message)
     if not reasoning or END_THINK in content:

@@ -1,9 +1,7 @@
-"""HTTP to one inference server: what its settings make of a request, and the sending.
+"""The HTTP connection to one inference server.
 
-Connections are kept open, replies are bounded.
-
-Bodies are read no further than a correct one goes: what is at an address may be no
-inference server, or one gone wrong, a file of gigabytes or a stream without an end.
+Connections are kept open. Replies are limited in size: the address may belong to
+another program or a broken server, and return a file of gigabytes or an endless stream.
 
 Mends B23 of docs/host_defects.md: a connection is opened and closed for every request.
 """
@@ -68,10 +66,10 @@ than once."""
 
 
 def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
-    """Return where a path is, below a URL as the user wrote it.
+    """Return the full URL of a path below the URL in the settings.
 
-    Below one of an endpoint of the OpenAI kind that does not end with the version stand
-    OpenAI's paths without theirs.
+    If the URL of an OpenAI-compatible endpoint does not end with the API version, the
+    version in OpenAI's paths is left out.
     """
     base = _OVERLONG.sub("", base_url, count=1)
     root = _VERSIONS.sub("", base)
@@ -86,7 +84,7 @@ def headers_of(config: Any) -> dict[str, str]:
 
 
 def secrets_of(config: Any) -> list[str]:
-    """Return what no line may repeat of a server's settings: key and headers."""
+    """Return the values that no message may repeat: the key and the headers."""
     values = list(headers_of(config).values())
     tokens = [value.removeprefix("Bearer ") for value in values]
     return [getattr(config, "api_key", None) or "", *values, *tokens]
@@ -113,7 +111,7 @@ def template_kwargs_of(config: Any) -> dict[str, Any]:
 
 
 class BodyTooLongError(BadReplyError):
-    """A body goes on after the most that a correct reply could be."""
+    """A body is longer than any correct reply could be."""
 
 
 def most_bytes(n: int, tokens: int) -> int:
@@ -253,7 +251,7 @@ class Connection:
         return dataclasses.replace(failure, advice=has)
 
     async def check_health(self) -> None:
-        """Raise where the server's page of health fails; one without it passes."""
+        """Raise an error if the health check fails; a server without one passes."""
         async with self._reply("GET", "/health", timeout=PAGE) as reply:
             if reply.status >= FIRST_SERVER_FAULT:
                 raise RequestFailedError(await self._refusal(reply))

@@ -1,7 +1,7 @@
-"""Groups of completions from the inference servers: the one boundary to that network.
+"""Groups of completions from the inference servers.
 
-To train, every server is queried for token ids and log-probabilities. Otherwise one
-that gives none, or is of type openai, is queried as a chat.
+For training, every server is queried for token ids and log-probabilities. Otherwise a
+server that returns none, or that has the type openai, is queried as a chat.
 
 Whatever goes wrong with a request (refused, 500, timed out, malformed, broken off, too
 few choices) is a `RequestFailedError`. A failed request is never a wrong answer.
@@ -206,9 +206,9 @@ class Inference:
     ) -> list[Completion]:
         """Query the server that the framework would choose.
 
-        The framework's managed server would render and encode the prompt once more and
-        keep a tree of texts that nobody reads, so its server is queried directly. One
-        that goes through a proxy has no server and is queried itself.
+        The framework's managed server would render and encode the prompt again and keep
+        a tree of texts that nobody reads, so the server behind it is queried directly.
+        A managed server that uses a proxy has no such server and is queried itself.
         """
         async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
             if not isinstance(managed, ManagedServer):

@@ -1,14 +1,15 @@
-"""How a server is to be queried, found by sending it what a run will send, but less.
+"""A probe that finds out how to query a server, with a short request.
 
-To train, it is queried for token ids at each route of its type until one gives what a
-trainer needs. Otherwise a server that gives none is queried as a chat; one of type
-`openai` is in any case. A wrong tokenizer or temperature ends the search: another route
-could only hide it.
+For training, the server is queried for token ids at each route of its type, until one
+returns what a trainer needs. Otherwise a server that returns no token ids is queried as
+a chat, and so is every server of type `openai`. A wrong tokenizer or temperature ends
+the search, because another route could only hide the problem.
 
-vLLM returns log-probabilities of temperature 1 unless it was started otherwise; a
-trainer's ratios are wrong with them, so they are refused, and warned of where they only
-go into rows. A temperature divides the distance of any two, so
-the distance of the likeliest first tokens at two temperatures tells.
+By default, vLLM returns log-probabilities for temperature 1. They would make a
+trainer's ratios wrong, so training with them is an error; if they only go into rows,
+there is a warning. The temperature divides the difference between two
+log-probabilities, so comparing the most likely first tokens at two temperatures shows
+it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class ProbeRequest(NamedTuple):
 
 
 def greeting(tokenizer: Any) -> ProbeRequest:
-    """Return a request that does for any model."""
+    """Return a request that works for any model."""
     messages = [{"role": "user", "content": "hi"}]
     return ProbeRequest(messages, tokenizer.encode("hi"), {"n": 2})
 
@@ -126,10 +127,10 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
 
 
 def _telling(failures: Sequence[Failure]) -> Failure | None:
-    """Return the failure that says more than that there is no route.
+    """Return the most informative failure.
 
-    It is the first refusal that names a setting, or else one that may pass; None where
-    a route answers well and lacks something, or all are absent.
+    This is the first refusal that names a setting, or else a failure that may be
+    temporary. None if a route answers but lacks something, or if no route exists.
     """
     if any(failure.status is None for failure in failures):
         return None
@@ -205,7 +206,7 @@ def _plain(text: str) -> str:
 
 
 def _agree(ours: str, theirs: str) -> bool:
-    """Say whether two texts are of the same tokens; a server may hold an end back."""
+    """Return whether two texts have the same tokens; a server may omit the end."""
     mine, other = _plain(ours), _plain(theirs)
     return mine != "" and (mine.startswith(other) or other.startswith(mine))
 
@@ -213,7 +214,7 @@ def _agree(ours: str, theirs: str) -> bool:
 def _check_texts(client: Any, generated: Generated, details: ReplyDetails) -> None:
     if not any(details.texts):
         logger.warning(
-            "%s returns no texts, by which env.tokenizer_name could be checked",
+            "%s returns no texts, so env.tokenizer_name cannot be checked",
             client.config.base_url,
         )
     both = [

@@ -42,8 +42,9 @@ def render_prompt(
 ) -> Prompt:
     """Render messages as the framework's managed server does, and count their tokens.
 
-    Template and tokenizer may both put a BOS; the servers take one of them off, and so
-    does the count here. The chat template is given `template_kwargs`, too.
+    The template and the tokenizer may both add a BOS token. The servers remove one of
+    them, so it is not counted here either. The chat template also gets
+    `template_kwargs`.
     """
     render = functools.partial(tokenizer.apply_chat_template, **template_kwargs)
     managed = ManagedServer(None, SimpleNamespace(apply_chat_template=render))
@@ -55,7 +56,7 @@ def render_prompt(
 
 
 class Prompts:
-    """Renders prompts; an item's is needed when it is chosen and when it is sent."""
+    """Renders prompts and caches them, because a prompt is needed twice."""
 
     def __init__(
         self,

@@ -60,21 +60,21 @@ ReleaseGil = Callable[[], None]
 
 
 class BadReplyError(RequestFailedError):
-    """A reply that holds nothing of use; the text says what is there instead."""
+    """A reply contains no completions; the message says what it contains instead."""
 
     def __init__(self, said: str, kind: str | None = None) -> None:
         super().__init__(Failure(kind or type(self).__name__, said))
 
 
 class MissingInReplyError(BadReplyError):
-    """A reply is well and lacks what a trainer needs."""
+    """A reply is correct but lacks what a trainer needs."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"the reply has no {what}")
 
 
 class UnusableReplyError(BadReplyError):
-    """Not one completion of a reply is of use, which may pass."""
+    """No completion of a reply is usable, which may be temporary."""
 
 
 class Generated(NamedTuple):

@@ -1,9 +1,9 @@
-"""A failed request as one value: how it is counted, what is said, the setting at fault.
+"""A failed request as a value: its kind, its message, and the setting at fault.
 
-It is made where the request fails: of a reply that refuses by `refusal`, of a
-connection that fails by `no_reply`, and of a reply that is of no use by whoever reads
-it. Where a server refuses, its own words are repeated; where no reply came, the words
-are those of the system's error at the bottom, which aiohttp wraps in its own.
+The value is created where the request fails: by `refusal` if a reply refuses the
+request, by `no_reply` if the connection fails, and by the reader of a reply that is
+unusable. If the server refused, the message repeats its words. If no reply came, it
+repeats the underlying system error, which aiohttp wraps in its own.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ MAX_COMPLETION_TOKENS = "max_completion_tokens"
 URL, KEY, MODEL = "openai.base_url", "openai.api_key", "openai.model_name"
 CONTEXT = "env.max_token_length"
 ADVICE = {
-    KEY: "set a key that it takes",
-    MODEL: "set one that it has",
+    KEY: "set a key that the server accepts",
+    MODEL: "set a model that the server has",
     CONTEXT: "set a lower one, and env.eval_max_token_length where that is set: prompt"
     " and completion together are too long",
 }
@@ -106,7 +106,7 @@ class Failure:
 
     @property
     def rest_s(self) -> float | None:
-        """For how long not to query a server that is busy; None for one that is not."""
+        """How long a busy server wants to be left alone; None if it is not busy."""
         if self.status == TOO_MANY_REQUESTS and self.retry_after_s is None:
             return patience.BUSY_REST_S
         is_busy = self.status in (TOO_MANY_REQUESTS, UNAVAILABLE)
@@ -151,7 +151,7 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
 
 # -- no reply came ---------------------------------------------------------------------
 
-SILENT = "it takes the connection and says nothing"
+SILENT = "it accepts the connection but does not reply"
 PERMANENT = (ssl.SSLError, socket.gaierror)
 """What no waiting mends: a certificate, a program without TLS, a host of no name."""
 
@@ -170,7 +170,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def permanent_fault(error: BaseException) -> str | None:
-    """Return the words of an error that no waiting mends; None of another one."""
+    """Return the message of an error that will not go away by waiting, or None."""
     faults = (str(c) for c in _causes(error) if isinstance(c, PERMANENT))
     return next(faults, None)
 

@@ -1,9 +1,10 @@
-"""Whether a server is there: left out after failures in a row, probed, taken back.
+"""The state of a server: not used after failures in a row, probed, used again.
 
 Mends B22 of docs/host_defects.md. The framework's `ServerManager` chooses the server
-with the most free places among those whose `server_healthy` is true; here that is what
-this state says. Left alone it would send nearly everything to a server that fails at
-once, because its places are always free, and would wait for a dead one for ever.
+with the most free places among those whose `server_healthy` is true; here, this state
+decides that value. Otherwise the framework would send nearly all requests to a server
+that fails immediately, because such a server always has free slots, and would wait
+forever for a dead one.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class ServerState:
        ^                              ^------ failed: twice the pause ----'         |
        '----------------------------------------------------------------------------'
 
-    A server that passed its probe and fails as often again is left out for a longer
-    pause; a real answer forgets all that. One failure is not enough there either: it
-    may be of the one item left, whose every request fails. A server that says it is
-    busy rests, which is no failure. One that is awaited, at a start, is left out as
-    soon as its probe fails.
+    If a server passes its probe and then fails as often as before, the next pause is
+    longer; a real answer resets this. A single failure is not enough, because it may be
+    caused by one item whose requests always fail. A server that reports that it is busy
+    gets a rest, which does not count as a failure. At the start, one failed probe is
+    enough to stop using a server.
 
     Args:
         clock: Seconds, never going back.
@@ -89,7 +90,7 @@ class ServerState:
         self._take_back()
 
     def note_failure(self, failure: Failure) -> None:
-        """A request failed; one that is about the request says nothing here."""
+        """Note a failed request, unless the request itself was at fault."""
         self.failure = failure
         if failure.rest_s is not None:
             rest_s = min(max(failure.rest_s, 0.0), patience.BUSY_LONGEST_REST_S)

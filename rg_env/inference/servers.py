@@ -1,15 +1,14 @@
-"""All inference servers of a run: whether any is there, and what is said of that.
+"""All inference servers of a run: whether any is available, and the log about it.
 
-At the start of a command every server is probed, again and again until it is there.
-Until one has given a completion, a reply that cannot get better by waiting ends the
-start with the setting at fault; from then on it is a failed request like any other,
-since a run of days outlives a server that somebody sets up anew.
+At the start of a command, every server is probed until it answers. Until a server has
+returned a completion, a reply that waiting cannot improve stops the start and names the
+setting at fault. After that, it counts as a failed request like any other, because a
+server may be replaced during a run of days.
 
-An outage is said once: the URLs when nothing is answered, and when that is over.
-`process` and `evaluate` are told when to give up. A request that fails while others are
-answered is no outage: it is counted by its kind, and each kind is named ever more
-seldom. Of several servers, one that is left out is named when that begins and when it
-is over.
+An outage is logged once, with the URLs, and so is its end. `process` and `evaluate` are
+told when to give up. If a request fails while others succeed, that is not an outage: it
+is counted by kind, and each kind is logged at increasing intervals. If one of several
+servers is not used for a while, the log says when that begins and ends.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ T = TypeVar("T")
 
 
 class NoServerError(RequestFailedError):
-    """For long no server was to be queried; the fault cannot be the item's."""
+    """No server was available for a long time, so the item is not at fault."""
 
 
 class Servers:
@@ -100,7 +99,7 @@ class Servers:
         return self._said_s is not None
 
     def why_none(self) -> Failure | None:
-        """Return why no server is to be queried now; None where one is."""
+        """Return why no server can be queried now; None if one can."""
         if any(getattr(server, "server_healthy", True) for server in self._servers):
             return None
         if not self._clients:
@@ -129,7 +128,7 @@ class Servers:
     async def unless_refused(
         self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
     ) -> None:
-        """Do a command's work; cancel it where a server refuses a probe for good.
+        """Run a command; cancel it if a server rejects the probe permanently.
 
         Raises:
             SettingError: The setting at fault.
@@ -277,7 +276,7 @@ class Servers:
             self._say_down(why or failure)
 
     def _failing_s(self) -> float:
-        """Return for how long nothing but failures has come."""
+        """Return how long all requests have been failing."""
         began = self._failing_since
         return 0.0 if began is None else time.monotonic() - began
 
@@ -296,7 +295,7 @@ class Servers:
             self.gave_up.set()
 
     def _in_words(self, failure: Failure) -> str:
-        """Return what the servers do in the place of answering, and what to do."""
+        """Describe what the servers do instead of answering, with advice."""
         said = f"({failure.sentence:.300})"
         if failure.how != NOTHING:
             return f"{failure.how} {said}"
@@ -332,10 +331,10 @@ class Servers:
         elif state.is_out and self.why_none() is None:
             self._left_out.add(client)
             logger.warning(
-                "inference at %s is left out, others are queried (%.300s)",
+                "inference at %s is not used for now, other servers are (%.300s)",
                 url,
                 state.failure.sentence,
             )
         elif not state.is_out and self.is_down and not self._has_answered:
             # The outage ends with an answer; until then requests may be waiting.
-            logger.info("inference is there after %.0f s", self._failing_s())
+            logger.info("inference is available after %.0f s", self._failing_s())

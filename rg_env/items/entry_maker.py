@@ -1,7 +1,7 @@
-"""Entries of the stream, made in workers of which one stays free for what cannot wait.
+"""Makes the entries of the stream in workers; one worker stays free for urgent calls.
 
-An entry of a task that has to be checked first begins when it is; one of a
-task that is left out is never made.
+If the task of an entry must be checked first, the entry is made after that check.
+Entries of a task that is left out are never made.
 """
 
 from __future__ import annotations
@@ -125,6 +125,6 @@ class EntryMaker:
 
 
 def _read_error(making: asyncio.Future[Any]) -> None:
-    """Keep asyncio from saying that the error of a given-up entry was never read."""
+    """Read the error of an abandoned entry, so that asyncio does not warn about it."""
     if not making.cancelled():
         making.exception()

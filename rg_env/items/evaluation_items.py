@@ -1,4 +1,4 @@
-"""The evaluation's items, and whether each task can be sampled at all.
+"""The evaluation items, and the check of whether each task can be sampled.
 
 The items are the same in every process that has the same settings. Every chosen task
 is checked: its evaluation items are made and the gold answer of one is scored. A task

@@ -148,7 +148,7 @@ def scores_of(
     brief: bool = False,
     prepare: Callable[[], object] | None = None,
 ) -> Trust:
-    """Return how far a worker is believed that scores these answers."""
+    """Return how far a worker that scores these answers is trusted."""
     read = functools.partial(read_rows, answers)
     return Trust(MAX_REPLY_BYTES, read, brief, prepare)
 
@@ -209,9 +209,9 @@ class GroupScorer:
     async def score_each(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
     ) -> list[Score | ScoringUnavailableError]:
-        """As `score_group`, with the error in the place of a score that there is not.
+        """The same as `score_group`, but with an error in place of each missing score.
 
-        Once there was none for an answer, those after it are not tried.
+        After the first missing score, the remaining answers are not scored.
         """
         if _is_foreign(dataset):
             return [self._score_here(dataset, entry, answer) for answer in answers]

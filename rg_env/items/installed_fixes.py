@@ -57,7 +57,7 @@ def _is_still_needed(task: str, fix: ScorerFix) -> bool:
 
 @functools.cache
 def standing(task: str) -> Standing | None:
-    """Return how the task's fix stands to the installed scorer; None without one."""
+    """Return whether a task's fix applies to the installed scorer, if it has one."""
     fix = fix_of(task)
     if fix is None:
         return None

@@ -1,8 +1,9 @@
-"""What is installed, as the workers say, and which shipped tables hold for it.
+"""A description of the installed library, and which shipped tables are valid for it.
 
-A row of a table holds for a task while the library's sources are those that it was made
-from. Other tasks keep the library's default parameters and have the baseline 0; the log
-names them. A user's own tasks have the scales that their curricula say.
+A row of a table is valid for a task if the library's source code is the same as when
+the table was made. Other tasks keep the library's default parameters and get the
+baseline 0; the log names them. The scales of a user's own tasks are made from their
+curricula.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
 
 
 def explained(error: PreloadError, pool: WorkerPool) -> Exception:
-    """Return the error for a user who can repair what workers are forked with."""
+    """Return the error message for a failed start of the workers, with a remedy."""
     if error.kind == SettingError.__name__:
         return SettingError(error.message)
     if error.kind == LibraryError.__name__:
@@ -151,7 +152,7 @@ async def prepare_difficulty(
         raise SettingError(f"env.{error}") from error
     if unscaled and (mode is not None or task_levels):
         logger.info(
-            "%d of %d tasks have no difficulty scale and keep their parameters: %s",
+            "%d of %d tasks have no levels and keep their default parameters: %s",
             *(len(unscaled), len(tasks), ", ".join(sorted(unscaled))),
         )
     return Difficulty(usable, rules, curriculum)
@@ -174,8 +175,8 @@ async def prepare_baselines(
     own = sorted({c.task for c in selection if c.params} - set(unknown))
     if unknown:
         logger.warning(
-            "reward_baseline: of %d tasks as the installed reasoning-gym has them no"
-            " baseline was measured (the table is of %s), and theirs is 0: %s",
+            "reward_baseline: the baseline of %d tasks is 0, because the installed"
+            " reasoning-gym differs from the measured version %s: %s",
             *(len(unknown), found.library_version, ", ".join(unknown)),
         )
     if own:

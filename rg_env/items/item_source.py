@@ -1,15 +1,15 @@
 """Items made ahead in the worker processes and handed out in the stream's order.
 
-What the items are depends on the draws alone, and on what the run had decided when
-each was drawn; how far ahead and how fast they are made changes only when they are
-ready. An item that is late although it was begun early is overtaken by those of other
-tasks and handed out when it is ready, so that no slow task holds up the others.
+An item depends only on its draw and on the state of the run at that time. How far ahead
+and how fast items are made affects only when they are ready. If an item is late, items
+of other tasks overtake it, and it is handed out when it is ready. So a slow task does
+not hold up the others.
 
-A question of the evaluation is never sampled, and one that its task had lately is
-replaced by another attempt at the same draw, as long as the task has others:
-see tasks/recent_questions.py. So is one whose entry is faulty; where every attempt is,
-the draw is skipped. A draw whose entry cannot be made is counted, named once and
-skipped. A skipped draw uses up its index, so that those after it stay what they are.
+Questions of the evaluation are never sampled. A question that the task had recently is
+replaced by another attempt at the same draw, as long as the task has others (see
+tasks/recent_questions.py), and so is a faulty entry. If all attempts are faulty, the
+draw is skipped. If an entry cannot be made, the draw is counted, logged once and
+skipped. A skipped draw uses up its index, so later items do not change.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class ItemSource:
         return _Outstanding(spec, nothing)
 
     def _fill(self) -> None:
-        """Draw until the lead is full; late items take no part in it, to a bound."""
+        """Draw until enough items are being made, not counting late ones (bounded)."""
         for item in self._ahead:
             if item.making.cancelled():
                 item.making = self.maker.begin(item.spec, item.attempt)
@@ -263,7 +263,7 @@ class ItemSource:
                 self._fill()
 
     def _taken(self, item: _Outstanding) -> MadeItem | None:
-        """Take a ready item out, or have it made again; None if there is none yet."""
+        """Return an item that is ready, or make it again; None if none is ready yet."""
         if item not in self._ahead or item.making.cancelled():
             # The position was set while it was waited for, or `cancel_ahead` was
             # called; then `_fill` begins it again.

@@ -87,14 +87,14 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
         logger.info("tasks of your own, from %s: %s", where, names)
     if library.modules and library.has_framework:
         logger.info(
-            "a module of these imports Atropos, which costs the workers some seconds:"
-            " put the tasks into one that does not"
+            "one of these modules imports Atropos, so workers start some seconds later;"
+            " move the tasks to a module that does not import it"
         )
     return library
 
 
 async def _say_fixes(pool: WorkerPool) -> None:
-    """Log how the corrections of the library's scorers stand to the installed one."""
+    """Log which corrections of the library's scorers apply to the installed version."""
     standings = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
     changed = {
         standing: [task for task, found in standings.items() if found == standing]
@@ -105,7 +105,7 @@ async def _say_fixes(pool: WorkerPool) -> None:
     for standing, tasks in changed.items():
         if tasks:
             names = ", ".join(tasks)
-            logger.warning("scorers that the library changed, %s: %s", standing, names)
+            logger.warning("the library has changed scorers (%s): %s", standing, names)
 
 
 async def prepare_items(
@@ -199,7 +199,7 @@ def _evaluation(
     flat = sorted(names - difficulty.scales.keys())
     if level is not None and flat:
         logger.info(
-            "evaluated without a level, as they have no scale: %s", ", ".join(flat)
+            "tasks without a scale, evaluated without a level: %s", ", ".join(flat)
         )
     return EvaluationItems(pool, settings, dict(sorted(specs.items())), names, items)
 
@@ -207,14 +207,14 @@ def _evaluation(
 def _say_preset(
     name: str, preset: Preset, others: Collection[str], evaluated: Collection[str]
 ) -> None:
-    """Say what of an evaluation is not the published one."""
+    """Log how an evaluation differs from the published one."""
     absent = sorted(set(others) - preset.params.keys())
     if absent:
         logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
     changed = sorted(preset.changed.intersection(evaluated))
     if changed:
         logger.warning(
-            "not all questions are those that %s was published with, as the library has"
-            " changed: %s",
+            "some questions differ from the published ones of %s, because the library"
+            " has changed: %s",
             *(name, ", ".join(changed)),
         )

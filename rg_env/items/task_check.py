@@ -156,7 +156,7 @@ class TaskCheck:
     num_items: int
 
     async def run(self, task: str, category: str) -> TaskFindings:
-        """Check a task; what cannot even be tried is a finding as well."""
+        """Check a task; if a check cannot be made, that is a finding too."""
         faults: list[str] = []
         notes: list[str] = []
         make_ms: list[float] = []
@@ -190,7 +190,7 @@ class TaskCheck:
         times_ms: list[float],
         notes: list[str],
     ) -> list[str]:
-        """Score gold where the entry was made and where it was sent to."""
+        """Score the gold answer where the entry was made, and in another process."""
         faults = []
         for entry in entries:
             gold = await _solution(self.pool, task, entry)

@@ -1,7 +1,7 @@
-"""The work that is done in a worker process: plain values in, plain values out.
+"""The functions that run in worker processes, from plain values to plain values.
 
-These are the only places where reasoning-gym's code runs on data. Each is called by
-name through the pool; nothing here knows of processes, deadlines or the framework.
+Only these functions run reasoning-gym's code on data. The pool calls them by name; they
+do not depend on processes, deadlines or the framework.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the report says of samples in numbers; of each it keeps a few, and no text."""
+"""The numbers of the report. Of each sample only a few values are kept, and no text."""
 
 from __future__ import annotations
 

@@ -105,10 +105,11 @@ class Metrics:
         return ["task", "groups", "mean score", *outcomes], rows
 
     def new_warnings(self, group: GroupRecord) -> list[str]:
-        """Return what the newest group's scorer trouble is worth saying.
+        """Return the warnings about the newest group.
 
-        A task's first refused answer, missed deadline or scorer error is; so are its
-        second, fourth, eighth and so on, which keeps a log of days readable.
+        There is a warning for a task's first rejected answer, timeout or scorer error,
+        and for its second, fourth, eighth and so on, which keeps the log of a long run
+        readable.
         """
         worth_saying = []
         for outcome in sorted({r.outcome for r in group.rollouts} & TROUBLE):

@@ -1,6 +1,6 @@
-"""Progress of long work: a bar on a terminal, a line now and then elsewhere.
+"""Progress of long work: a bar on a terminal, otherwise a line from time to time.
 
-Nothing is silent for more than two seconds.
+The first line appears after two seconds.
 """
 
 from __future__ import annotations

@@ -39,10 +39,10 @@ BARE: dict[str, Any] = {
 }
 
 COLUMNS = (
-    "steps    how many difficulties it has, from level 0 to level 1 evenly",
-    "levels   which of the library's curriculum these are",
-    "skipped  which of them are left out, as no usable item comes of them",
-    "default  the level of the library's default parameters, off if they have none",
+    "steps    number of steps, evenly spaced from level 0 to level 1",
+    "levels   the levels of the library's curriculum that are used",
+    "skipped  the levels that are not used, as they make no usable items",
+    "default  the level of the library's defaults; off if there is none",
     "ms at    median time to make an item, at level 0 and at level 1,",
 )
 

@@ -7,10 +7,10 @@
 is synced. A file is complete when it holds `groups_per_file` groups or the run ends;
 none is ever overwritten.
 
-Disk full, read-only, folder gone: the groups wait in memory up to a bound and are
-written when the disk takes them again, all into one file; what the bound turns away
-is counted. A run that continues a killed one counts what that left on disk after its
-last checkpoint.
+If the disk is full or read-only, or the folder is gone, groups wait in memory up to a
+limit, and are written to one file when that is possible again; groups beyond the limit
+are counted as lost. A run that resumes a killed one also counts the groups that the
+killed run wrote after its last checkpoint.
 
 Calls block on the disk, so they belong off the event loop, one at a time for one
 writer. `state_dict` alone may be called beside them.
@@ -251,7 +251,7 @@ class DumpWriter:
     def _say_accepted(self) -> None:
         if self._disk_refuses:
             now = (self.folder, self.groups_lost)
-            logger.warning("%s: the disk takes groups again; %d were lost", *now)
+            logger.warning("%s: groups can be written again; %d were lost", *now)
         self._disk_refuses = False
 
     # -- state -------------------------------------------------------------------------

@@ -29,24 +29,24 @@ class Ending(str, enum.Enum):
         member.meaning = meaning
         return member
 
-    SENT = "sent", "went to the trainer"
-    WRITTEN = "written", "were written to the file of rows"
-    ZERO_VARIANCE = "zero_variance", "in groups of equal scores"
+    SENT = "sent", "sent to the trainer"
+    WRITTEN = "written", "written to the file of rows"
+    ZERO_VARIANCE = "zero_variance", "not sent: all scores of the group were equal"
     UNANSWERED = (
         "unanswered",
-        "no usable reply from an inference server; the item is tried again",
+        "the inference server gave no usable reply; the item is tried again",
     )
-    UNSCORED = "unscored", "no score from the workers; the item is tried again"
-    DISCARDED = (
-        "discarded",
-        "in groups that a check before the send, or a hook, turned away",
+    UNSCORED = "unscored", "the workers gave no score; the item is tried again"
+    DISCARDED = "discarded", "not sent: a check or a hook rejected the group"
+    UNSENT = "unsent", "the API did not accept the group; it is kept in a dump file"
+    FAILED = "failed", "lost to an error, which is in the log"
+    CANCELLED = (
+        "cancelled",
+        "the group was cancelled, for example at the end of the run",
     )
-    UNSENT = "unsent", "in groups that the API did not take, kept in a dump file"
-    FAILED = "failed", "lost to an error, which the log names"
-    CANCELLED = "cancelled", "in groups that were cancelled, at the end for example"
     KILLED = (
         "killed",
-        "in flight when their process was killed; counted by the next start",
+        "in flight when the process was killed; counted by the next start",
     )
 
 

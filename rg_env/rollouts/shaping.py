@@ -19,7 +19,7 @@ PENALTY_FREE_SHARE = 0.75
 def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
     """Return rewards (s - b) / (1 - b), not below 0, for scores and a baseline.
 
-    A right answer stays 1, and what guessing scores is nothing.
+    A score of 1 stays 1, and a score equal to the baseline becomes 0.
 
     Raises:
         ValueError: The baseline is outside of [0, 1).

@@ -6,8 +6,8 @@
 Thinking is what stands between `<think>` and `</think>`, what stands before a
 `</think>` that nothing opened (the chat template did), and what follows a `<think>`
 that is never closed. In the rest there must be exactly one `<answer>...</answer>`.
-A completion that has opened and closed thinking of its own needs no template for that:
-a closing tag that it writes once more is a slip, and hides no answer before it.
+If a completion has opened and closed a thinking block itself, the template did not open
+one. Another closing tag is then a slip and does not hide an answer before it.
 
 Some models think in tags of their own, whatever the prompt says: `<thinking>`,
 `[THINK]`, the channels of gpt-oss. What one of these opens, its own closing tag ends.

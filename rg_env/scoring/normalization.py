@@ -1,14 +1,14 @@
-r"""What is only formatting around an answer is taken off: `**\boxed{5}**.` is 5.
+r"""Removes formatting around an answer: `**\boxed{5}**.` becomes 5.
 
-Language models write answers as they write text: in bold, in a fence, as LaTeX, quoted,
-with a period behind or "The answer is" before. The library's scorers compare what
-stands there. Each rule below takes one such thing off; they are tried in turn until
-nothing comes off any more.
+Language models format their answers: in bold, in a fence, as LaTeX, in quotes, with a
+final period, or after "The answer is". The library's scorers compare the text as it is.
+Each rule below removes one kind of formatting; the rules are repeated until none
+applies.
 
-A rule that would change the gold answer is not used on the answers to it: where a
-quote or a period belongs to the right answer, it is no formatting. What is left is
-scored beside the answer as it was written, and the higher score counts. It is still
-one answer: nothing is chosen, computed or rounded.
+A rule that would change the gold answer is not applied to answers of that item: if a
+quote or a period belongs to the right answer, it is not formatting. Both the result and
+the original answer are scored, and the higher score counts. Normalization never
+chooses, computes or rounds anything.
 
 Every rule is one pass over the text, and there are at most MAX_ROUNDS of them.
 """

@@ -4,8 +4,8 @@ An answer is scored normalized, without its formatting and in the task's notatio
 and, if that is another text and not right, as it stands as well; the higher counts. See
 rg_env.scoring.normalization and rg_env.task_rules.reading.
 
-Pure: the library's scorer is passed in as a function. It may raise, return anything
-and be fooled; what comes out is a number in [0, 1] and a word that says why.
+Pure: the library's scorer is passed in as a function, which may raise an error or
+    return anything. The result is always a number in [0, 1] with an outcome.
 
     right           1.0
     partial         between 0 and 1
@@ -101,7 +101,7 @@ def as_row(score: Score) -> ScoreRow:
 
 
 def read_rows(answers: Sequence[str], rows: object) -> list[Score]:
-    """Make scores of the rows that somebody sent who is not to be believed.
+    """Make scores from rows that come from an untrusted process.
 
     Raises:
         ValueError: They cannot be the scores of these answers.

@@ -1,13 +1,14 @@
 """The settings of the environment, as they are checked and as `--help` shows them.
 
-Every field is checked when it is set: its range here, names of tasks and parameters
-against the installed library when the environment sets up. The framework's own fields
-are declared again, with the ranges that it leaves out; so nothing here needs its
-import, which takes seconds. Who has mistyped a value is told before.
+Every field is checked when it is set. Ranges are checked here; names of tasks and
+parameters are checked against the installed library when the environment is set up. The
+framework's own fields are declared again, with ranges that it lacks, so this module
+does not need to import the framework, which takes seconds, and a mistyped value is
+reported immediately.
 
-Each base of `CheckedSettings` is a group of `--help`, its docstring the title. What is
-above a range can only be a mistake, and most of it breaks something far from here: a
-protocol, a timer, the memory.
+Each base class of `CheckedSettings` is a group of `--help`; its docstring is the title.
+A value above its range can only be a mistake, and would mostly break something
+elsewhere: a protocol, a timer or the memory.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 
 
 class ItemSettings(CheckedModel):
-    """Which items.
+    """Items.
 
-    The same settings sample the same items.
+    With the same settings, the same items are sampled.
     """
 
     decides = Decides.ITEMS
@@ -98,63 +99,65 @@ class ItemSettings(CheckedModel):
     task_modules: Annotated[Modules, Decides.NOTHING] = Field(default_factory=list)
     """Modules that register your own tasks: import names, or paths of .py files"""
     tasks: Annotated[SomeNames, ChoosesTasks.BY_NAME] = None
-    """Names or patterns of tasks, such as `*_sorting`; None means all"""
+    """Names or patterns of tasks, such as `*_sorting`; None means all tasks"""
     categories: Annotated[SomeNames, ChoosesTasks.OTHERWISE] = None
-    """Categories, whose tasks are used in addition to `tasks`"""
+    """Categories of tasks to use in addition to `tasks`"""
     exclude_tasks: Annotated[Names, ChoosesTasks.BY_NAME] = Field(default_factory=list)
     """Names or patterns of tasks to leave out"""
     task_weights: Annotated[dict[str, Weight], ARE_NAMES, ChoosesTasks.BY_NAME] = Field(
         default_factory=dict
     )
-    """Map of a task to its weight, above 0; the default weight is 1.0"""
+    """Weight of each task, above 0; 1.0 by default"""
     task_params: Annotated[
         dict[str, dict[str, Any]], ARE_NAMES, ChoosesTasks.BY_NAME
     ] = Field(default_factory=dict)
-    """Map of a task to dataset parameters of the library"""
+    """Dataset parameters of each task, as the library names them"""
     mixture: Annotated[FilePath | None, ChoosesTasks.OTHERWISE] = None
     """YAML file that describes a mixture in the format of the library's `composite`"""
     task_choice: TaskChoosing = "weighted"
-    """weighted: drawn by task_weights; adaptive: tasks with more reward variance are
-    drawn more often; in_turn: one task after the other, with levels spread evenly"""
+    """How the next task is chosen. weighted: at random, by task_weights; adaptive: more
+    often if its groups have reward variance; in_turn: one task after the other, with
+    levels spread evenly"""
     adaptive_floor: Annotated[float, Decides.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
-    """With adaptive, the share of its weight that a task without reward variance
-    keeps"""
+    """With task_choice adaptive, the share of its weight that a task keeps when its
+    groups have no reward variance"""
     seed: int = Field(42, ge=0, le=MAX_SEED)
-    """Decides every training item"""
+    """Seed of the training items"""
     shard_index: int = Field(
         default_factory=lambda: from_launcher().index, ge=0, le=1_000_000
     )
-    """Number of this instance, from 0; Slurm or torchrun may set it"""
+    """Number of this instance, from 0; the default comes from Slurm or torchrun, if one
+    of them started it"""
     num_shards: int = Field(
         default_factory=lambda: from_launcher().count, ge=1, le=1_000_000
     )
-    """Number of instances that share one stream of items; Slurm or torchrun may set
-    it"""
+    """Number of instances that share one stream of items; the default comes from Slurm
+    or torchrun, if one of them started them"""
 
 
 class LevelSettings(CheckedModel):
-    """How hard.
+    """Difficulty.
 
-    A level is a number from 0 to 1; the command `tasks` shows what each level of a task
-    means.
+    A level is a number from 0 (easiest) to 1 (hardest); the command `tasks` shows what
+    each level of a task means.
     """
 
     decides = Decides.ITEMS
 
     complexity_mode: Level = None
-    """None (the library's default parameters), random, curriculum, a level, or a range
-    of levels `[low, high]`"""
+    """Level of the items: None (the library's default parameters), random, curriculum,
+    a fixed level, or a range of levels `[low, high]`"""
     task_levels: Annotated[
         dict[str, LevelSetting],
         BeforeValidator(_levels),
         ARE_NAMES,
         ChoosesTasks.BY_NAME,
     ] = Field(default_factory=dict)
-    """Map of a task or pattern to a complexity_mode of its own"""
+    """The same for single tasks: a map from a task or pattern to a complexity_mode"""
     curriculum_target_accuracy: Annotated[float, Decides.FEEDBACK] = Field(
         0.7, ge=0.0, le=1.0
     )
-    """Mean score that complexity_mode curriculum aims at"""
+    """With complexity_mode curriculum, the mean score at which levels are held"""
 
 
 class SamplingSettings(CheckedModel):
@@ -165,26 +168,26 @@ class SamplingSettings(CheckedModel):
     system_prompt: Text | None = None
     """System prompt; None means the built-in one"""
     group_size: int = Field(4, ge=1, le=MAX_GROUP_SIZE)
-    """Rollouts of one item; training needs at least 2"""
+    """Number of rollouts for each item; training needs at least 2"""
     max_token_length: int = Field(2048, ge=2, le=100_000_000)
-    """Longest prompt plus completion, in tokens"""
+    """Maximum length of prompt plus completion, in tokens"""
     temperature: float = Field(1.0, ge=0.0, le=10.0)
-    """Sampling temperature of training rollouts; the trainer is told, too"""
+    """Sampling temperature of training rollouts; it is also reported to the trainer"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
     """Nucleus sampling (top-p) of training rollouts"""
     tokenizer_name: Line = START_MODEL
-    """The tokenizer, a name on the Hugging Face hub or a folder; the commands take that
-    of the model if it is not given"""
+    """Tokenizer: a name on the Hugging Face hub or a folder. If you do not set it, the
+    commands use the tokenizer of the model"""
     thinking_mode: bool = False
-    """Ask an openai server for reasoning"""
+    """Request reasoning (server type openai only)"""
     reasoning_effort: (
         Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None
     ) = None
-    """Reasoning effort that an openai server is asked for; None sends nothing"""
+    """Reasoning effort to request (server type openai only); None sends none"""
     max_reasoning_tokens: int | None = Field(None, ge=1024, le=32_000)
-    """Reasoning tokens that an openai server may use; None sends nothing"""
+    """Reasoning tokens to allow (server type openai only); None sends no limit"""
     custom_thinking_prompt: Text | None = None
-    """Text that is put before the system prompt"""
+    """Text to put before the system prompt"""
 
 
 class RewardSettings(CheckedModel):
@@ -196,18 +199,19 @@ class RewardSettings(CheckedModel):
     """Correct the known faults of the library's scorers and skip items whose reference
     answer is incorrect; false gives the library's own scores and items"""
     normalize_answers: bool = True
-    """Score each answer also without its formatting, and take the higher score"""
+    """Also score each answer without its formatting, and use the higher score"""
     max_answer_chars: int = Field(MAX_ANSWER_CHARS, ge=1, le=100_000_000)
-    """A longer answer is rejected, unless it is less than four times as long as the
-    right one"""
+    """Maximum length of an answer, in characters. Longer answers are rejected, unless
+    they are less than four times as long as the reference answer"""
     reward_baseline: RewardBaseline = "none"
-    """chance subtracts what the best trivial baseline scores from the rewards"""
+    """chance subtracts the score of the best trivial baseline from the rewards"""
     mask_too_long_completions: bool = True
-    """Give truncated rollouts advantage zero in the trainer"""
+    """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Literal["prompt_and_completion", "completion"] = (
         "prompt_and_completion"
     )
-    """What the length penalty counts as the length of a rollout"""
+    """Length of a rollout for the length penalty: prompt plus completion, or completion
+    only"""
     ensure_scores_are_not_same: bool = True
     """Do not send a group whose scores are all equal"""
 
@@ -221,24 +225,23 @@ class EvaluationSettings(CheckedModel):
     decides = Decides.EVAL_ITEMS
 
     num_eval_samples_per_task: int = Field(5, ge=1, le=10_000)
-    """Evaluation items of each task; all of them are made at the start"""
+    """Number of evaluation items for each task; all are made at the start"""
     num_eval_tasks: int | None = Field(None, ge=1, le=100_000)
-    """Number of tasks to evaluate, chosen by eval_seed; None means all"""
+    """Number of tasks to evaluate, selected by eval_seed; None means all tasks"""
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)
-    """Decides every evaluation item"""
+    """Seed of the evaluation items"""
     eval_level: float | None = Field(None, ge=0.0, le=1.0)
     """Level of the evaluation items, 0 to 1; None means the library's default
     parameters"""
     eval_preset: PresetName | None = None
-    """rg-easy or rg-hard: evaluate on the items of the library's published
-    evaluation"""
+    """Evaluate on the items of the library's published evaluation, easy or hard"""
     eval_completions: Annotated[int, Decides.EVAL_COMPLETIONS] = Field(
         1, ge=1, le=MAX_GROUP_SIZE
     )
-    """Completions of each evaluation item"""
+    """Number of completions for each evaluation item"""
     eval_system_prompt: Annotated[Text | None, Decides.EVAL_COMPLETIONS] = None
-    """System prompt of evaluation; `published` means the one of the library's published
-    evaluation, None the one of training"""
+    """System prompt of the evaluation; `published` uses that of the library's published
+    evaluation, None that of training"""
     eval_temperature: Annotated[float, Decides.EVAL_COMPLETIONS] = Field(
         0.0, ge=0.0, le=10.0
     )
@@ -246,18 +249,19 @@ class EvaluationSettings(CheckedModel):
     eval_max_token_length: Annotated[int | None, Decides.EVAL_COMPLETIONS] = Field(
         None, ge=2, le=100_000_000
     )
-    """Longest prompt plus completion in an evaluation, in tokens; None means
+    """Maximum length of prompt plus completion in an evaluation, in tokens; None means
     max_token_length"""
     steps_per_eval: Annotated[int, Decides.NOTHING] = Field(100, ge=-1, le=MANY)
-    """Steps between evaluations; 0 or -1 means none"""
+    """Number of steps between evaluations; 0 or -1 turns evaluations off"""
     eval_handling: Annotated[
         Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"], Decides.NOTHING
     ] = "STOP_TRAIN"
-    """What training does during an evaluation: STOP_TRAIN, LIMIT_TRAIN or NONE"""
+    """During an evaluation, stop sampling for training (STOP_TRAIN), limit it
+    (LIMIT_TRAIN), or go on (NONE)"""
     eval_limit_ratio: Annotated[float, Decides.NOTHING] = Field(0.5, ge=0.0, le=1.0)
-    """With LIMIT_TRAIN, the share of the groups in flight that go on"""
+    """With LIMIT_TRAIN, the share of the usual groups in flight during an evaluation"""
     max_eval_workers: Annotated[int, Decides.NOTHING] = Field(16, ge=1, le=100_000)
-    """Completions of an evaluation that are in flight at once"""
+    """Maximum number of evaluation completions in flight"""
     data_dir_to_save_evals: Annotated[FilePath | None, Decides.NOTHING] = None
     """Folder for the results of an evaluation"""
 
@@ -270,15 +274,15 @@ class FileSettings(CheckedModel):
     dump_failed_rollouts: bool = False
     """Save groups in which every score is 0.0"""
     dump_metrics: bool = True
-    """Save the metrics of every step in a file, as W&B gets them"""
+    """Also write the metrics that are logged to W&B to a file"""
     rollout_save_score_threshold: float = Field(0.7, ge=0.0, le=1.0)
-    """Score that a rollout must exceed for dump_rollouts; 1.0 means a perfect score"""
+    """Score that a rollout must exceed for dump_rollouts; 1.0 selects perfect ones"""
     data_dumps_dir: FilePath = str(DATA_DUMPS)
-    """Folder of the dump files; the default lies beside the code"""
+    """Folder for the dump files; by default, data_dumps beside the code"""
     data_path_to_save_groups: FilePath | None = None
-    """File for the groups, one row for each"""
+    """File to which groups are written, one row per group"""
     debug_logging: bool = False
-    """Log how each rollout was extracted and scored, as -v does"""
+    """Log how each answer was extracted and scored, as -v does"""
     suppress_base_env_logs: bool = True
     """Hide the INFO and DEBUG lines of Atropos"""
     use_wandb: bool = True
@@ -292,38 +296,38 @@ class FileSettings(CheckedModel):
         ]
         | None
     ) = None
-    """First part of the names of the W&B run and of the registration"""
+    """Prefix of the name of the W&B run, and of the name registered at the API"""
     num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
     """Number of groups in the W&B table"""
     num_rollouts_per_group_for_logging: int = Field(1, ge=-1, le=MAX_GROUP_SIZE)
     """Rollouts of each group in the W&B table; -1 means all"""
     min_items_sent_before_logging: int = Field(2, ge=-MANY, le=MANY)
-    """Groups that must be sent before a step is logged to W&B; with 0 or less, every
-    step is logged"""
+    """A step is logged to W&B only if at least this many groups were sent since the
+    last log; with 0 or less, every step is logged"""
 
 
 class WorkSettings(CheckedModel):
     """Workers and time limits."""
 
     num_workers: int | None = Field(None, ge=1, le=1024)
-    """Worker processes, which make and score items; None means half the cores, at least
-    2 and at most 8"""
+    """Number of worker processes, which make items and score answers; None means half
+    the cores, but at least 2 and at most 8"""
     worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
-    """Address space of each worker process, in MiB; None means no limit"""
+    """Limit on the address space of each worker process, in MiB; None means no limit"""
     scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
     """Seconds of CPU time that scoring one answer may take"""
     item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
     """Seconds of CPU time that making one item may take"""
     give_up_after_s: float = Field(300.0, ge=SHORTEST_S, le=365 * A_DAY_S)
-    """Seconds without a server after which process and evaluate end with status 1"""
+    """Seconds without a server after which process and evaluate stop with status 1"""
     max_num_workers: MinusOneOrMore = Field(-1, le=100_000)
-    """Groups in flight; -1 means max_num_workers_per_node for each server"""
+    """Maximum groups in flight; -1 means max_num_workers_per_node for each server"""
     max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
-    """Groups in flight for each server"""
+    """Maximum number of groups in flight per server"""
     worker_timeout: Annotated[
         float, only(lambda value: not -1 < value < 0, "a number above 0, 0 or -1")
     ] = Field(600, ge=-1, le=365 * A_DAY_S)
-    """Seconds that a group may take; 0 or -1 means no limit"""
+    """Time limit for a group, in seconds; 0 or -1 means no limit"""
 
 
 class RunSettings(CheckedModel):
@@ -334,19 +338,23 @@ class RunSettings(CheckedModel):
     )
     """URL of the Atropos API (`run-api`)"""
     total_steps: MinusOneOrMore = Field(1000, le=MANY)
-    """Steps of serve, or groups of process; -1 means the number of the trainer"""
+    """Number of training steps (serve) or of groups (process); -1 uses the trainer's
+    number of steps"""
     batch_size: MinusOneOrMore = Field(-1, le=2**20)
-    """Rollouts of a batch; the trainer's number wins, and -1 waits for it"""
+    """Number of rollouts in a batch; the trainer's value takes precedence, and -1 waits
+    for it"""
     max_batches_offpolicy: int = Field(3, ge=0, le=1_000_000)
-    """Batches that may wait for the trainer; 0 means no limit"""
+    """Maximum number of batches that wait for the trainer; 0 means no limit"""
     min_batch_allocation: float | None = Field(None, ge=0.0, le=1.0)
-    """Least share of each batch that comes from this environment, or None"""
+    """Minimum share of each batch that must come from this environment; None means no
+    minimum"""
     # The API divides by the sum of the weights and answers every later status request
     # with 500 if it is 0; the framework's documented -1 is such a weight.
     inference_weight: Weight = 1.0
-    """This environment's share of the inference servers; above 0"""
+    """Weight of this environment when environments share the inference servers; above
+    0"""
     include_messages: Annotated[bool, Decides.ROWS] = False
-    """Send the messages to the trainer as well"""
+    """Also send the messages to the trainer"""
 
 
 class CheckedSettings(

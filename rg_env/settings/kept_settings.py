@@ -1,7 +1,7 @@
-"""The settings that results were made with, kept beside them.
+"""The settings with which results were made, stored beside the results.
 
-A run may continue results that another one left where those settings are the same that
-decide what they are; how fast and where they were made decides nothing.
+A run may continue the results of another one if all settings that affect the results
+are the same. How fast and where the results were made does not matter.
 """
 
 from __future__ import annotations

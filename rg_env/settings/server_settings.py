@@ -105,33 +105,33 @@ class CheckedServer(CheckedModel):
     ) = ""
     """URL of the server"""
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
-    """Kind of server; openai is any server with that protocol"""
+    """Type of the server; openai is any server with an OpenAI-compatible API"""
     model_name: Line = "default"
-    """Name of the model at the server"""
+    """Name of the model on the server"""
     api_key: Annotated[str, AfterValidator(_key)] | None = ""
     """API key of the server"""
     tokenizer_name: Line = "none"
     """Tokenizer of the model; none means env.tokenizer_name"""
     timeout: int = Field(1200, ge=1, le=7 * 24 * 3600)
-    """Seconds that a request may take"""
+    """Time limit for a request, in seconds"""
     num_max_requests_at_once: int = Field(512, ge=1, le=1_000_000)
-    """Training requests that are in flight at once"""
+    """Maximum number of training requests in flight"""
     num_requests_for_eval: int = Field(64, ge=1, le=1_000_000)
-    """Evaluation requests that are in flight at once"""
+    """Maximum number of evaluation requests in flight"""
     health_check: bool = True
-    """Check regularly that the server answers"""
+    """Query /health every second"""
     n_kwarg_is_ignored: bool = False
-    """The server ignores `n` and gives one completion"""
+    """The server ignores `n` and always returns one completion"""
     rolling_buffer_length: int = Field(1000, ge=0, le=10_000_000)
-    """Requests whose times are averaged for W&B"""
+    """Number of requests over which times are averaged for W&B"""
     headers: Annotated[dict[str, str], BeforeValidator(check_headers)] = Field(
         default_factory=dict
     )
-    """Headers of every request, in addition to the key"""
+    """Headers to send with every request, in addition to the key"""
     extra_body: Annotated[dict[str, Any], BeforeValidator(check_extra_body)] = Field(
         default_factory=dict
     )
-    """Fields of the body of every request, such as top_k, stop, seed"""
+    """Fields to add to the body of every request, such as top_k, stop or seed"""
 
 
 START: dict[str, Any] = {

@@ -34,9 +34,9 @@ SECRET = ("api_key", "headers")
 
 
 class Decides(enum.Enum):
-    """What of a result a field decides: results that differ in it are other results.
+    """Which part of the results a setting affects.
 
-    A group of fields says it once for all, as its `decides`; a field that differs says
+    A group of settings declares this once, as `decides`; a field that differs declares
     it in its annotation.
     """
 
@@ -119,7 +119,7 @@ def check_url(text: str) -> str:
 
 
 def without_path(url: str) -> str:
-    """Return an address as it may be logged: the path of an API may be its secret."""
+    """Return an address without its path, which may be a secret, for the log."""
     parts = urlsplit(url)
     address = f"{parts.scheme}://{parts.netloc}"
     return f"{address}/..." if parts.path.strip("/") else address

@@ -1,7 +1,7 @@
-"""One item, and the JSON that it travels as.
+"""One item, and its form as JSON.
 
-The JSON says what makes the item: task, parameters, seed and level. Whoever scores it
-makes the entry again, and a digest tells whether it is the same one.
+The JSON contains what is needed to make the item again: task, parameters, seed and
+level. The process that scores it makes the entry again and compares a digest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 
 
 class LostItemError(RunError):
-    """The installed library makes no such item, or another one in its place."""
+    """The installed library cannot make the item, or makes a different one."""
 
 
 class _Saved(msgspec.Struct, omit_defaults=True):
@@ -57,7 +57,7 @@ def own_modules(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def digest_of(entry: Mapping[str, Any]) -> str:
-    """Return what tells an entry from another one: 16 hexadecimal digits."""
+    """Return the digest of an entry, 16 hexadecimal digits."""
     text = f"{entry['question']}\x1f{entry['answer']}"
     return hashlib.blake2b(
         text.encode(errors="surrogatepass"), digest_size=8
@@ -68,8 +68,8 @@ def digest_of(entry: Mapping[str, Any]) -> str:
 class Item:
     """One item of a task: a question, and what scores the answers to it.
 
-    Items that `Tasks` hands out hold their entry. One that was read from JSON has it
-    made in a worker of this process when it is first needed.
+    Items from `Tasks` contain their entry. The entry of an item that was read from JSON
+    is made in a worker when it is first needed.
 
     Attributes:
         task: The registered task.
@@ -79,7 +79,7 @@ class Item:
         index: Its global index in the stream, or its number among the evaluation items
             of its task.
         digest: See `digest_of`; "" where nobody knows.
-        system_prompt: Of `messages`; None for the built-in one.
+        system_prompt: System prompt in `messages`; None for the built-in one.
         task_modules: Modules of a user's own tasks; they are not in the JSON.
     """
 
@@ -136,7 +136,7 @@ class Item:
         )
 
     async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
-        """Return the entry, and keep it; raises as `entry`."""
+        """Make the entry, store it and return it; raises like `entry`."""
         if self._entry is not None:
             return self._entry
         how = (self.task, dict(self.params), self.seed)
@@ -171,10 +171,10 @@ class Item:
 
     @staticmethod
     def from_json(text: str | bytes, task_modules: Sequence[str] = ()) -> Item:
-        """Return the item of what `to_json` has written; nothing is made yet.
+        """Return the item that `to_json` has written; its entry is made later.
 
-        The newest are kept, so that the completions of a group may come one by one and
-        their item is made once.
+        The newest items are cached, so an item is made only once even if the
+        completions of its group arrive one by one.
 
         Args:
             text: The JSON, from anywhere.
@@ -182,7 +182,7 @@ class Item:
                 outside the sandbox, so nothing in the JSON may name them.
 
         Raises:
-            ValueError: It is no item.
+            ValueError: The text does not describe an item.
             SettingError: A module is none.
         """
         return _from_json(text, tuple(task_modules))

@@ -1,8 +1,8 @@
 """Scores of completions, without the framework.
 
-A completion is scored as in a run: its answer is extracted, guarded, normalized and
-scored in both formats, in a sandboxed worker and with a deadline. A result without a
-value is no score: trouble of the machine, which must never look like a wrong answer.
+A completion is scored as in a run: its answer is extracted, checked by the guard,
+normalized, and scored in both formats, in a sandboxed worker with a deadline. A result
+without a value means that the machine failed; it must never count as a wrong answer.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ MOST_ANSWERS, MOST_CHARS = 256, 2**20
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of one completion.
+    """The result for one completion.
 
     Attributes:
-        value: In [0, 1]; None where there is no score, which is not 0.
+        value: Score in [0, 1]; None if there is no score, which does not mean 0.
         outcome: One word: `right`, `partial`, `wrong`, `rejected`, `timeout`, ... and
             the format failures; without a value `unscored` or `unmatched`.
         answer: The extracted answer, None where there was none.
@@ -106,7 +106,7 @@ def score(
 async def score_async(
     item: Item, completions: Sequence[str], *, thinking_open: bool = False
 ) -> list[Result]:
-    """As `score`, in any event loop, which is never held up."""
+    """The same as `score`, for an event loop, which is never blocked."""
     texts = _checked(completions)
     found = await extract_in_time(texts, [thinking_open] * len(texts))
     return await _results(shared_pool(item.task_modules), item, found)
@@ -168,7 +168,7 @@ def _no_result(pool: WorkerPool, answer: str, error: BaseException) -> Result:
 
 
 def _portions(answers: Sequence[str]) -> Iterator[list[str]]:
-    """Yield all answers, in their order, so many at a time as a call can carry."""
+    """Yield the answers in order, in portions that fit into one call of a worker."""
     portion: list[str] = []
     chars = 0
     for answer in answers:

@@ -1,9 +1,9 @@
-"""Items of chosen tasks, one after the other, for whoever trains on them.
+"""A stream of items of selected tasks, for any trainer.
 
-Which item comes next is decided when it is drawn, by the seed, its index and what the
-results have moved so far, and by nothing else. A place in the stream is reached without
-making the items before it. Unlike a run, which leaves a question out that its task had
-lately, this needs to know none of them: where a task has few questions, they repeat.
+An item depends only on the seed, its index, and the results that were fed back before
+it was drawn. Any position in the stream can be reached without making the items before
+it. Unlike a run, the stream does not remember recent questions, so tasks with few
+questions repeat them.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class _TasksState(msgspec.Struct):
 
 
 class Tasks:
-    """An infinite iterator of items; every argument but `seed` means a setting.
+    """An infinite iterator of items; its arguments correspond to settings.
 
-    Nothing is started before the first item. The whole object pickles, with its place
-    in the stream. Threads may share one.
+    No process is started before the first item. The object can be pickled together with
+    its position in the stream, and it can be used by several threads.
 
     Args:
         tasks: Names or patterns, such as `*_sorting`; none means all.
@@ -73,18 +73,18 @@ class Tasks:
         choice: "weighted", "adaptive" (tasks whose groups have more reward variance are
             drawn more often) or "in_turn".
         target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
-        shard: This instance, from 0, and how many share the stream; they never have an
-            item in common.
-        system_prompt: Of the items' messages; None for the built-in one.
+        shard: Number of this instance, from 0, and number of instances that share the
+            stream; no item is in two shards.
+        system_prompt: System prompt of the items; None for the built-in one.
         task_modules: Names or paths of modules that register tasks of your own.
 
     Attributes:
         failures: Draws that gave no item and were skipped, by task.
-        task_modules: As given, with whole paths; `Item.from_json` needs them.
+        task_modules: The argument with absolute paths; `Item.from_json` needs it.
 
     Raises:
-        SettingError: A level, the seed or the shard is none. Names and parameters are
-            checked by the library, before the first item.
+        SettingError: A level, the seed or the shard is invalid. Names and parameters
+            are checked before the first item.
     """
 
     def __init__(
@@ -128,13 +128,13 @@ class Tasks:
         self._set_up(_TasksState(0, {}, {}))
 
     def _set_up(self, state: _TasksState) -> None:
-        """Belong to this process."""
+        """Initialize what belongs to this process and is not pickled."""
         self._lock = threading.RLock()
         _open.add(self)
         self._begin(state)
 
     def _begin(self, state: _TasksState) -> None:
-        """Stand where a state was taken; ValueError, and no change, for no state."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         feedback = Feedback(self._target_accuracy)
         if state.progress:
             feedback.progress.load_state_dict(state.progress)
@@ -149,7 +149,7 @@ class Tasks:
     # -- items -------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Item]:
-        """Return itself: a second loop goes on where the first one has stopped."""
+        """Return itself; a second loop continues where the first one stopped."""
         return self
 
     def __next__(self) -> Item:
@@ -159,7 +159,7 @@ class Tasks:
             SettingError: A name or parameter does not exist.
             LibraryError: reasoning-gym cannot be used.
             NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
-            PoolError: Workers were lost; the same item comes when it is asked again.
+            PoolError: Workers were lost; the next call returns the same item.
         """
         with self._lock:
             stream = self._prepared()
@@ -183,9 +183,9 @@ class Tasks:
         level: float | None,
         index: int,
     ) -> Item | None:
-        """Return the item of the first attempt that can be used, None if there is none.
+        """Return the item of the first usable attempt, or None if there is none.
 
-        Each attempt is its parameters and its seed.
+        Each attempt consists of parameters and a seed.
         """
         pool = shared_pool(self.task_modules)
         for params, seed in attempts:
@@ -217,14 +217,14 @@ class Tasks:
             logger.warning("no item for task %s: %s", task, reason)
 
     def skip(self, draws: int) -> None:
-        """Go so many draws on, at least 0; none of their items is made."""
+        """Skip a number of draws (at least 0) without making their items."""
         if draws < 0:
             raise ValueError(f"draws must be at least 0, found {draws!r}")
         with self._lock:
             self._position += draws
 
     def seek(self, position: int) -> None:
-        """Go to a draw, from 0; levels and weights stay what they are."""
+        """Continue at a draw, counted from 0; levels and weights do not change."""
         if position < 0:
             raise ValueError(f"position must be at least 0, found {position!r}")
         with self._lock:
@@ -232,16 +232,17 @@ class Tasks:
 
     @property
     def position(self) -> int:
-        """Draws so far, those that were skipped included."""
+        """Number of draws so far, including skipped ones."""
         return self._position
 
     def evaluation(
         self, samples_per_task: int, seed: int = 123, level: float | None = None
     ) -> list[Item]:
-        """Return fixed items that no stream ever holds, so many of each task.
+        """Return some evaluation items of each task, which no stream contains.
 
-        They are those of the command `evaluate` with the same `eval_seed` and
-        `eval_level`; the place in the stream has no part in them. Raises as `next`.
+        They are the items of the command `evaluate` with the same `eval_seed` and
+        `eval_level`, and do not depend on the position in the stream. Raises like
+        `next`.
         """
         items = []
         with self._lock:
@@ -255,7 +256,7 @@ class Tasks:
         return items
 
     def _prepared(self) -> ItemStream:
-        """Return the stream; the first time the library says what there is."""
+        """Return the stream; the first call asks the library which tasks there are."""
         if self._stream is None:
             pool = shared_pool(self.task_modules)
             self._stream = run_blocking(self._prepare, pool)
@@ -292,15 +293,15 @@ class Tasks:
     def feedback(
         self, item: Item, results: Sequence[Result | float | None]
     ) -> LevelChange | None:
-        """Let the results of a whole group move the level and the weight of its task.
+        """Update the level and the weight of a task from the results of a whole group.
 
         Args:
-            item: From this stream, or one that was made from its JSON.
-            results: Of the whole group, at once; those without a score do not count,
-                and where none has one nothing moves.
+            item: An item of this stream, or one that was made from its JSON.
+            results: The results of the whole group. Results without a score are
+                ignored; without any score, nothing changes.
 
         Returns:
-            The change of the task's level, if it has moved.
+            The change of the task's level, if it has changed.
 
         Raises:
             ValueError: A result is outside [0, 1].
@@ -330,7 +331,7 @@ class Tasks:
         return self._choice == "adaptive" or "curriculum" in self._levels.values()
 
     def levels(self) -> dict[str, float]:
-        """Return the level of each task that follows results and has had some."""
+        """Return the levels that follow results, of the tasks that have results."""
         with self._lock:
             return dict(self._feedback.curriculum.levels)
 
@@ -348,18 +349,18 @@ class Tasks:
             }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a state was taken; ValueError, and no change, for no state."""
+        """Continue from a state; an invalid one raises ValueError, with no change."""
         with self._lock:
             self._begin(msgspec.convert(state, _TasksState))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return settings and state; what belongs to this process stays here."""
+        """Return settings and state, but nothing that belongs to this process."""
         mine = vars(self).copy()
         del mine["_feedback"], mine["_stream"], mine["_lock"]
         return {**mine, "state": self.state_dict()}
 
     def __setstate__(self, mine: dict[str, Any]) -> None:
-        """Stand where the other one stood."""
+        """Continue where the pickled object was."""
         state = msgspec.convert(mine.pop("state"), _TasksState)
         vars(self).update(mine)
         self._set_up(state)

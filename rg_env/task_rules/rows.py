@@ -236,7 +236,7 @@ ROWS = (
         MIXTURE,
         guard=Guard(
             "depends on the task that made the entry",
-            "what is admitted there",
+            "what the guard of that task admits",
             lambda answer, gold: "an entry of a mixture is guarded by its own task",
         ),
         fixed_level=(

@@ -6,10 +6,11 @@ that of the settings times
 
     floor + (1 - floor) * estimate
 
-The estimate begins at 1 and forgets half with each group: over a simulated run from
-weak to strong (docs/measurements.md) a longer memory keeps sampling tasks that are
-dead or solved, and one much shorter leaves tasks that do have variance too soon. A
-task that wakes up again is found by the groups that the floor still gives it.
+The estimate begins at 1, and each group replaces half of it. In a simulation of a
+learner that improves (docs/measurements.md), a longer memory kept sampling tasks that
+were never or always solved, and a much shorter one abandoned tasks with variance too
+early. Because of the floor, every task still gets some groups, so renewed variance is
+noticed.
 
 The weights change through `record` and loading alone; nothing is drawn here.
 """

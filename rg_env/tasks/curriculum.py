@@ -11,16 +11,16 @@ The law, for each task after each of its groups:
 - Once a task had to turn round, its steps are at most `GAIN` times the distance from
   the target.
 
-Reasons for what the original has not:
+Reasons for the differences from the original:
 
-- Steps of one size settle where as many groups lie above the target as below, which is
-  not where their mean is: a level between two steps mixes groups of two accuracies, and
-  such learners were held up to 0.2 beside the target. Steps in proportion to the
-  distance add up to the change of the level, so the mean of many groups must come near
-  the target whatever the noise.
-- Results arrive late, made at a level that was left. Counting them as if they were made
-  at this one moves it once for each group in flight. Carried over, they stop moving it
-  as soon as it is where they say the target is.
+- With steps of one size, a level settles where as many groups are above the target as
+  below it. That is the median, not the mean: a level between two steps mixes groups of
+  two accuracies, and simulated learners were held up to 0.2 away from the target. If
+  steps are proportional to the distance, the mean of many groups must approach the
+  target.
+- Results arrive late and belong to an earlier level. If they counted for the current
+  level, each group in flight would move it again. With the carry-over, they stop moving
+  the level as soon as it is where they predict the target to be.
 
 docs/measurements.md says how simulated learners fare with it. A learner that loses
 more than twice `SLOPE` per unit of level still swings when many groups of one task

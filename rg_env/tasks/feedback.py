@@ -1,6 +1,7 @@
-"""What the results of a run change: the levels of its tasks and how often each comes.
+"""The effect of results on a run: the levels of its tasks and how often each is drawn.
 
-One place takes every scored group and hands it to those who keep count of it.
+Every scored group is passed to this class, which updates the curriculum and the
+weights.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class ItemSpec:
         choice: Which of the choices it is.
         task: The task.
         level: In [0, 1], None for the library's defaults.
-        sampled: Digest of its question where an earlier run has sampled it, so that it
-            need not be made; None elsewhere.
+        sampled: Digest of its question if an earlier run has sampled the item, so that
+            it need not be made again; otherwise None.
     """
 
     position: int

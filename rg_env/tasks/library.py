@@ -1,8 +1,8 @@
-"""The one door to reasoning-gym: what it offers, and entries made with it.
+"""The only access to reasoning-gym: its tasks, and entries made with them.
 
-Everything that the rest of the project knows of the library goes through here, as
-plain values. What it does not do: it does not protect anyone from the library's code.
-Generators print, write files and may hang, so `make_entry` belongs in a worker process.
+The rest of the project knows the library only through this module, as plain values. The
+module does not protect against the library's code. Generators print, write files and
+may hang, so call `make_entry` in a worker process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rg_env.tasks.library_import import (
 
 
 class UnusableEntryError(RuntimeError):
-    """The library made an entry that nobody should get, for a reason."""
+    """The library made an entry that must not be used; the message says why."""
 
     def __init__(self, task: str, reason: str) -> None:
         super().__init__(f"{task}: {reason}")
@@ -56,7 +56,8 @@ class TaskInfo:
         parameters: Dataset parameter to its default as text, without `seed` and
             `size`, which the sampler owns.
         has_curriculum: Whether the library can vary its difficulty.
-        asks: What a user's own task asks for, as its data set says first.
+        asks: What a user's own task asks for: the first line of its dataset's
+            docstring.
     """
 
     name: str

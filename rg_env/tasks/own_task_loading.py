@@ -229,9 +229,7 @@ def _take_rules(modules: Sequence[ModuleType]) -> None:
                 )
             if not own_tasks.is_own(row.task):
                 raise _unusable(
-                    f"{rules} speaks of {shown(row.task)}, which is no task of yours"
+                    f"{rules} is for {shown(row.task)}, which is not one of your tasks"
                 )
             if table.TABLE.setdefault(row.task, row) is not row:
-                raise _unusable(
-                    f"{rules} is the second that speaks of {shown(row.task)}"
-                )
+                raise _unusable(f"{rules} is the second one for {shown(row.task)}")

@@ -1,10 +1,10 @@
 """Which questions are sampled: none of the evaluation's, and few for the second time.
 
-Each draw has a few seeds, one for each attempt at it. An attempt is given up for the
-next one where nobody could solve its entry, where its question is one of the
-evaluation's, or where its task had the question lately. The last attempt is sampled
-although it is a repeat; otherwise the draw is skipped. `QuestionFilter.judge` is this
-law; who makes items by it, in the order of their stream, samples the same questions.
+Each draw has several seeds, one for each attempt. An attempt is rejected, and the next
+one made, if the entry cannot be solved, if its question belongs to the evaluation, or
+if the task had the question recently. If the last attempt is only a repeat, it is
+sampled anyway; otherwise the draw is skipped. `QuestionFilter.judge` implements this
+rule. Items that are judged in the order of their stream always give the same questions.
 
 A question is remembered as a digest of eight bytes: 1,000 of each of a hundred tasks
 are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pairs.

@@ -58,7 +58,7 @@ class Scale:
         note: What is worth knowing, "" if nothing.
         default_level: Where the library's default parameters lie, in [0, 1]; None
             where they are no point of the curriculum.
-        is_dead_knob: Whether the generator takes no notice of what the steps set.
+        is_dead_knob: Whether the generator ignores the parameters that the steps set.
     """
 
     task: str

@@ -42,7 +42,7 @@ twentieth of what a group takes in all."""
 
 @dataclasses.dataclass(frozen=True)
 class Trust:
-    """How far a worker is believed.
+    """How far the answer of a worker is trusted.
 
     Attributes:
         max_reply_bytes: Of the answer.
@@ -113,7 +113,7 @@ class Call:
                 self._worker = None
 
     def abandon(self) -> None:
-        """See that the call takes no one's time now that its caller has left."""
+        """Stop the call, because its caller no longer waits for it."""
         if self.future.done() or self.future.cancel():
             return
         with self._lock:
@@ -158,8 +158,8 @@ class _WorkerPlace:
 class CallRunner:
     """Runs the calls it is given, one at a time, on worker processes of its own.
 
-    One is for all calls but the brief ones, which have another; each is forked at the
-    first of its calls.
+    One worker process serves the brief calls and another one all other calls. Each is
+    forked for its first call.
 
     Args:
         next_call: Asked after each call; None sends the thread to wait.

@@ -142,7 +142,7 @@ class ForkServer:
             process.close()
 
     def _note(self, missing_layers: Mapping[str, str]) -> None:
-        """Say once what the kernel does not protect from."""
+        """Log once which protections the kernel lacks."""
         with self._lock:
             is_first = self.missing_layers is None
             self.missing_layers = missing_layers

@@ -8,11 +8,11 @@ bytes, a letter and a worker's number:
     F + the worker's end of a socket    fork a worker that answers on it
     K                                   kill that worker and its process group
 
-It tells a worker's end, and whether others brought it about, on the worker's own
-socket, after the last thing that the worker sent, and what stopped the preloading on
-the control socket, as JSON of kind, message and traceback. A worker whose scratch
-folder grows too large is killed. When the control socket closes, everything
-ends and the scratch folders go.
+When a worker ends, the program reports this on the worker's own socket, after
+everything that the worker sent, and says whether the worker was killed by others. If
+preloading fails, it reports kind, message and traceback as JSON on the control socket.
+It kills a worker whose scratch folder grows too large. When the control socket closes,
+all processes end and the scratch folders are deleted.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _preload(order: Order, control: socket.socket) -> None:
 
 
 def _give_way() -> None:
-    """Let the session of this process, its workers, come after all others.
+    """Give this session, and so all workers, the lowest CPU priority.
 
     A kernel with autogroup shares the cores among sessions first, and the workers' own
     niceness counts only within theirs. A kernel without it has no such file and needs

@@ -92,7 +92,7 @@ class WorkerPool:
         atexit.register(self.close)
 
     def _begin(self) -> None:
-        """Have no worker and no call; nothing of a parent's may be waited for."""
+        """Begin without workers and calls; a forked child has none of its parent's."""
         self._fork_server = ForkServer(self.preload, self._memory_limit_bytes)
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below, and _closed
@@ -237,7 +237,7 @@ class WorkerPool:
 
 
 class _BlockingPool:
-    """A pool whose `run` waits in place, so that who awaits it is never suspended."""
+    """A pool whose `run` blocks, so a coroutine that awaits it is not suspended."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.preload = pool.preload
@@ -252,8 +252,8 @@ def run_blocking(
 ) -> T:
     """Return the result of a coroutine that awaits nothing but `pool.run`.
 
-    What is written for the event loop of a run then serves callers that have none, and
-    those whose thread runs one already.
+    This makes code for an event loop usable for callers without one, and in threads
+    that already run one.
 
     Args:
         job: Makes the coroutine of the pool that it is given.

@@ -1,9 +1,9 @@
 """The life of one worker process: take a call, run it, answer, take the next.
 
-Runs in a fork of the fork server and returns never. Whatever a job raises becomes a
-FAILURE frame; what a job can do beyond raising (hang, exit, crash, take all memory)
-is the pool's to notice from outside. What a worker cannot do is in hardening.py, what
-is put back between two calls in process_state.py; each names what it does not cover.
+Runs in a fork of the fork server and never returns. Whatever a job raises becomes a
+FAILURE frame; what a job can do beyond raising (hang, exit, crash, take all memory) is
+the pool's to notice from outside. What a worker cannot do is in hardening.py, what is
+put back between two calls in process_state.py; each names what it does not cover.
 """
 
 from __future__ import annotations

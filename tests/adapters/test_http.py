@@ -248,7 +248,7 @@ def test_the_token_of_the_variable_is_taken_and_this_machine_needs_none(monkeypa
 
 def test_a_line_says_who_reaches_it():
     near = who_reaches("127.0.0.1", "SOME", has_token=False)
-    assert near.startswith("open to programs of this machine alone")
+    assert near.startswith("open only to programs on this machine; ")
     assert "all machines" in who_reaches("0.0.0.0", "SOME", has_token=True)
 
 

@@ -110,4 +110,4 @@ def test_an_api_that_hangs_is_said_to(logged):
 
     asyncio.run(run())
     (line,) = [r.getMessage() for r in logged.records]
-    assert re.search(r"Atropos API at \S+ does not answer \(it takes the conn", line)
+    assert re.search(r"Atropos API at \S+ does not answer \(it accepts the conn", line)

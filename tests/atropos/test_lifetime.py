@@ -101,7 +101,7 @@ def test_a_signal_cancels_the_work_closes_and_names_itself(number, monkeypatch):
 
     lifetime = Lifetime()
     # It would end the test's own process.
-    monkeypatch.setattr(ending, "_end_in_time", lambda status: None)
+    monkeypatch.setattr(ending, "_end_in_time", lambda status, within_s: None)
     before = signal.getsignal(number)
     try:
         with pytest.raises(SystemExit) as end:

@@ -47,8 +47,8 @@ def test_all_that_were_killed_are_ended_before_the_next_sends(
     with other_process(api.url, least, *how), other_process(api.url, least):
         pass
     assert start_next(api) == (1, 1)
-    (line,) = [line for line in logged.messages if "are gone" in line]
-    assert line.endswith("replies were lost: 0, 1")
+    (line,) = [line for line in logged.messages if "removed registrations" in line]
+    assert line.endswith("from the API: environments 0, 1")
     assert notes(tmp_path) == []
 
 

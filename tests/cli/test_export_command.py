@@ -71,7 +71,7 @@ def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--env.complexity_mode=curriculum", "follow the results of training"),
+        ("--env.complexity_mode=curriculum", "need the results of training"),
         ("--env.group_size=4", "No such option"),
         ("--number=0", "--number"),
     ],
@@ -126,12 +126,12 @@ def test_completions_are_chosen_by_the_options(kind, more, count, tmp_path, caps
     assert len(rows_of(tmp_path / "x")) == count
     said = capsys.readouterr().out
     assert f"rows: {count} train" in said
-    assert "1 damaged lines" in said
+    assert "damaged lines: 1" in said
 
 
 def test_files_without_a_completion_to_train_on_are_a_failure(tmp_path, capsys):
     (tmp_path / "lines.jsonl").write_text(json.dumps(LINES[1]))
     argv = [str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x")]
     assert run_main(["export", "sft", *argv]) == 1
-    assert "1 completions that were not chosen" in capsys.readouterr().err
+    assert "completions that were not chosen: 1" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

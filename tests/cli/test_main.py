@@ -96,13 +96,13 @@ REFUSED_YAML = {
     "value": ("env: {group_size: 0}", "env.group_size"),
     "field at the top": (
         "env: {seed: 3}\ngroup_size: 4",
-        "'group_size' stands at the top; write 'group_size' under `env`",
+        "'group_size' is outside a section; move 'group_size' to the section `env`",
     ),
     "field of the server at the top": (
         "env: {}\nbase_url: http://a/v1",
-        "write 'base_url' under `openai`",
+        "move 'base_url' to the section `openai`",
     ),
-    "dotted field": ("env: {}\nenv.seed: 3", "write 'seed' under `env`"),
+    "dotted field": ("env: {}\nenv.seed: 3", "move 'seed' to the section `env`"),
     "no map at the top": ("env: {}\nnotes: [a, b]", "unknown section 'notes'"),
     "key that steers a terminal": (
         'env: {task_weights: {"\\e[2J": many}}',
@@ -132,8 +132,8 @@ def test_a_wrong_yaml_file_ends_in_one_sentence_and_status_2(case, tmp_path, cap
     ("argv", "expected"),
     [
         (["procezz"], "Did you mean 'process'"),
-        (["--env.seed", "1", "process"], "'process' comes first"),
-        (["-v", "process"], "'process' comes first"),
+        (["--env.seed", "1", "process"], "'process' must come first"),
+        (["-v", "process"], "'process' must come first"),
         (["--env.group_sise=3"], "'--env.group_size'"),  # without a command it is serve
     ],
 )

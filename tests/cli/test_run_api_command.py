@@ -59,15 +59,15 @@ def test_an_address_of_the_sixth_version_stands_in_brackets():
 @pytest.mark.parametrize(
     ("host", "file", "said"),
     [
-        ("127.0.0.1", None, "programs of this machine alone"),
-        ("::1", None, "programs of this machine alone"),
-        ("0.0.0.0", None, "all machines that reach this port: each can register"),
-        ("::", "f", "all machines that reach this port that know the secret of f"),
-        ("127.0.0.1", "f", "programs of this machine that know the secret of f"),
+        ("127.0.0.1", None, "only to programs on this machine; --host 0.0.0.0"),
+        ("::1", None, "only to programs on this machine; --host 0.0.0.0"),
+        ("0.0.0.0", None, "to all machines that reach this port: each can register"),
+        ("::", "f", "to all machines that reach this port that know the secret of f"),
+        ("127.0.0.1", "f", "to programs on this machine that know the secret of f"),
     ],
 )
 def test_a_line_says_who_reaches_it(host, file, said):
-    assert who_reaches(host, 8000, file).startswith(f"open to {said}")
+    assert who_reaches(host, 8000, file).startswith(f"open {said}")
 
 
 def test_it_listens_to_its_own_machine_unless_it_is_told_otherwise():

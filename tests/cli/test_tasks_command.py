@@ -248,7 +248,7 @@ def test_names_and_categories_narrow_the_list(names, categories, chosen):
         (["gdc"], [], "unknown task 'gdc'; did you mean 'gcd'"),
         (["*_sorting"], [], "unknown task '*_sorting'"),
         ([], ["game"], "did you mean 'games'"),
-        (["gcd"], ["games"], "no task has such a name"),
+        (["gcd"], ["games"], "no task with such a name is in such a category"),
         (["composite"], [], "is a mixture"),
     ],
 )

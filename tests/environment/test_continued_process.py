@@ -79,7 +79,7 @@ def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
     assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
     assert items_of(path) == uninterrupted
-    assert f"continuing {path}: {there} of {MANY} rows are there" in logged.text
+    assert f"continuing {path}: {there} of {MANY} rows exist" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
         "rows.jsonl.settings.yaml",
@@ -167,7 +167,7 @@ def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
     processed(tmp_path)
     assert len(left_alone(tmp_path)) == GROUPS
     first, second = tmp_path / "rows.jsonl", tmp_path / "rows_1.jsonl"
-    assert f"rows go to {second}: {first} has its {GROUPS} rows" in logged.text
+    assert f"rows go to {second}: {first} is complete ({GROUPS} rows)" in logged.text
     second.write_bytes(b"".join(second.read_bytes().splitlines(keepends=True)[:2]))
     assert processed(tmp_path)[1:] == (0, GROUPS - 2)
     assert items_of(second) == items_of(first)

@@ -141,7 +141,7 @@ def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     assert len(found) == load.dumps.saved.groups_total >= load.recorded
     assert load.dumps.groups_lost == 0
     assert logged.text.count("takes no groups") == 2
-    assert logged.text.count("takes groups again") == 2
+    assert logged.text.count("groups can be written again") == 2
 
 
 def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
@@ -194,7 +194,9 @@ async def served_through_a_full_disk(folder):
     dumps, away = folder / "dumps", folder / "away"
     async with on_a_full_disk(folder) as (world, _, run):
         resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (-1, -1))
-        await until(lambda: "takes groups again" in run.said, "the disk has room")
+        await until(
+            lambda: "groups can be written again" in run.said, "the disk has room"
+        )
         dumps.rename(away)
         await until(lambda: size_of_part(dumps) > 0, "the folder is made again")
         status, _, _ = await run.end(signal.SIGTERM)
@@ -224,7 +226,7 @@ def test_a_run_goes_on_while_the_disk_is_full_and_says_so_once(served):
     kinds_of_files = 2
     assert 1 <= served["said"].count("takes no groups") <= kinds_of_files
     assert served["said"].count("takes no groups") == served["said"].count(
-        "takes groups again; 0 were lost"
+        "groups can be written again; 0 were lost"
     )
     assert "Traceback" not in served["said"]
 

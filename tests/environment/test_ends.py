@@ -219,7 +219,7 @@ def test_a_killed_process_leaves_counters_and_files_that_agree(ends):
 def test_a_trainer_goes_on_when_one_of_two_killed_shards_is_started_again(ends):
     steps, said = end_of(ends, "killed_shards")
     assert steps > 2, said
-    assert said.count("these environments are gone") == 1
+    assert said.count("removed registrations of killed processes") == 1
 
 
 def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends):

@@ -280,7 +280,7 @@ def test_the_numbers_are_those_of_the_samples_on_disk(tmp_path, simulated):
 
 def test_completions_at_temperature_0_are_said_to_be_the_same(logged):
     assert run_main(["evaluate", *options_of(NOWHERE), *TWICE, NO_FOLDER]) == 1
-    assert "will be the same text at env.eval_temperature 0.0" in logged.text
+    assert "will be identical at env.eval_temperature 0.0" in logged.text
 
 
 TWICE = ["--env.eval_completions=2", "--env.give_up_after_s=0.1"]

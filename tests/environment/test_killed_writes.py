@@ -188,4 +188,4 @@ def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logge
     run.keep({"queried": 1})
     assert run.newest(4) is None
     run.release()
-    assert json.dumps(logged.text).count("cannot be kept") == 1
+    assert json.dumps(logged.text).count("checkpoints cannot be saved") == 1

@@ -115,7 +115,7 @@ def test_a_program_has_its_tasks_written_by_process(simulated, tmp_path):
         assert row["gold_answer"] == str(3 * number)
         assert set(row["outcomes"]).isdisjoint({"scorer_error", "timeout"})
     assert "tasks of your own, from my_env: triple" in done.stderr
-    assert "a module of these imports Atropos" in done.stderr
+    assert "one of these modules imports Atropos" in done.stderr
 
 
 def test_rows_have_own_tasks_beside_the_librarys_and_right_answers(doubling, tmp_path):
@@ -145,7 +145,7 @@ def test_a_changed_module_begins_another_file_of_rows(
     first, changed = versions
     process(2, first)
     process(3, first)
-    assert f"continuing {rows}: 2 of 3 rows are there" in logged.text
+    assert f"continuing {rows}: 2 of 3 rows exist" in logged.text
     process(4, changed)
     assert f"{rows} was made with another version of my_tasks" in logged.text
     assert rows.read_bytes().count(b"\n") == 3
@@ -331,7 +331,7 @@ def test_show_scores_by_the_rules_of_the_module(capsys):
 
 def test_doctor_checks_them(capsys):
     said = said_by(capsys, "doctor", "double", "any_even", "--items", "2", *OPTION)
-    assert "2 of 2 tasks are well" in said and "own_tasks " in said
+    assert "2 of 2 tasks passed" in said and "own_tasks " in said
     assert run_main(["doctor", "raises", *OPTION]) == 1
     assert "division by zero" in " ".join(capsys.readouterr().out.split())
 

@@ -197,7 +197,8 @@ def test_groups_that_wait_for_a_minimum_that_nobody_fills_are_named(
     count, lines = held_up(api, logged, monkeypatch, 2, GUARD_S, **least)
     assert count == 1
     (line,) = lines
-    assert "of the 2 groups that wait: of environments 0, which" in line
+    assert "of the 2 groups that are waiting, because at least one" in line
+    assert "of the environments 0 has a minimum allocation" in line
     assert f"curl -X POST {api.url}/disconnect-env" in line
     assert line.endswith("""-d '{"env_id": 0}'""")
 
@@ -228,14 +229,14 @@ def lines_of(api, logged, **changes):
 
 def test_a_second_instance_that_samples_the_same_items_is_warned_of(api, logged):
     first, warning = lines_of(api, logged)
-    assert first == "shard 0 of 1: this instance samples all of the seed's items"
-    assert warning.startswith("this is environment 1 at this API: ")
+    assert first == "shard 0 of 1: this instance samples all items of the stream"
+    assert warning.startswith("this is environment 1 at this API; if another one is")
     assert "env.num_shards" in warning
 
 
 def test_an_instance_says_which_shard_it_is(api, logged):
     (line,) = lines_of(api, logged, num_shards=4, shard_index=2)
-    assert line == "shard 2 of 4: this instance samples one in 4 of the seed's items"
+    assert line == "shard 2 of 4: this instance samples one in 4 items of the stream"
 
 
 def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):

@@ -35,7 +35,7 @@ def interrupted(terminal):
 
 def interrupted_twice(terminal):
     terminal.press(CTRL_C)
-    terminal.wait_for("SIGINT: ending")
+    terminal.wait_for("SIGINT: shutting down")
     terminal.press(CTRL_C)
     terminal.wait_for_end()
 

@@ -134,7 +134,8 @@ def test_the_models_are_named_where_another_is_queried_and_the_server_says_them(
             finally:
                 await connection.close()
 
-    assert asyncio.run(run(page)) == "404 no such model; set one that it has"
+    said = asyncio.run(run(page))
+    assert said == "404 no such model; set a model that the server has"
     two, many = models("v", "a", "b"), models("v", *"abcdefghijk")
     assert asyncio.run(run(two)) == "404 no such model; it has: a, b"
     assert asyncio.run(run(many)).endswith("g, h, ...")

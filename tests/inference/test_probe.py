@@ -281,7 +281,7 @@ def test_atropos_and_sglang_are_looked_at_as_well():
 @pytest.mark.parametrize("text", [None, ""])
 def test_a_server_that_makes_no_text_trains_and_is_warned_of(text, logged):
     assert probed(with_changes(text=text)) == "/v1/completions"
-    assert "env.tokenizer_name could be checked" in logged.text
+    assert "so env.tokenizer_name cannot be checked" in logged.text
 
 
 def test_a_text_that_holds_its_end_back_is_of_the_same_tokens():

@@ -167,7 +167,7 @@ class _TenacityError(Exception):
         (_OpenAiError(), "status_500", "500 overloaded"),
         (_TenacityError(), "status_429", "429 ClientResponseError"),
         (ConnectionResetError("gone"), "ConnectionResetError", "gone"),
-        (asyncio.TimeoutError(), "TimeoutError", "says nothing"),
+        (asyncio.TimeoutError(), "TimeoutError", "does not reply"),
         (KeyError("logprobs"), "KeyError", "KeyError: 'logprobs'"),
         (ValueError("of\n two lines"), "ValueError", "ValueError: of two lines"),
         (BadReplyError("no quota"), "BadReplyError", "no quota"),

@@ -301,7 +301,7 @@ def test_a_server_that_hangs_is_given_up_in_time(logged):
             return await ended(bare(url, **settings))
 
     assert asyncio.run(run()) == 1
-    assert "takes the connection and says nothing" in logged.text
+    assert "accepts the connection but does not reply" in logged.text
 
 
 def test_an_outage_is_said_again_once_in_a_while(logged, monkeypatch):
@@ -451,7 +451,7 @@ def test_a_server_that_is_there_has_not_answered_yet(logged):
 
     asyncio.run(run())
     assert [line.partition(" after ")[0] for line in logged.messages[1:]] == [
-        "inference is there",
+        "inference is available",
         "inference answers",
     ]
 
@@ -467,7 +467,7 @@ def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
 
     asyncio.run(run())
     out, back = logged.messages
-    assert "http://a" in out and "others are queried" in out
+    assert "http://a" in out and "not used for now, other servers are" in out
     assert "http://a" in back and "is back" in back
 
 

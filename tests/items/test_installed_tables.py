@@ -79,7 +79,8 @@ def test_a_task_that_has_changed_has_none_and_is_named(pool, logged):
     table = dataclasses.replace(TABLE, by_task={**TABLE.by_task, **changed})
     found = prepare(pool, table, TaskChoice("gcd"), TaskChoice("lcm"))
     assert found.of("gcd", {}) == 0.0
-    assert "and theirs is 0: gcd" in logged.text
+    assert "the baseline of 1 tasks is 0, because the installed" in logged.text
+    assert logged.messages[0].endswith(f" {TABLE.library_version}: gcd")
 
 
 def test_parameters_of_ones_own_have_none_and_are_named_once(pool, logged):

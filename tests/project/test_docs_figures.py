@@ -59,7 +59,7 @@ def test_the_counts_of_tasks_and_levels_are_those_of_the_table_of_scales():
 
 
 def test_the_number_of_hostile_texts_is_that_of_the_list():
-    assert f"any of {len(HOSTILE)} hostile texts" in text_of(MEASUREMENTS)
+    assert f"each of {len(HOSTILE)} hostile texts" in text_of(MEASUREMENTS)
 
 
 def test_the_number_of_commands_is_that_of_the_program():

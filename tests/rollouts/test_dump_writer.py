@@ -340,7 +340,7 @@ def test_waiting_groups_have_a_bound_and_what_it_turns_away_is_counted_and_said(
     assert [r.levelname for r in caplog.records] == ["ERROR", "WARNING"]
     refused, passed = (r.getMessage() for r in caplog.records)
     assert f"{folder} takes no groups" in refused and "the next are lost" in refused
-    assert passed.endswith("takes groups again; 5 were lost")
+    assert passed.endswith("groups can be written again; 5 were lost")
 
 
 def test_a_group_that_json_cannot_hold_is_lost_alone_while_others_wait(writer, folder):

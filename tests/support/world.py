@@ -78,7 +78,7 @@ class Run:
         started = descendants(self.pid)
         for i, number in enumerate(signals):
             if i:
-                await until(lambda: ": ending; a second one" in self.said, "it hears")
+                await until(lambda: "; a second signal" in self.said, "it hears")
             self._process.send_signal(number)
         await until(lambda: self.status is not None, f"{self.pid} ends")
         seconds = time.monotonic() - began

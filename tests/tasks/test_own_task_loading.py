@@ -70,12 +70,12 @@ REFUSED = {
     ),
     "rules of others": (
         f"{MINE}\nRULES = TaskRules('gcd')",
-        "RULES of t speaks of 'gcd', which is no task of yours",
+        "RULES of t is for 'gcd', which is not one of your tasks",
     ),
     "no rules": (f"{MINE}\nRULES = ['mine']", "RULES of t holds 'mine'; allowed is a"),
     "rules twice": (
         f"{MINE}\nRULES = [TaskRules('mine', kept_signs='-'), TaskRules('mine')]",
-        "RULES of t is the second that speaks of 'mine'",
+        "RULES of t is the second one for 'mine'",
     ),
 }
 

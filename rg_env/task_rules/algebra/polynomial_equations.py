@@ -141,9 +141,9 @@ RULES = TaskRules(
     notation=_joined_by_commas,
     fix=ScorerFix(
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
-        fault="Ignores pieces that are no number: `3.0, or 4.0` scores 1.0,"
-        " and any text where there is no solution; a hundredth off scores 0.9, and so"
-        " does a root that is rounded down as the question says.",
+        fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
+        " does any text if there is no solution; gives 0.9 to a root that is off by"
+        " 0.01, and to one that is rounded down as the question asks.",
         proof=lambda entry: f"{entry['answer']}, or 4, or 5",
         proof_scores=0.9,
         score=_solutions,

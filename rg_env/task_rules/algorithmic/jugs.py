@@ -51,7 +51,7 @@ RULES = TaskRules(
     notation=list_of(_WRITTEN_MOVE, json.dumps, BETWEEN_MOVES, _jug_move),
     fix=ScorerFix(
         scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
-        fault="Whatever follows a move is ignored.",
+        fault="Ignores whatever follows a move.",
         proof=_or_another_move,
         score=_moves_of_jugs,
     ),

@@ -63,8 +63,8 @@ RULES = TaskRules(
     notation=_as_sentence,
     fix=ScorerFix(
         scorer_sha256="5f10e9fc7c8a5273119e610a1e6f08d3a187c1a1bdf0d1840ad598472289910b",
-        fault="Two words in the wrong order score 0.9; the word with the capital first"
-        " and the one with the full stop last score 2 words, whatever is between.",
+        fault="Gives 0.9 if two words are in the wrong order, and credit for the first"
+        " and the last word, which the capital letter and the full stop show.",
         proof=_first_and_last,
         proof_scores=0.1,
         score=_order,

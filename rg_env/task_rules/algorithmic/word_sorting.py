@@ -33,8 +33,8 @@ RULES = TaskRules(
     notation=list_of(WORD, ", ".join),
     fix=ScorerFix(
         scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
-        fault="Words behind the last right one are ignored; a copy of the question"
-        " scores 0.2 and one wrong word 0.9.",
+        fault="Ignores words after the last right one; gives 0.2 to a copy of the"
+        " question, and 0.9 if one word is wrong.",
         proof=lambda entry: (
             entry["answer"] + ", zz" * len(entry["metadata"]["sorted_words"])
         ),

@@ -23,7 +23,7 @@ def _decimal(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 DECIMAL_FIX = ScorerFix(
     scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
-    fault="Scores a longer number that contains the right one, by its length.",
+    fault="Gives credit for a longer number that contains the right one.",
     proof=lambda entry: f"1{entry['answer']}",
     proof_scores=0.5,
     score=_decimal,

@@ -360,9 +360,9 @@ RULES = TaskRules(
     ),
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
-        fault="Scores only the input that it drew itself where any with the shown"
-        " output is right, and other values by their likeness: 0.999 for a number that"
-        " is wrong by one.",
+        fault="Accepts only the input that the library drew, although any input with"
+        " the shown output is right; scores other values by similarity: 0.999 for a"
+        " number that is off by one.",
         proof=_other_then_gold,
         proof_scores=0.7,
         score=_by_running,

@@ -223,9 +223,9 @@ RULES = TaskRules(
     notation=_as_json,
     fix=ScorerFix(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
-        fault="Passes over impossible actions, so that one sweep solves every"
-        " item of a size; scores boxes that start at their targets, and 0.9 where"
-        " one of ten is left; raises where a box would leave the grid.",
+        fault="Ignores impossible actions, so one fixed plan solves every item of a"
+        " size; gives credit for boxes that start at their targets, and 0.9 if one"
+        " box of ten is left; fails if a box would leave the grid.",
         proof=_blind_plan,
         score=_score_plan,
     ),

@@ -107,9 +107,9 @@ RULES = TaskRules(
     ),
     fix=ScorerFix(
         scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
-        fault="Passes over all but the letters A to C, also another answer,"
-        " and over presses without effect, which toggle the light; any number of"
-        " presses more than needed scores 0.5.",
+        fault="Ignores everything but the letters A to C, even a second answer;"
+        " ignores presses without effect, although they toggle the light; gives 0.5"
+        " to any number of unnecessary presses.",
         proof=lambda entry: f"{entry['answer']} or not, 5",
         score=_only_presses,
     ),

@@ -194,7 +194,7 @@ RULES = TaskRules(
     notation=as_formula,
     fix=ScorerFix(
         scorer_sha256="5cbc2250d7c9ec68d093bf03acd823b0efef3c99ae4b3bf23390d5b2277418af",
-        fault="Scores the premises themselves, and what is weaker than one of them.",
+        fault="Accepts the premises themselves, and weakened versions of them.",
         proof=_premises_joined,
         score=_score_conclusion,
     ),

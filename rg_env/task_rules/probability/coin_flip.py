@@ -116,7 +116,7 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
 RULES = TaskRules(
     "coin_flip",
     guard=Guard(
-        "makes a Fraction of it, which computes 10**exponent",
+        "converts it to a Fraction, which computes 10**exponent",
         "a decimal such as 3.051757812e-05 or a fraction",
         _large_exponent,
     ),
@@ -124,8 +124,8 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
         fault=(
-            "Compares only the common beginning of two numbers: 0 is mostly right, and"
-            " a number that is off by 1 % scores 0.9."
+            "Compares only as many characters as the shorter number has: 0 mostly gets"
+            " 1.0, and a number that is off by 1 % scores 0.9."
         ),
         proof=lambda entry: "0",
         score=_probability,
