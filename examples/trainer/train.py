@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+if __name__ == "__main__":  # no traceback of Ctrl-C out of the midst of an import
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from examples.trainer.batches import BatchShape, BatchSource
 from examples.trainer.checkpoints import Checkpoints
@@ -27,6 +29,9 @@ from examples.trainer.training_loop import EndedError, Plan, Step, train
 from examples.trainer.vllm_weights import VllmWeights
 
 logger = logging.getLogger("trainer")
+
+FAILED, REFUSED = 1, 2
+"""Exit statuses: after a step, or before any, where another start would not help."""
 
 MakePolicy = Callable[[Path, str], Policy]
 """From the model's folder and the device."""
@@ -88,11 +93,13 @@ def ended_between_steps() -> Iterator[Callable[[], None]]:
     yield check
 
 
-def run(options: argparse.Namespace, make_policy: MakePolicy) -> None:
-    """Train as the command line says.
+def run(
+    options: argparse.Namespace, make_policy: MakePolicy, steps: list[Step]
+) -> None:
+    """Train as the command line says; the newest step is put into `steps`.
 
     Raises:
-        TrainingError, EndedError: As of `train`.
+        TrainingError, EndedError: The same as of `train`.
     """
     folder = options.checkpoints
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,6 +124,7 @@ def run(options: argparse.Namespace, make_policy: MakePolicy) -> None:
             logger.info("going on after step %d", checkpoints.step)
 
         def tell(step: Step) -> None:
+            steps[:] = [step]
             logger.info("step %d/%d: %s", step.number, plan.steps, step)
 
         train(
@@ -148,11 +156,12 @@ def main(
     logging.basicConfig(
         format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO
     )
+    steps: list[Step] = []
     try:
-        run(options, make_policy)
+        run(options, make_policy, steps)
     except TrainingError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return FAILED if steps else REFUSED
     except EndedError as ended:
         logger.info("ended; the same command goes on")
         return 128 + int(ended.args[0])

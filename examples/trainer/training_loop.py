@@ -128,8 +128,8 @@ def train(
         tell: Told of every step.
 
     Raises:
-        EndedError: Of `source` or `server`; what was done is kept.
-        TrainingError: It cannot go on.
+        EndedError: Of `source` or `server`.
+        TrainingError: It cannot go on. The steps that were done are kept in both cases.
     """
     done = checkpoints.load(policy)
     try:
@@ -144,8 +144,9 @@ def train(
             checkpoints.note(step.as_row())
             done = step.number
             tell(step)
-    except EndedError:
-        checkpoints.save(policy, done)
+    except (EndedError, TrainingError):
+        if done:
+            checkpoints.save(policy, done)
         raise
 
 

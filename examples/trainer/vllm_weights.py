@@ -37,6 +37,9 @@ waits for us, as we for it, is let go."""
 
 RESET_TRIES, RESET_PAUSE_S = 20, 0.1
 
+AWAY = (502, 503, 504)
+"""What a server, or a proxy before it, answers while it starts or ends."""
+
 
 class _NotThereError(Exception):
     """Nothing answers."""
@@ -182,6 +185,8 @@ class VllmWeights:
         except urllib.error.HTTPError as error:
             if error.code == 404 and missing is not None:
                 return missing
+            if error.code in AWAY:
+                raise _NotThereError(error) from error
             said = error.read().decode(errors="replace")[:300]
             raise TrainingError(
                 f"{self.url}{path} has status {error.code} {said}"

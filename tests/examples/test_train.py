@@ -186,7 +186,10 @@ def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
     model, checkpoints, capsys
 ):
     with taken(model):
-        assert trained(model, "--checkpoints", str(model.with_name(checkpoints))) == 1
+        assert (
+            trained(model, "--checkpoints", str(model.with_name(checkpoints)))
+            == train.REFUSED
+        )
     said = capsys.readouterr().err.splitlines()[-1]
     assert said == f"error: another trainer has {model}; end it"
 
@@ -195,7 +198,7 @@ def test_a_second_trainer_of_the_same_checkpoints_is_refused(model, capsys):
     folder = model.with_name("policy-checkpoints")
     folder.mkdir()
     with taken(folder):
-        assert trained(model) == 1
+        assert trained(model) == train.REFUSED
     assert f"another trainer has {folder}" in capsys.readouterr().err
 
 
@@ -208,7 +211,7 @@ def test_a_model_that_is_made_anew_is_not_overwritten_by_the_last_training(
     checkpoints.save(AnswerPolicy(), 7)
     save_file({"logits": np.ones(len(DIGITS))}, model / WEIGHTS)
     before = (model / WEIGHTS).read_bytes()
-    assert trained(model) == 1
+    assert trained(model) == train.REFUSED
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith(f"error: {folder} has checkpoints of another model than")
     assert (model / WEIGHTS).read_bytes() == before

@@ -111,14 +111,15 @@ def test_a_run_goes_on_at_its_newest_checkpoint(tmp_path):
     assert kept_in(tmp_path) == ["step-000006"]
 
 
-def test_what_was_done_is_kept_when_the_user_ends_it(tmp_path):
+@pytest.mark.parametrize("error", [EndedError, TrainingError])
+def test_what_was_done_is_kept_when_a_training_ends_early(tmp_path, error):
     class EndingSource(Source):
         def next_batch(self, step):
             if step == 3:
-                raise EndedError
+                raise error
             return super().next_batch(step)
 
-    with pytest.raises(EndedError):
+    with pytest.raises(error):
         trained(tmp_path, 6, EndingSource)
     assert kept_in(tmp_path) == ["step-000003"]
     seen, *_ = trained(tmp_path, 6)
@@ -159,6 +160,7 @@ def test_a_server_with_other_weights_ends_the_training_and_no_step_is_taken(tmp_
     with pytest.raises(TrainingError, match="with other weights than the trainer"):
         trained(tmp_path, 2, ForeignSource)
     assert history_of(tmp_path) == []
+    assert kept_in(tmp_path) == ["step-000000"]
 
 
 def test_a_batch_of_truncated_rollouts_alone_is_left_out(tmp_path, caplog):
