@@ -122,6 +122,14 @@ class Export:
         file = end.enter_context(ParquetWriter(path, schema))
         return lambda rows: file.write_table(pyarrow.Table.from_pylist(rows, schema))
 
+    def _digest(self) -> str:
+        digest = hashlib.sha256()
+        for split in self.tasks:
+            with (self._folder / f"{split}.{self._form}").open("rb") as file:
+                while block := file.read(2**20):
+                    digest.update(block)
+        return digest.hexdigest()
+
     def card(self, title: str, made: Mapping[str, Any]) -> str:
         """Return README.md: how the files are loaded, their rows, how they came."""
         files = [{"split": s, "path": f"{s}.{self._form}"} for s in self.tasks]
@@ -129,8 +137,12 @@ class Export:
             "pretty_name": title,
             "tags": ["reasoning-gym"],
             "configs": [{"config_name": "default", "data_files": files}],
-            # Else a column without values has no type, and another one in each split.
-            "dataset_info": {"features": _features(self._columns)},
+            "dataset_info": {
+                # `datasets` makes the key of its cache of this head, not of the files.
+                "description": f"SHA-256 of the rows: {self._digest()}",
+                # Else a column without values has no type, and another in each split.
+                "features": _features(self._columns),
+            },
         }
         release = metadata.version("reasoning-gym")
         versions = {"reasoning_gym_environment": VERSION, "reasoning_gym": release}

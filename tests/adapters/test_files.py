@@ -169,6 +169,16 @@ def write(out, form="jsonl", split="train", **left_out):
             raise KeyError
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, form):
+    pytest.importorskip("datasets")
+    for name, scores in (("a", [1.0]), ("b", [0.5]), ("c", [0.5, 1.0])):
+        with files.new_export(tmp_path / name / "x", "sft", form) as export:
+            export.write("train", [ROW | {"score": score} for score in scores])
+        rows = loaded(tmp_path / name / "x", tmp_path / "cache")["train"]
+        assert rows["score"][:] == scores
+
+
 def test_a_folder_that_is_there_is_refused_and_stays(tmp_path):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "mine").touch()
