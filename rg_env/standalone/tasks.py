@@ -16,6 +16,7 @@ import typing
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import msgspec
@@ -37,7 +38,7 @@ from rg_env.standalone.item import (
 from rg_env.standalone.scores import Result
 from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
-from rg_env.tasks.evaluation_specs import evaluation_specs
+from rg_env.tasks.evaluation_specs import EvalSpec, evaluation_specs
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
@@ -162,19 +163,31 @@ class Tasks:
             PoolError: Workers were lost; the next call returns the same item.
         """
         with self._lock:
-            stream = self._prepared()
             for _ in range(MAX_FAILURES_IN_A_ROW):
-                stream.position = self._position
-                spec = stream.next_spec()
-                attempts = (
-                    (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
-                    for attempt in range(MAX_ATTEMPTS)
-                )
-                item = self._made(spec.task, attempts, spec.level, spec.index)
-                self._position = stream.position
+                item = self.at(self._position)
+                self._position += 1
                 if item is not None:
                     return item
         raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
+
+    def at(self, position: int) -> Item | None:
+        """Return the item of a draw, None if none could be made; raises like `next`.
+
+        The position in the stream does not change. Threads that call this at the same
+        time have their items made at the same time.
+
+        Args:
+            position: Counted from 0.
+        """
+        with self._lock:
+            stream = self._prepared()
+            stream.position = position
+            spec = stream.next_spec()
+        attempts = (
+            (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
+            for attempt in range(MAX_ATTEMPTS)
+        )
+        return self._made(spec.task, attempts, spec.level, spec.index)
 
     def _made(
         self,
@@ -212,9 +225,11 @@ class Tasks:
         return None
 
     def _count_failure(self, task: str, reason: str) -> None:
-        self.failures[task] += 1
-        if self.failures[task] == 1:
-            logger.warning("no item for task %s: %s", task, reason)
+        with self._lock:
+            self.failures[task] += 1
+            count = self.failures[task]
+        if count == 1:
+            logger.warning("an item of task %s is left out: %s", task, reason)
 
     def skip(self, draws: int) -> None:
         """Skip a number of draws (at least 0) without making their items."""
@@ -244,16 +259,23 @@ class Tasks:
         `eval_level`, and do not depend on the position in the stream. Raises like
         `next`.
         """
-        items = []
+        return list(self.evaluation_items(samples_per_task, seed, level))
+
+    def evaluation_items(
+        self, samples_per_task: int, seed: int = 123, level: float | None = None
+    ) -> Iterator[Item]:
+        """Yield the items of `evaluation`, which are made ahead by all workers."""
+
+        def made(spec: EvalSpec) -> Item | None:
+            attempts = [(one.params, one.seed) for one in (spec, *spec.others)]
+            return self._made(spec.task, attempts, spec.level, spec.number)
+
         with self._lock:
             stream = self._prepared()
             how = (samples_per_task, seed, stream.difficulty, level)
-            for spec in evaluation_specs(stream.choices, *how):
-                attempts = [(one.params, one.seed) for one in (spec, *spec.others)]
-                item = self._made(spec.task, attempts, spec.level, spec.number)
-                if item is not None:
-                    items.append(item)
-        return items
+            specs = evaluation_specs(stream.choices, *how)
+        with ThreadPoolExecutor(thread_name_prefix="evaluation") as threads:
+            yield from (item for item in threads.map(made, specs) if item is not None)
 
     def _prepared(self) -> ItemStream:
         """Return the stream; the first call asks the library which tasks there are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -40,6 +41,16 @@ def test_skipped_items_are_those_that_would_have_come():
     tasks, skipping = Tasks(*CHOSEN), Tasks(*CHOSEN)
     skipping.skip(15)
     assert taken(tasks, 20)[15:] == taken(skipping, 5)
+
+
+def test_an_item_is_made_by_its_position_and_the_stream_stays_where_it_is():
+    tasks, whole = Tasks(*CHOSEN), taken(Tasks(*CHOSEN), 20)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(tasks.at, reversed(range(20))))
+    assert [item.to_json() for item in reversed(found)] == whole
+    assert tasks.position == 0
+    with pytest.raises(ValueError, match="position"):
+        tasks.at(-1)
 
 
 def test_shards_share_out_the_items_of_the_stream():
