@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
+import hmac
 import socket
 import time
 from collections.abc import Iterator
@@ -25,6 +26,52 @@ FULL = (
     b"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n"
     b'{"error":"too many connections"}'
 )
+NO_SECRET = (
+    b'{"error":"send the secret, as Authorization: Bearer SECRET or as /SECRET/..."}'
+)
+
+
+class BehindSecret:
+    """Makes an application available only to clients that send a secret.
+
+    They send it as `Authorization: Bearer SECRET`, or as the first part of the path,
+    `http://HOST:PORT/SECRET/...`: many clients take only an address, to which they
+    append their paths. `/health` needs none.
+    """
+
+    def __init__(self, inner: Any, secret: str) -> None:
+        self._inner, self._secret = inner, secret.encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Forward a request, or answer with status 401; a WebSocket gets 403."""
+        if scope["type"] != "lifespan" and scope["path"] != "/health":
+            given, _, rest = scope["path"].removeprefix("/").partition("/")
+            header = dict(scope["headers"]).get(b"authorization", b"")
+            scheme, _, token = header.partition(b" ")
+            if self._is_secret(given.encode()):
+                path = f"/{rest}"
+                scope = {**scope, "path": path, "raw_path": path.encode()}
+            elif scheme.lower() != b"bearer" or not self._is_secret(token.strip()):
+                await self._refuse(scope, receive, send)
+                return
+        await self._inner(scope, receive, send)
+
+    def _is_secret(self, given: bytes) -> bool:
+        # Takes the same time however much of the secret is right.
+        return hmac.compare_digest(given, self._secret)
+
+    async def _refuse(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close"})
+            return
+        head = [
+            (b"content-type", b"application/json"),
+            (b"www-authenticate", b"Bearer"),
+        ]
+        head.append((b"content-length", b"%d" % len(NO_SECRET)))
+        await send({"type": "http.response.start", "status": 401, "headers": head})
+        await send({"type": "http.response.body", "body": NO_SECRET})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,13 +118,14 @@ class _Server(uvicorn.Server):
         if limits is not None:
             making = functools.partial(_Connection, limits.most)
             config.http = making  # type: ignore[assignment]  # called for each one
+            config.timeout_keep_alive = limits.idle_s  # type: ignore[assignment]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Close what hangs, every two seconds; say whether to end."""
+        """Close what hangs, every two seconds; return whether to end."""
         if self._limits is not None and counter % CHECK_EVERY_TICKS == 0:
             self._close_hanging(self._limits)
         return await super().on_tick(counter)
@@ -111,7 +159,7 @@ async def serve(
         served: The ASGI application.
         listener: A socket that listens.
         end_within_s: Time for the requests that have begun.
-        limits: None where all clients are trusted.
+        limits: None if all clients are trusted.
         options: Further ones of `uvicorn.Config`.
     """
     settings: dict[str, Any] = {"log_level": "warning", "ws": "none", **options}

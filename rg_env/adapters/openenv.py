@@ -8,7 +8,7 @@ score is an error of the step and never a reward.
 
 from __future__ import annotations
 
-import pickle
+import itertools
 import threading
 from typing import Any
 
@@ -24,9 +24,12 @@ from openenv.core.env_server.types import (
 )
 from pydantic import Field
 
+from rg_env.adapters.request_limits import WORKED_ON_OF_A_CLIENT
+from rg_env.errors import shown
 from rg_env.installation import VERSION
+from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.standalone.item import Item
-from rg_env.standalone.scores import UNMATCHED, score
+from rg_env.standalone.scores import UNMATCHED, Result, score
 from rg_env.standalone.tasks import Tasks
 
 MOST_SESSIONS = 256
@@ -66,26 +69,35 @@ class ReasoningGymObservation(Observation):
 
 
 class Stream:
-    """Hands out items to many sessions; the levels do not change.
+    """The items and scores of all sessions, whose results do not move levels.
 
     Args:
-        tasks: A copy of it is used.
+        tasks: The stream.
     """
 
     def __init__(self, tasks: Tasks) -> None:
         self.task_modules = tasks.task_modules
-        self._tasks: Tasks = pickle.loads(pickle.dumps(tasks))  # noqa: S301 - our own
-        self._lock = threading.Lock()
-        self._next = 0
+        self._tasks = tasks
+        self._next = itertools.count()
+        # OpenEnv has a thread for each session, and other clients need workers as well.
+        self._workers = threading.Semaphore(WORKED_ON_OF_A_CLIENT)
 
     def item(self, position: int | None) -> Item:
-        """Return the item of a position, or the next one; raises as `next(tasks)`."""
-        with self._lock:
-            if position is None:
-                position = self._next
-                self._next += 1
-            self._tasks.seek(position)
-            return next(self._tasks)
+        """Return the item of a position, or the next one; raises like `next(tasks)`.
+
+        If none can be made there, it is the first that can be made after it.
+        """
+        places = self._next if position is None else itertools.count(position)
+        with self._workers:
+            for place in itertools.islice(places, MAX_FAILURES_IN_A_ROW):
+                if item := self._tasks.at(place):
+                    return item
+        raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
+
+    def score(self, item: Item, completion: str) -> Result:
+        """Return the result of one completion; raises like `score`."""
+        with self._workers:
+            return score(item, [completion])[0]
 
 
 class ReasoningGymEnvironment(
@@ -108,7 +120,14 @@ class ReasoningGymEnvironment(
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **others: Any
     ) -> ReasoningGymObservation:
-        """Begin an episode with an item; raises as `next(tasks)`."""
+        """Begin an episode with an item; raises like `next(tasks)`.
+
+        Raises:
+            HTTPException: The seed is not a position.
+        """
+        given: Any = seed  # anything in a session
+        if given is not None and not (isinstance(given, int) and given >= 0):
+            raise HTTPException(422, f"seed: a number from 0 on, found {shown(given)}")
         self._item = item = self._stream.item(seed)
         self._state = State(episode_id=episode_id, step_count=0)
         return ReasoningGymObservation(
@@ -127,17 +146,18 @@ class ReasoningGymEnvironment(
             HTTPException: There is no item, or no score; in a session it is an error
                 message with the same sentence.
         """
+        modules, item = self._stream.task_modules, self._item
         try:
-            modules, item = self._stream.task_modules, self._item
             item = Item.from_json(action.item, modules) if action.item else item
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         if item is None:
             raise HTTPException(409, "no item: call reset, or send its JSON as `item`")
-        (result,) = score(item, [action.completion])
+        result = self._stream.score(item, action.completion)
         if result.value is None:
             status = 422 if result.outcome == UNMATCHED else 503
             raise HTTPException(status, f"{result.outcome}: {result.reason}")
+        self._item = None
         self._state.step_count += 1
         return ReasoningGymObservation(
             done=True,

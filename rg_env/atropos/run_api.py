@@ -15,7 +15,7 @@ values that the fast encoder or decoder would treat differently are left to the 
 one.
 
 If an environment has sent nothing for a minute, batches do not wait for it until it
-sends something again; see `Attendance`. The API can require a secret.
+sends something again; see `Attendance`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import hmac
 import inspect
 import json
 import logging
@@ -34,7 +33,6 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware import Middleware
 from fastapi.middleware.gzip import GZipMiddleware
-from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from pydantic import ConfigDict, TypeAdapter
 
@@ -106,28 +104,6 @@ class Attendance:
         while True:
             await asyncio.sleep(ATTENDANCE_EVERY_S)
             self.tick(ATTENDANCE_EVERY_S)
-
-
-class BehindSecret:
-    """Makes an application available only below a secret: http://HOST:PORT/SECRET/...
-
-    Clients only need this address, because they append their paths to it.
-    """
-
-    def __init__(self, inner: Any, secret: str) -> None:
-        self._inner, self._secret = inner, secret.encode()
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Forward a request, or answer with status 404."""
-        if scope["type"] != "lifespan":
-            given, _, rest = scope["path"].removeprefix("/").partition("/")
-            # Takes the same time however much of the secret is right.
-            if not hmac.compare_digest(given.encode(), self._secret):
-                await PlainTextResponse("Not Found", 404)(scope, receive, send)
-                return
-            path = f"/{rest}"
-            scope = {**scope, "path": path, "raw_path": path.encode()}
-        await self._inner(scope, receive, send)
 
 
 class _QuickRequest(Request):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import math
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -238,3 +241,63 @@ def listen(host: str, port: int, backlog: int = 1) -> socket.socket:
             f"--host {shown(host)}, --port {port}: nothing can listen there"
             f" ({reason}); take an address of this machine and a port above 1023, or 0"
         ) from error
+
+
+SECRET_FORM = re.compile(r"[\w.~-]{16,256}", re.ASCII)
+"""What stands in a path as it is, and nobody guesses."""
+
+
+def secret_option() -> Callable[[Any], Any]:
+    """Return the option of the secret that clients send."""
+    text = "File with a secret that clients must put into the URL,"
+    text += " http://HOST:PORT/SECRET, or send as a bearer token"
+    return click.option("--secret_file", type=FilePathType(), help=text)
+
+
+def advice(path: str) -> str:
+    """Return how a file with a secret is made."""
+    return f"write one with `(umask 077; openssl rand -hex 32 > {path})`"
+
+
+def behind_secret(served: Any, path: str | None) -> Any:
+    """Return an application behind the secret in a file; the same without a file.
+
+    Raises:
+        SettingError: There is none that can be used; it is not repeated.
+    """
+    if path is None:
+        return served
+    try:
+        secret = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no text"
+        raise SettingError(
+            f"--secret_file {path}: cannot be read ({reason}); {advice(path)}"
+        ) from error
+    if not SECRET_FORM.fullmatch(secret):
+        raise SettingError(
+            f"--secret_file {path}: holds no secret of 16 to 256 letters, digits and"
+            f" signs of -_.~; {advice(path)}"
+        )
+    from rg_env.serving import BehindSecret
+
+    return BehindSecret(served, secret)
+
+
+def who_reaches(host: str, port: int, secret_file: str | None, risk: str = "") -> str:
+    """Return who can use what listens at an address, in a sentence.
+
+    Args:
+        host: The address.
+        port: The port.
+        secret_file: The option.
+        risk: What everybody can do without a secret.
+    """
+    is_near = ipaddress.ip_address(host).is_loopback
+    who = "programs on this machine" if is_near else "all machines that reach this port"
+    if secret_file is not None:
+        said = f"open to {who} that know the secret of {secret_file}, at"
+        return f"{said} http://HOST:{port}/SECRET"
+    if is_near:
+        return f"open only to {who}; --host 0.0.0.0 opens it to others"
+    return f"open to {who}: {risk}; --secret_file FILE requires a secret"

@@ -7,8 +7,6 @@ framework it is started as `reasoning-gym-environment score-server`.
 from __future__ import annotations
 
 import ipaddress
-import os
-import re
 import resource
 import socket
 import sys
@@ -22,12 +20,16 @@ from rg_env.cli.command import (
     Command,
     DifficultyType,
     NamesType,
+    advice,
+    behind_secret,
     host_option,
     listen,
     option,
     port_option,
+    secret_option,
     task_modules_option,
     url_of,
+    who_reaches,
 )
 from rg_env.cli.main import main
 from rg_env.errors import SettingError
@@ -35,56 +37,6 @@ from rg_env.standalone.tasks import Tasks
 from rg_env.tasks.sampler import MAX_SEED
 
 WAITING_CONNECTIONS = 1024
-TOKEN_FORM = re.compile(r"[\x21-\x7e]{16,256}")
-"""What a header can hold, and nobody guesses."""
-DEFAULT_VARIABLE = "REASONING_GYM_TOKEN"
-
-
-class VariableType(click.ParamType[str]):
-    """The name of an environment variable."""
-
-    name = "variable"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """Return the name."""
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
-            self.fail(f"{value!r} is not the name of an environment variable", param)
-        return str(value)
-
-
-def read_token(host: str, variable: str) -> str | None:
-    """Return the token in an environment variable, None where none is needed.
-
-    Raises:
-        SettingError: There is none that can be used, and one is needed; it is not
-            repeated.
-    """
-    token = os.environ.get(variable)
-    advice = f"set one with `export {variable}=$(openssl rand -hex 32)`"
-    if token is not None and not TOKEN_FORM.fullmatch(token):
-        raise SettingError(
-            f"--token_env {variable}: the token must have 16 to 256 printable"
-            f" characters without spaces; {advice}"
-        )
-    if token is None and variable != DEFAULT_VARIABLE:
-        raise SettingError(f"--token_env {variable}: is not set; {advice}")
-    if token is None and not ipaddress.ip_address(host).is_loopback:
-        raise SettingError(
-            f"--host {host}: other machines would reach this server, and it has no"
-            f" token; {advice}"
-        )
-    return token
-
-
-def who_reaches(host: str, variable: str, *, has_token: bool) -> str:
-    """Return who gets items and scores, in a sentence."""
-    is_near = ipaddress.ip_address(host).is_loopback
-    who = "programs on this machine" if is_near else "all machines that reach this port"
-    if has_token:
-        return f"open to {who} that send the token in {variable}"
-    return f"open only to {who}; --host 0.0.0.0 opens it to others, with a token"
 
 
 def _application(stream: Tasks, *, openenv: bool, **options: Any) -> Any:
@@ -110,8 +62,6 @@ def _application(stream: Tasks, *, openenv: bool, **options: Any) -> Any:
 async def _serve(served: Any, listener: socket.socket, said: str) -> None:
     from rg_env.serving import ConnectionLimits, serve
 
-    host, port = listener.getsockname()[:2]
-    print(f"score server ready on {url_of(host, port)}", flush=True)
     print(said, flush=True)
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     await serve(
@@ -156,12 +106,7 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 @click.option(
     "--openenv", is_flag=True, help="Also serve the protocol of OpenEnv, at /ws"
 )
-@option(
-    "--token_env",
-    VariableType(),
-    DEFAULT_VARIABLE,
-    "Environment variable with the token; if it is set, clients must send the token",
-)
+@secret_option()
 def score_server(
     host: str,
     port: int,
@@ -174,7 +119,7 @@ def score_server(
     gold: bool,
     mask_sample: bool,
     openenv: bool,
-    token_env: str,
+    secret_file: str | None,
 ) -> int:
     """Serve items and scores over HTTP, to any trainer and to NeMo Gym.
 
@@ -189,12 +134,18 @@ def score_server(
         task_modules=task_modules or (),
     )
     with listen(host, port, WAITING_CONNECTIONS) as listener:
-        address = listener.getsockname()[0]
-        token = read_token(address, token_env)
-        said = who_reaches(address, token_env, has_token=token is not None)
+        host, port = listener.getsockname()[:2]
+        if secret_file is None and not ipaddress.ip_address(host).is_loopback:
+            raise SettingError(
+                f"--host {host}: other machines would reach this server, so"
+                f" --secret_file must name a file with a secret; {advice('FILE')}"
+            )
         served = _application(
-            stream, openenv=openenv, token=token, shows_gold=gold, masks=mask_sample
+            stream, openenv=openenv, shows_gold=gold, masks=mask_sample
         )
+        served = behind_secret(served, secret_file)
+        ready = f"score server ready on {url_of(host, port)}"
+        said = f"{ready}\n{who_reaches(host, port, secret_file)}"
         stream.categories()  # a name that does not exist is said now
         ending.run(_serve(served, listener, said))
     return 0

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import http.client
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,11 +19,10 @@ pytest.importorskip("uvicorn")
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
+from rg_env.adapters import request_limits
 from rg_env.adapters.http import ScoreServer
-from rg_env.cli.score_server_command import read_token, who_reaches
-from rg_env.errors import SettingError
 from rg_env.items import group_scorer
-from rg_env.serving import ConnectionLimits
+from rg_env.serving import BehindSecret, ConnectionLimits
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -32,7 +30,7 @@ pytestmark = pytest.mark.processes
 
 COMMAND = [sys.executable, "-m", "rg_env.cli.score_server_command", "--port", "0"]
 OWN_TASKS = Path(__file__).parents[1] / "support" / "own_tasks.py"
-TOKEN = "0123456789abcdef"
+SECRET = "0123456789abcdef"
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
 
@@ -45,9 +43,11 @@ def own_pool(pool, monkeypatch):
 def start():
     with contextlib.ExitStack() as running:
 
-        def start(tasks=None, limits=None, **options):
+        def start(tasks=None, limits=None, secret=None, **options):
             tasks = tasks or Tasks("gcd", "spell_backward", levels="random")
-            found = Served(ScoreServer(tasks, **options), limits)
+            served = ScoreServer(tasks, **options)
+            served = served if secret is None else BehindSecret(served, secret)
+            found = Served(served, limits)
             running.callback(found.stop)
             return found
 
@@ -69,6 +69,10 @@ def lost_workers(monkeypatch):
     closed = WorkerPool(1)
     closed.close()
     monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+
+
+def positions(reply):
+    return [each["position"] for each in reply["items"]]
 
 
 def row(item, text):
@@ -161,6 +165,39 @@ def test_items_without_a_position_are_handed_out_once(served):
     assert [each["position"] for each in second["items"]] == [2]
 
 
+def test_items_without_a_position_that_nobody_got_are_left_to_the_next_request(
+    start, monkeypatch
+):
+    tasks = Tasks("gcd", "spell_backward", levels="random")
+    begun, goes_on, at = threading.Event(), threading.Event(), tasks.at
+
+    def slow(position):
+        if position == 2:
+            begun.set()
+            goes_on.wait(GUARD_S)
+        return at(position)
+
+    monkeypatch.setattr(tasks, "at", slow)
+    served, found = start(tasks), set()
+    with served.connect() as client:
+        client.sendall(b"GET /items?count=9 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert begun.wait(GUARD_S)
+    goes_on.set()
+    while len(found) < 9:
+        found.update(positions(served.get("/items?count=3")))
+    assert found == set(range(9))
+
+
+def test_items_that_are_made_too_late_are_left_to_the_next_request(start, monkeypatch):
+    served = start()
+    monkeypatch.setattr(server, "ITEMS_WITHIN_S", 0.001)
+    for path in ("/items?count=100", "/items?start=0&count=100"):
+        first = served.get(path)
+        count = len(first["items"])
+        assert 0 < count < 100 and first["next"] == count
+    assert positions(served.get("/items")) == [count]
+
+
 def test_an_item_holds_its_prompt_and_its_gold_answer_only_if_that_is_wanted(start):
     (shown,) = start().get("/items?start=0")["items"]
     item = Item.from_json(json.dumps(shown["item"]))
@@ -193,8 +230,9 @@ def test_values_for_fixed_levels_are_refused(served, item):
 def test_a_row_comes_back_with_its_reward(served, item):
     given = row(item, f"<answer>{item.gold}</answer>")
     assert served.post("/seed_session", given) == (200, {})
-    status, found = served.post("/verify", given)
-    assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
+    for path in ("/verify", "/ng-rollout/r-1/verify"):  # the second if it is observed
+        status, found = served.post(path, given)
+        assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
 
 
 def test_a_row_without_a_score_is_status_503(served, item, lost_workers):
@@ -219,37 +257,24 @@ def test_the_mean_of_rewards_leaves_masked_rows_out(served):
 # -- who may ask -----------------------------------------------------------------------
 
 
-def test_the_token_is_wanted_for_all_but_the_health(start, item):
-    served = start(token=TOKEN)
-    for given in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}):
-        for method, path in (("GET", "/items"), ("POST", "/score"), ("GET", "/")):
+def test_the_secret_is_wanted_for_all_but_the_health(start):
+    served = start(secret=SECRET)
+    for given in (
+        {},
+        {"Authorization": f"Bearer {SECRET}x"},
+        {"Authorization": SECRET},
+    ):
+        for method, path in (
+            ("GET", "/items"),
+            ("POST", "/score"),
+            ("GET", "/x/items"),
+        ):
             assert served.request(method, path, **given)[0] == 401
     assert served.get("/health") == {"status": "healthy"}
-    authorized = {"Authorization": f"Bearer {TOKEN}"}
-    assert served.request("GET", "/items?start=0", **authorized)[0] == 200
-
-
-@pytest.mark.parametrize("token", [None, "short", "with space 0123456789"])
-def test_other_machines_are_served_with_a_usable_token_alone(monkeypatch, token):
-    monkeypatch.delenv("SOME", raising=False)
-    if token is not None:
-        monkeypatch.setenv("SOME", token)
-    with pytest.raises(SettingError, match="export SOME=") as refused:
-        read_token("0.0.0.0", "SOME")
-    assert token is None or token not in str(refused.value)
-
-
-def test_the_token_of_the_variable_is_taken_and_this_machine_needs_none(monkeypatch):
-    monkeypatch.delenv("REASONING_GYM_TOKEN", raising=False)
-    assert read_token("127.0.0.1", "REASONING_GYM_TOKEN") is None
-    monkeypatch.setenv("SOME", TOKEN)
-    assert read_token("0.0.0.0", "SOME") == read_token("::1", "SOME") == TOKEN
-
-
-def test_a_line_says_who_reaches_it():
-    near = who_reaches("127.0.0.1", "SOME", has_token=False)
-    assert near.startswith("open only to programs on this machine; ")
-    assert "all machines" in who_reaches("0.0.0.0", "SOME", has_token=True)
+    for scheme in ("Bearer", "bearer"):
+        authorized = {"Authorization": f"{scheme} {SECRET}"}
+        assert served.request("GET", "/items?start=0", **authorized)[0] == 200
+    assert positions(served.get(f"/{SECRET}/items?start=4")) == [4]
 
 
 # -- wrong and hostile requests --------------------------------------------------------
@@ -302,19 +327,24 @@ def test_a_wrong_range_is_status_400(served, query):
 def test_a_body_that_is_too_long_is_refused_before_it_is_sent(served):
     head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
     with served.connect() as client:
-        client.sendall(head % (server.MAX_BODY_BYTES + 1) + b"{")
+        client.sendall(head % (request_limits.MAX_BODY_BYTES + 1) + b"{")
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
+def test_a_client_that_sends_a_body_that_is_too_long_gets_the_reason(served):
+    status, reply = served.post("/score", b"[" * (request_limits.MAX_BODY_BYTES + 2))
+    assert (status, "over" in reply["error"]) == (413, True)
+
+
 def test_a_body_that_does_not_come_is_given_up(start, monkeypatch):
-    monkeypatch.setattr(server, "BODY_WITHIN_S", 0.2)
+    monkeypatch.setattr(request_limits, "BODY_WITHIN_S", 0.2)
     with start().connect() as client:
         client.sendall(b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         assert client.recv(100).startswith(b"HTTP/1.1 408")
 
 
 def test_too_much_at_once_is_refused_and_has_a_place_later(start, monkeypatch, item):
-    monkeypatch.setattr(server, "MAX_BODIES_BYTES", 100_000)
+    monkeypatch.setattr(request_limits, "MAX_BODIES_BYTES", 100_000)
     served = start()
     head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n"
     body = {"item": item.to_json(), "completions": ["a" * 60_000]}
@@ -328,7 +358,7 @@ def test_too_much_at_once_is_refused_and_has_a_place_later(start, monkeypatch, i
 
 
 def test_what_an_answer_takes_too_long_for_is_status_503(start, monkeypatch, item):
-    monkeypatch.setattr(server, "ANSWER_WITHIN_S", 0.1)
+    monkeypatch.setattr(request_limits, "ANSWER_WITHIN_S", 0.1)
     monkeypatch.setattr(server, "score_async", lambda *_, **__: asyncio.sleep(GUARD_S))
     body = {"item": item.to_json(), "completions": [""]}
     assert start().post("/score", body)[0] == 503
@@ -346,7 +376,7 @@ def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
         finally:
             ended.set()
 
-    monkeypatch.setattr(server, "MOST_REQUESTS", 1)
+    monkeypatch.setattr(request_limits, "MOST_OF_A_CLIENT", 1)
     monkeypatch.setattr(server, "score_async", wait)
     served = start()
     body = json.dumps({"item": item.to_json(), "completions": [""]}).encode()
@@ -356,6 +386,36 @@ def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
         assert begun.wait(GUARD_S)
         assert served.post("/score", body)[0] == 503
     assert ended.wait(GUARD_S)
+
+
+def test_the_requests_of_one_address_leave_workers_to_the_others(
+    start, monkeypatch, item
+):
+    begun, goes_on = threading.Semaphore(0), threading.Event()
+
+    async def wait(*_, **__):
+        begun.release()
+        await asyncio.to_thread(goes_on.wait, GUARD_S)
+        return []
+
+    monkeypatch.setattr(server, "score_async", wait)
+    served = start()
+    body = json.dumps({"item": item.to_json(), "completions": []}).encode()
+    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    at_once = request_limits.WORKED_ON_OF_A_CLIENT
+    with contextlib.ExitStack() as end:
+        clients = [end.enter_context(served.connect()) for _ in range(at_once + 1)]
+        for client in clients:
+            client.sendall(head % len(body) + body)
+        for _ in range(at_once):
+            assert begun.acquire(timeout=GUARD_S)
+        other = end.enter_context(served.connect("127.0.0.2"))
+        other.sendall(head % len(body) + body)
+        assert begun.acquire(timeout=GUARD_S)
+        assert not begun.acquire(blocking=False)  # the last one of the first address
+        goes_on.set()
+        for client in (*clients, other):
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_body_does_not_wait_until_the_head_before_it_is_acknowledged(served):
@@ -379,6 +439,26 @@ def test_connections_beyond_their_number_are_refused_and_idle_ones_closed(start)
         assert served.request("GET", "/health")[0] == 503
         assert slow.recv(1) == idle.recv(1) == b""
     assert served.get("/health") == {"status": "healthy"}
+
+
+@pytest.mark.slow
+def test_an_idle_connection_is_kept_as_long_as_the_limit_says(start):
+    served = start(limits=ConnectionLimits())
+    client = http.client.HTTPConnection(*served.address, timeout=GUARD_S)
+    with contextlib.closing(client):
+        for idle_s in (0, 6):  # uvicorn's own limit is 5
+            time.sleep(idle_s)
+            client.request("GET", "/health")
+            assert client.getresponse().read()
+
+
+def test_a_request_whose_body_is_coming_is_told_of_the_end():
+    served = Served(ScoreServer(Tasks("gcd")))
+    with served.connect() as client:
+        client.sendall(b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        served.get("/health")  # it is being read
+        served.stop()
+        assert client.recv(100).startswith(b"HTTP/1.1 503")
 
 
 # -- the command -----------------------------------------------------------------------
@@ -414,8 +494,7 @@ from rg_env.cli.console import main
 main()
 """
     command = [sys.executable, "-c", source]
-    environment = {k: v for k, v in os.environ.items() if k != "REASONING_GYM_TOKEN"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "other machines would reach" in done.stderr
 
 
@@ -423,13 +502,9 @@ main()
     ("options", "reason"),
     [
         (["--host", "0.0.0.0"], "--host 0.0.0.0: other machines would reach"),
-        (["--token_env", "SOME"], "--token_env SOME: is not set"),
-        (["--token_env", "S=1"], "'S=1' is not the name of an environment variable"),
+        (["--secret_file", "/none"], "--secret_file /none: cannot be read"),
     ],
 )
-def test_nothing_is_served_without_the_token_that_is_needed(options, reason):
-    names = ("SOME", "REASONING_GYM_TOKEN")
-    environment = {k: v for k, v in os.environ.items() if k not in names}
-    command = [*COMMAND, *options]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+def test_nothing_is_served_without_the_secret_that_is_needed(options, reason):
+    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True)
     assert done.returncode == 2 and reason in done.stderr

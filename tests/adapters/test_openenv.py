@@ -21,6 +21,7 @@ from openenv.validation.runtime.collector import collect_runtime_evidence
 from openenv.validation.runtime.contracts import RuntimePlan
 
 from rg_env import Item, Tasks, score
+from rg_env.adapters import request_limits
 from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import (
     ReasoningGymAction,
@@ -29,6 +30,7 @@ from rg_env.adapters.openenv import (
     application,
 )
 from rg_env.items import group_scorer
+from rg_env.serving import BehindSecret
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -43,6 +45,7 @@ GRADERS = [
     basic.ObservationSchemaGrader(),
     basic.StateContractGrader(),
 ]
+SECRET = "0123456789abcdef"
 ANSWER = {"completion": "<answer>1</answer>"}
 
 
@@ -100,6 +103,35 @@ def test_an_episode_is_an_item_of_the_stream_and_its_score(client):
         (result,) = score(item, [text])
         assert (ended.done, ended.reward) == (True, result.value)
         assert ended.observation["outcome"] == result.outcome
+        with pytest.raises(RuntimeError, match="409: no item: call reset"):
+            client.step({"completion": text})
+
+
+def test_a_seed_that_is_no_position_is_refused_in_a_sentence(client):
+    for seed in ("x", -1, 0.5):
+        with pytest.raises(RuntimeError, match="422: seed: a number from 0 on"):
+            client.reset(seed=seed)
+
+
+@pytest.mark.parametrize("path", ["/step", "/reset", "/mcp"])
+def test_the_limits_of_requests_hold_here_too(served, path):
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{"
+    with served.connect() as client:
+        client.sendall(head % (path.encode(), request_limits.MAX_BODY_BYTES + 1))
+        assert client.recv(100).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(("path", "status"), [("/ws", 403), (f"/{SECRET}/ws", 101)])
+def test_a_websocket_needs_the_secret(served, path, status):
+    hidden = Served(BehindSecret(served.application, SECRET), ws="auto")
+    head = (
+        f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade"
+        "\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13"
+    )
+    with hidden.connect() as client:
+        client.sendall(f"{head}\r\n\r\n".encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 %d" % status)
+    hidden.stop()
 
 
 def test_completions_of_a_users_own_task_are_scored(monkeypatch):

@@ -13,6 +13,7 @@ from starlette.datastructures import State
 from rg_env import patience
 from rg_env.atropos import run_api as api
 from rg_env.atropos.run_api import quick_application
+from rg_env.serving import BehindSecret
 
 TRAINER = {
     "wandb_group": "g",
@@ -308,10 +309,10 @@ SECRET = "s3cret-" * 3
 @pytest.mark.parametrize("path", ["/", "/batch", "/register", f"/{SECRET}x/batch", ""])
 def test_without_the_secret_there_is_nothing(path, monkeypatch):
     monkeypatch.setattr(server.app, "state", State())
-    client = TestClient(api.BehindSecret(api.application(), SECRET))
+    client = TestClient(BehindSecret(api.application(), SECRET))
     for method in ("GET", "POST"):
         reply = client.request(method, path, json=TRAINER)
-        assert (reply.status_code, reply.text) == (404, "Not Found")
+        assert (reply.status_code, list(reply.json())) == (401, ["error"])
     assert not hasattr(server.app.state, "queue")
 
 
@@ -320,7 +321,7 @@ def test_behind_the_secret_every_reply_is_the_same(name, monkeypatch):
     plain = replies("quick", CONVERSATIONS[name], monkeypatch)
     quick = quick_application
     monkeypatch.setitem(
-        globals(), "quick_application", lambda a: api.BehindSecret(quick(a), SECRET)
+        globals(), "quick_application", lambda a: BehindSecret(quick(a), SECRET)
     )
     hidden = [(m, f"/{SECRET}{p}", body) for m, p, body in CONVERSATIONS[name]]
     found = replies("quick", hidden, monkeypatch)

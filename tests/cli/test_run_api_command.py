@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rg_env.atropos.api_client import ApiClient
-from rg_env.cli.command import url_of
-from rg_env.cli.run_api_command import read_secret, run_api, who_reaches
+from rg_env.cli.command import behind_secret, url_of, who_reaches
+from rg_env.cli.run_api_command import RISK, run_api
 from rg_env.errors import SettingError
 from rg_env.settings.kept_settings import env_settings
 from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
@@ -67,19 +67,12 @@ def test_an_address_of_the_sixth_version_stands_in_brackets():
     ],
 )
 def test_a_line_says_who_reaches_it(host, file, said):
-    assert who_reaches(host, 8000, file).startswith(f"open {said}")
+    assert who_reaches(host, 8000, file, RISK).startswith(f"open {said}")
 
 
 def test_it_listens_to_its_own_machine_unless_it_is_told_otherwise():
     (host,) = [option for option in run_api.params if option.name == "host"]
     assert host.default == "127.0.0.1"
-
-
-def test_the_secret_of_a_file_is_what_clients_put_into_the_url(tmp_path):
-    path = tmp_path / "secret"
-    path.write_text("0123456789abcdef\n")
-    assert read_secret(str(path)) == "0123456789abcdef"
-    assert read_secret(None) is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +83,7 @@ def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, te
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SettingError, match=r"--secret_file .*openssl rand") as error:
-        read_secret(str(path))
+        behind_secret(None, str(path))
     assert not text or str(text) not in str(error.value)
 
 
@@ -113,7 +106,7 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
         api.start_trainer()
         asyncio.run(run(api.url))
         assert api.connected() == 0
-        with pytest.raises(SettingError, match="answers 404 Not Found") as error:
+        with pytest.raises(SettingError, match="answers 401 send the secret") as error:
             asyncio.run(run(f"{url}/{secret[:-1]}"))
         process.terminate()
         rest = process.communicate(timeout=GUARD_S)[0]

@@ -16,6 +16,7 @@ GUARD_S = 60.0
 
 class Served:
     def __init__(self, application, limits=None, **options):
+        self.application = application
         self.loop = asyncio.new_event_loop()
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.address = listener.getsockname()
@@ -35,8 +36,10 @@ class Served:
         self.loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
 
-    def connect(self):
-        return contextlib.closing(socket.create_connection(self.address, GUARD_S))
+    def connect(self, source="127.0.0.1"):
+        """Return a connection that is closed with its context."""
+        to = (self.address, GUARD_S, (source, 0))
+        return contextlib.closing(socket.create_connection(*to))
 
     def request(self, method, path, body=None, **headers):
         """Return the status, the body as JSON, and the headers of a reply."""

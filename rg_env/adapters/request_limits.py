@@ -1,0 +1,154 @@
+"""What the clients of an application may send, hold and wait for.
+
+A request reaches the application with its whole body. Its client gets an error with a
+reason if the body is too large or too slow, if too many requests are waiting, or if the
+answer takes too long. If the client disconnects, the work for its request ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from rg_env.workers.worker_pool import default_pool_size
+
+MAX_BODY_BYTES = 16 * 2**20
+MAX_BODIES_BYTES = 256 * 2**20
+"""Of all requests that are being read or answered."""
+MOST_REQUESTS = 512
+"""That are answered at once; most of them wait for a worker."""
+MOST_OF_A_CLIENT = 256
+"""The same, of one address."""
+WORKED_ON_OF_A_CLIENT = 2 * default_pool_size()
+"""The others of an address wait, so that it takes the workers from nobody for longer
+than a few calls. Fewer would leave workers idle if there is only one client."""
+BODY_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 120.0
+
+AGAIN = {"Retry-After": "1"}
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class _Client:
+    """An address: the number of its requests, and the places of those worked on."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.places = asyncio.Semaphore(WORKED_ON_OF_A_CLIENT)
+
+
+class RequestLimits:
+    """An ASGI application that limits the requests to another one.
+
+    WebSockets are passed on as they are.
+
+    Args:
+        inner: The application.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._requests = self._body_bytes = 0
+        self._clients: WeakValueDictionary[str, _Client] = WeakValueDictionary()
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        has_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        body = bytearray()
+        try:
+            if await self._read(scope, receive, body):
+                await self._answer(scope, receive, sending, bytes(body))
+            return
+        except HTTPException as error:
+            refused = error
+        except asyncio.CancelledError:
+            refused = HTTPException(503, "this server is shutting down")
+        finally:
+            self._body_bytes -= len(body)
+        if not has_begun:
+            await refusal(refused)(scope, receive, send)
+
+    async def _read(self, scope: Any, receive: Receive, body: bytearray) -> bool:
+        """Read the body of a request; return whether its client is still there."""
+        announced = int(dict(scope["headers"]).get(b"content-length", 0))
+        deadline = time.monotonic() + BODY_WITHIN_S
+        more = True
+        while more:
+            if max(announced, len(body)) > MAX_BODY_BYTES:
+                raise HTTPException(413, f"over {MAX_BODY_BYTES} bytes")
+            try:
+                part = await asyncio.wait_for(receive(), deadline - time.monotonic())
+            except asyncio.TimeoutError as error:
+                said = "the request body was not received in time"
+                raise HTTPException(408, said) from error
+            if part["type"] == "http.disconnect":
+                return False
+            body += part["body"]
+            self._body_bytes += len(part["body"])
+            if self._body_bytes > MAX_BODIES_BYTES:
+                said = "too many request bodies are being received"
+                raise HTTPException(503, said, AGAIN)
+            more = part["more_body"]
+        return True
+
+    async def _answer(
+        self, scope: Any, receive: Receive, send: Send, body: bytes
+    ) -> None:
+        """Have a request answered, until its client leaves or the time is over."""
+        address = (scope["client"] or ("",))[0]
+        client = self._clients.setdefault(address, _Client())
+        if self._requests >= MOST_REQUESTS or client.requests >= MOST_OF_A_CLIENT:
+            raise HTTPException(503, "too many requests are waiting", AGAIN)
+
+        whole: list[Message]
+        whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def received() -> Message:
+            return whole.pop() if whole else await asyncio.Future()
+
+        async def work() -> None:
+            async with client.places:
+                await self._inner(scope, received, send)
+
+        self._requests += 1
+        client.requests += 1
+        working = asyncio.ensure_future(work())
+        leaving = asyncio.ensure_future(receive())
+        try:
+            first = asyncio.FIRST_COMPLETED
+            await asyncio.wait(
+                (working, leaving), timeout=ANSWER_WITHIN_S, return_when=first
+            )
+            if working.done():
+                working.result()
+            elif not leaving.done():
+                said = f"no answer within {ANSWER_WITHIN_S:g} s"
+                raise HTTPException(503, said, AGAIN)
+        finally:
+            self._requests -= 1
+            client.requests -= 1
+            working.cancel()
+            leaving.cancel()
+
+
+def refusal(error: HTTPException) -> JSONResponse:
+    """Return the reply that gives the reason of an error."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
