@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich import box
@@ -145,12 +144,8 @@ def _part_tables(found: Comparison, kind: str) -> Iterator[FittingTable]:
         yield table
 
 
-def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
-    """Return what is printed."""
-    names = [
-        Text(f"{place + 1}  {on_one_line(name, NAME_WIDTH)}")
-        for place, name in enumerate(found.names)
-    ]
+def tables(found: Comparison, *, with_tasks: bool) -> Iterator[FittingTable]:
+    """Yield the scores of all results and of their parts, and the differences."""
     headings = ["items", "answers", "score", "by item", "by task"]
     headings += ["answered", "score of answered", "cut", "no score"]
     scores = _table("Mean score with 95 % intervals", "", headings)
@@ -164,17 +159,19 @@ def _parts(found: Comparison, with_tasks: bool) -> list[Any]:
                 "-" if one.truncated is None else str(one.truncated),
                 str(one.failed + one.not_used),
             )
-    title = "Differences, of the items of both"
-    pairs = _table(title, "", [*PAIR_HEADINGS, "only in one"])
+    yield scores
+    headings = [*PAIR_HEADINGS, "only in one"]
+    pairs = _table("Differences, of the items of both", "", headings)
     for (a, b), pair in zip(found.pairs, found.paired[WHOLE], strict=True):
         pairs.add_row(
             _pair_name((a, b)),
             *_pair_cells(pair),
             f"{a + 1}: {pair.only_first}, {b + 1}: {pair.only_second}",
         )
-    kinds = ("category", "task") if with_tasks else ("category",)
-    parts = [table for kind in kinds for table in _part_tables(found, kind)]
-    return [*names, scores, *([pairs] if found.pairs else []), *parts]
+    if found.pairs:
+        yield pairs
+    for kind in ("category", "task") if with_tasks else ("category",):
+        yield from _part_tables(found, kind)
 
 
 @click.command("compare", cls=Command, example="compare data/evaluate data/evaluate_1")
@@ -221,5 +218,10 @@ def compare(
     if as_json:
         print_text(json.dumps(found.numbers() | {"unread": unread}, indent=2))
     else:
-        print_text("\n".join([rendered(*_parts(found, tasks)), *unread]))
+        names = [
+            Text(f"{place + 1}  {on_one_line(name, NAME_WIDTH)}")
+            for place, name in enumerate(found.names)
+        ]
+        shown = rendered(*names, *tables(found, with_tasks=tasks))
+        print_text("\n".join([shown, *unread]))
     return 0

@@ -64,7 +64,9 @@ class FittingTable(Table):
                 break
             left_out.append(heading)
             shown = [column for column in shown if column.header != heading]
-        title = self.title
+        if self.title:  # else folded to the width of the table
+            yield Text(str(self.title), style="table.title")
+        title, self.title = self.title, None
         while shown:
             last = len(shown)
             while last > 2 and self._needed(shown[:last], console, options) > room:
@@ -72,7 +74,6 @@ class FittingTable(Table):
             self._take(shown[:last], console, options)
             yield from super().__rich_console__(console, options)
             shown = [*shown[:1], *shown[last:]] if last < len(shown) else []
-            self.title = None
         if left_out:
             yield Text(f"no room for: {', '.join(left_out)}")
         self.columns, self.title = whole, title
@@ -97,11 +98,11 @@ class FittingTable(Table):
     def _take(
         self, shown: Sequence[Column], console: Console, options: ConsoleOptions
     ) -> None:
-        """Make these the columns; those that fold share the room that is left."""
+        """Make these the columns; those that fold share the room, or what it lacks."""
         sizes = self._sizes(shown, console, options)
         left = options.max_width - self._extra_width - sum(n for n, _ in sizes)
         for column, (needed, most) in zip(self.columns, sizes, strict=True):
             if not column.no_wrap:
-                more = max(min(most - needed, left), LEAST_NAME - needed)
+                more = max(min(most - needed, left), min(0, LEAST_NAME - needed))
                 column.width = needed + more - self._get_padding_width(column._index)
                 left -= more

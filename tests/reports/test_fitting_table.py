@@ -1,18 +1,21 @@
-"""Tables in 80 and 60 columns and in a pipe: nothing is cut."""
+"""Tables in terminals of any width and in a pipe: nothing is cut."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import re
 
 import pytest
 from rich.console import Console
 
-from rg_env.cli import doctor_command
+from rg_env.cli import compare_command, doctor_command
+from rg_env.evaluation.comparison import Comparison
 from rg_env.evaluation.rescore_table import RescoreTally
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.screening import screen_rows, table_of
 from rg_env.evaluation.summary import summarise
+from rg_env.installation import PROJECT
 from rg_env.items.task_check import TaskFindings
 from rg_env.reports import task_list
 from rg_env.reports.fitting_table import PIPE_WIDTH, FittingTable, width_of
@@ -21,13 +24,17 @@ from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale, Step
 
 NAME = "polynomial_multiplication"
-SUMMARY = summarise(
-    [
-        Sample(NAME, "arithmetic", str(item), score, "right")
-        for item in range(200)
+
+
+def _samples(task, category, items=range(200)):
+    return [
+        Sample(task, category, str(item), score, "right")
+        for item in items
         for score in (0.123, 1.0, 0.5, 0.0)
     ]
-)
+
+
+SUMMARY = summarise(_samples(NAME, "arithmetic"))
 
 
 def _screened():
@@ -48,6 +55,15 @@ def _listed():
     return task_list.table([TaskFacts(info, Scale(NAME, steps, default_level=0.25))])
 
 
+def _compared(results):
+    """Return the tables of results whose names are as short as names can be."""
+    those = {
+        str(n): _samples("ab", "c", range(n, 200)) + _samples(NAME, "games", range(n))
+        for n in range(results)
+    }
+    return compare_command.tables(Comparison(those, all_pairs=True), with_tasks=True)
+
+
 TABLES = {
     "evaluate": lambda: SUMMARY.table(with_tasks=True),
     "screen": _screened,
@@ -57,6 +73,7 @@ TABLES = {
         [TaskFindings(NAME, "games", ["gold scores 0.00"] * 9, [], 12345.6, 12345.6)]
     ),
     "twenty results": lambda: _wide(20),
+    **{f"compare, {n}": lambda t=table: t for n, table in enumerate(_compared(4))},
 }
 
 
@@ -76,20 +93,44 @@ def words(text):
     return set(re.findall(r"[\w.%(-]*\w", text))
 
 
-@pytest.mark.parametrize("width", [80, 60])
 @pytest.mark.parametrize("name", TABLES)
-def test_no_number_and_no_name_is_cut_and_no_line_is_too_long(name, width):
-    narrow, whole = (drawn(TABLES[name](), each) for each in (width, PIPE_WIDTH))
-    assert NAME in narrow
-    assert words(narrow) <= words(whole) | words("no room for:")
-    assert max(map(len, narrow.splitlines())) <= width
-    assert "…" not in narrow
+def test_every_number_and_name_is_whole_at_every_width(name):
+    table = TABLES[name]()
+    whole = words(drawn(table, PIPE_WIDTH))
+    for width in range(40, 131):
+        narrow = drawn(table, width)
+        assert max(map(len, narrow.splitlines())) <= width
+        gone = left_out(narrow)
+        cells = [[c.header, *c._cells] for c in table.columns if c.header in gone]
+        lost = words(" ".join(map(str, itertools.chain(*cells))))
+        found = words(narrow.partition("no room for: ")[0])
+        # A long name is folded where it has no room beside one other column.
+        folded = {NAME} if width < 52 else set()
+        assert whole - lost - folded <= found, narrow
+        assert all(word in NAME for word in found - whole), narrow
+
+
+def left_out(text):
+    named = " ".join(text.partition("no room for: ")[2].split())
+    return named.split(", ") if named else []
 
 
 def test_columns_that_have_no_room_are_left_out_in_order_and_named():
-    assert drawn(SUMMARY.table(), 60).splitlines()[-1] == (
-        "no room for: score of answered, by task, best of 4, items"
-    )
+    gone = ["score of answered", "by task", "best of 4", "items"]
+    assert left_out(drawn(SUMMARY.table(), 60)) == gone
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "twenty results"])
+def test_the_documents_say_in_which_order_columns_are_left_out(name):
+    said = " ".join((PROJECT / "docs" / "commands.md").read_text("utf-8").split())
+    listed = re.search(f"in `{name.partition(',')[0]}`: ([^;.]+)", said)[1].split(", ")
+    gone = [each.replace(" 4", " k") for each in left_out(drawn(TABLES[name](), 20))]
+    assert gone == [each for each in listed if each in gone]
+
+
+def test_a_title_may_be_wider_than_its_table():
+    title = "The title of a small table"
+    assert title in drawn(FittingTable(["a"], ["b"], title=title), 40)
 
 
 def test_numbers_that_may_not_be_left_out_go_below():
