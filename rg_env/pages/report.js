@@ -145,7 +145,9 @@ const REPORT = (() => {
     const made = el("table", { class: "display compact", style: "width:100%" }, el("thead", {}, el("tr", {}, ...heads)));
     byId(box).replaceChildren(made);
     const isLong = rows.length > 3 || more.serverSide, name = box.replace("-rows", "s");
-    tables[box] = new DataTable(made, { data: rows, columns, autoWidth: false, pageLength: PAGE, paging: rows.length > PAGE,
+    // A title that it is given becomes HTML; without one it keeps the text of the heading.
+    const untitled = columns.map(({ title, ...column }) => ({ ...column, ariaTitle: visible(title) }));
+    tables[box] = new DataTable(made, { data: rows, columns: untitled, autoWidth: false, pageLength: PAGE, paging: rows.length > PAGE,
       layout: { topStart: isLong && !more.serverSide ? "search" : null, topEnd: () => saver(name, () => shownRows(box, columns)), bottomStart: isLong ? "info" : null, bottomEnd: "paging" }, ...more });
     return made;
   }

@@ -102,6 +102,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dump(folder, lines)
     answers = [(text, text, 0.0) for text in TEXTS[:5]]
     published(folder, "run <b onclick=alert(5)>", "gcd", answers)
+    names = ("<style>*{display:none}<", "<img src=x onerror=alert(6)>")
+    rows = [{"task": name, "category": name, "score": 1.0} for name in names]
+    (folder / f"{names[0]}style>.jsonl").write_text("\n".join(map(json.dumps, rows)))
     alarm = (ATTACKS[0], ATTACKS[1], 3, ATTACKS[2], ATTACKS)
     odd = [None, {}, None, 7, [{}]]
     numbers = {"step": 1, ATTACKS[0]: 1, "alarms": [alarm, odd]}
@@ -619,8 +622,8 @@ WALK = """
 def test_every_hostile_text_is_shown_letter_by_letter(
     browser: Browser, hostile: Path
 ) -> None:
-    open_reader(browser, hostile, "open=5")
-    first, last = 6, 5 + 2 * len(TEXTS)
+    open_reader(browser, hostile, "open=7")
+    first, last = 8, 7 + 2 * len(TEXTS)
     words = {"FIRST": first, "LAST": last, "PRE": PRE}
     walk = re.sub("FIRST|LAST|PRE", lambda word: str(words[word[0]]), WALK)
     for place, shown in enumerate(browser.run(walk), first):
@@ -634,7 +637,13 @@ def test_every_hostile_text_is_shown_letter_by_letter(
 def test_no_hostile_text_becomes_a_tag(browser: Browser, hostile: Path) -> None:
     open_reader(browser, hostile, "text=alert")
     live = "img, svg:not(.dtcc svg), iframe, object, b[onclick], [onerror], [onload]"
-    assert browser.run(f"document.querySelectorAll({live!r}).length") == 0
+    live += ", body style"
+    for by in ("task", "category"):
+        pick(browser, "by", {"task": "tasks", "category": "categories"}[by])
+        assert browser.run(f"document.querySelectorAll({live!r}).length") == 0
+    assert any(text.startswith("<style>") for text in texts(browser, "#matrix-rows th"))
+    pick(browser, "metric", ATTACKS[0])
+    browser.wait(f"{TITLES}[0]?.textContent === {ATTACKS[0] + ' over steps'!r}")
     outside = "[...document.scripts].filter(s => !s.src)"
     assert browser.run(f"{outside}.length") == 0
     assert browser.run("document.title") == ATTACKS[0]
