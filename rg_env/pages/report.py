@@ -27,6 +27,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from rg_env.evaluation.sources import Sources, files_of, metrics_beside, setting
 from rg_env.new_folder import new_folder
 from rg_env.pages.report_tally import Numbering, ReportTally
 from rg_env.pages.run_metrics import overview_of, read_all_metrics
+from rg_env.pages.run_names import Place, is_dumped, names_of, place_of
 from rg_env.reports.progress_bar import WorkProgress
 
 logger = logging.getLogger(__name__)
@@ -53,7 +55,6 @@ LONGEST_TEXT = 32_000
 """Characters; the middle of a longer one is left out, with a word that says so."""
 
 CHUNK_CHARS = 2**20
-DUMP_NAME = re.compile(r"_(?:FAILED_|UNSENT_)?rollouts_([0-9a-f-]{36})_")
 LIBRARIES = {
     "datatables.js": ("itables", "html/dt_bundle.js"),
     "datatables.css": ("itables", "html/dt_bundle.css"),
@@ -92,18 +93,6 @@ def command_of(row: Mapping[str, Any]) -> str | None:
         call = f"reasoning_gym.create_dataset({task!r}, **{dataset!r})[{index}]"
         return f"python -c {shlex.quote(f'import reasoning_gym; print({call})')}"
     return None
-
-
-def _run_of(row: Mapping[str, Any]) -> str:
-    """Return what a sample's run is called: by its file, and by its model."""
-    source = Path(str(row.get("source", "")))
-    dumped = DUMP_NAME.search(source.name)
-    name = row.get("run") or (dumped and dumped[1][:8])
-    if name is None:
-        is_folder = source.name.startswith("samples.")
-        name = source.parent.name if is_folder else source.name.split(".json")[0]
-    model = row.get("model")
-    return str(name) if not model or str(model) in str(name) else f"{model}, {name}"
 
 
 # -- the files of the folder -----------------------------------------------------------
@@ -240,23 +229,25 @@ def write_report(
     beside = {path for path in map(metrics_beside, files) if path.is_file()}
     files += sorted(beside.difference(files))
     sources = Sources(files)
-    tally, dumped, has_rows = ReportTally(), Counter[str](), False
+    tally, dumped, has_rows = ReportTally(), Counter[Place](), False
     with new_folder(folder, MARK, "a report") as new:
         texts = _Texts(new)
         for sample in _with_progress(sources) if shows_progress else sources.samples():
-            run = _run_of(sample.row)
-            tally.add(sample, run)
+            source, model = str(sample.row["source"]), sample.row.get("model")
+            place = place_of(source, sample.row.get("run"))
+            tally.add(sample, (place, model and str(model)))
             has_rows |= "reward" in sample.row
-            dumped[run] += DUMP_NAME.search(str(sample.row.get("source"))) is not None
+            dumped[place] += is_dumped(source)
             texts.add(sample.row)
         texts.flush()
         metrics = read_all_metrics(files)  # last: they know of no less than the dumps
         if not len(tally) and not metrics:
             said = "; ".join(sources.unread_said()) or "they are empty"
             raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
+        names = names_of(chain((run.place for run in metrics), dumped))
         overview = {
-            **tally.overview(),
-            **overview_of(metrics, +dumped, has_rows=has_rows),
+            **tally.overview(names),
+            **overview_of(metrics, +dumped, names, has_rows=has_rows),
             "settings": [found for file in files if (found := settings_of(file))],
             "paths": _shown(paths),
             "files": len(files),
@@ -265,7 +256,8 @@ def write_report(
         }
         _script(new / "overview.js", "overview", overview)
         _script(new / "cells.js", "cells", tally.cells())
-        _script(new / "metrics.js", "metrics", [m.curves(usual=False) for m in metrics])
+        curves = [one.curves(names, usual=False) for one in metrics]
+        _script(new / "metrics.js", "metrics", curves)
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report", note=note)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.statistics import best_of, difference, estimate
+from rg_env.pages import run_names
 from rg_env.reports.outcome_words import OUTCOMES
 
 PREVIEW_CHARS = 48
@@ -65,6 +66,10 @@ def _short(value: float) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
+def _named(name: str, model: str | None) -> str:
+    return name if not model or model in name else f"{model}, {name}"
+
+
 class ReportTally:
     """Counts samples for the overview and keeps their columns for the reader."""
 
@@ -84,8 +89,8 @@ class ReportTally:
         """Return how many samples there are."""
         return len(self._previews)
 
-    def add(self, sample: Sample, run: str) -> None:
-        """Count one sample."""
+    def add(self, sample: Sample, run: tuple[run_names.Place, str | None]) -> None:
+        """Count one sample of a run, which is a place and a model."""
         row = sample.row
         text, answer = row.get("completion"), row.get("answer")
         number, task = self._runs.number(run), self._tasks.number(sample.task)
@@ -117,8 +122,12 @@ class ReportTally:
             pairs = sorted(versions.items())
             self._versions.number(", ".join(f"{name} {is_at}" for name, is_at in pairs))
 
-    def overview(self) -> Numbers:
-        """Return what the page shows before anything is chosen."""
+    def overview(self, names: Mapping[run_names.Place, str]) -> Numbers:
+        """Return what the page shows before anything is chosen.
+
+        Args:
+            names: Of the places of runs.
+        """
         self._unit = "characters" if UNKNOWN in self._columns["tokens"] else "tokens"
         self._columns["length"] = self._columns[self._unit]
         self._derive()
@@ -141,8 +150,11 @@ class ReportTally:
             "matrix": self._matrix(),
             "differences": self._differences() if len(self._runs) == 2 else [],
             "runs": [
-                {"name": name, **self._run(self._members[k, ALL])}
-                for name, k in self._runs.by_name.items()
+                {
+                    "name": _named(names[place], model),
+                    **self._run(self._members[k, ALL]),
+                }
+                for (place, model), k in self._runs.by_name.items()
             ],
             "versions": list(self._versions.by_name),
         }

@@ -6,20 +6,19 @@ import contextlib
 import dataclasses
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rg_env.evaluation.sources import METRICS
+from rg_env.pages.run_names import Place, place_of
 
 USUAL: tuple[str, ...]
 USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
 USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean_score")
 """What is drawn before anything is chosen, in this order."""
 
-RUN_ID = re.compile("[0-9a-f-]{36}")
 POINTS = 600
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
@@ -37,24 +36,24 @@ class RunMetrics:
     """What a file of metrics says.
 
     Attributes:
-        name: Of the run: the first letters of its id, its rows' file, or its folder.
+        place: Of the run.
         steps: At the ends of the curves' parts, shape (P,).
         values: Name of a number to its mean in each part, None for none, shape (P,).
-        alarms: The run, name, task, count, sentence and examples of each.
+        alarms: The name, task, count, sentence and examples of each.
         scored: Rollouts that were scored so far; None where it is not said.
     """
 
-    name: str
+    place: Place
     steps: Sequence[float]
     values: Mapping[str, Sequence[float | None]]
     alarms: Sequence[Any]
     scored: int | None
 
-    def curves(self, *, usual: bool) -> dict[str, Any]:
+    def curves(self, names: Mapping[Place, str], *, usual: bool) -> dict[str, Any]:
         """Return the usual curves, or all, as the page takes them."""
-        names = [n for n in (USUAL if usual else self.values) if n in self.values]
-        values = {name: self.values[name] for name in names}
-        return {"name": self.name, "steps": self.steps, "values": values}
+        keys = [key for key in (USUAL if usual else self.values) if key in self.values]
+        values = {key: self.values[key] for key in keys}
+        return {"name": names[self.place], "steps": self.steps, "values": values}
 
 
 def _finite(value: Any) -> float | None:
@@ -90,11 +89,11 @@ def _by_step(lines: Sequence[Any]) -> list[list[Any]]:
     return [steps[step] for step in sorted(steps)]
 
 
-def _alarms(name: str, value: Any) -> Sequence[Any]:
-    """Return the rows of a value that has the form of alarms, with the run's name."""
+def _alarms(value: Any) -> Sequence[Any]:
+    """Return the rows of a value that have the form of alarms."""
     rows = value if isinstance(value, list) else []
     are_whole = [row for row in rows if isinstance(row, list) and len(row) == 5]
-    return [[name, *row] for row in are_whole if isinstance(row[4], list)]
+    return [row for row in are_whole if isinstance(row[4], list)]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -130,45 +129,52 @@ def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
     # A hundred tasks are the table, and not a hundred curves.
     names = {k for k in names - {"step", "time"} if "/task/" not in k}
     alarms = [line["alarms"] for line in lines if "alarms" in line]
-    stem = path.name.removesuffix(METRICS).rstrip("_")
-    name = stem[:8] if RUN_ID.fullmatch(stem) else stem or path.parent.name
     return RunMetrics(
-        name,
+        place_of(str(path)),
         [part[-1]["step"] for part in parts],
         {key: [_mean(key, part) for part in parts] for key in names},
-        _alarms(name, alarms[-1]) if alarms else [],
+        _alarms(alarms[-1]) if alarms else [],
         scored,
     )
 
 
 def overview_of(
-    metrics: Sequence[RunMetrics], dumped: Mapping[str, int], *, has_rows: bool
+    metrics: Sequence[RunMetrics],
+    dumped: Mapping[Place, int],
+    names: Mapping[Place, str],
+    *,
+    has_rows: bool,
 ) -> dict[str, Any]:
     """Return what the page shows of the runs' own numbers before a click.
 
     Args:
         metrics: Of all runs.
         dumped: Run to rollouts in its dump files.
+        names: Of runs.
         has_rows: Whether rollouts of a run, as `process` writes them, are there.
     """
     return {
-        "metrics": [one.curves(usual=True) for one in metrics],
+        "metrics": [one.curves(names, usual=True) for one in metrics],
         "numbers": sorted({key for one in metrics for key in one.values}),
-        "alarms": [row for one in metrics for row in one.alarms],
-        "notes": _notes(metrics, dumped, has_rows=has_rows),
+        "alarms": [[names[one.place], *row] for one in metrics for row in one.alarms],
+        "notes": _notes(metrics, dumped, names, has_rows=has_rows),
     }
 
 
 def _notes(
-    metrics: Sequence[RunMetrics], dumped: Mapping[str, int], *, has_rows: bool
+    metrics: Sequence[RunMetrics],
+    dumped: Mapping[Place, int],
+    names: Mapping[Place, str],
+    *,
+    has_rows: bool,
 ) -> list[str]:
     """Return what is to be known of runs of which not all is in the files."""
-    scored = {run.name: run.scored for run in metrics}
+    scored = {run.place: run.scored for run in metrics}
     found = []
     if has_rows and not metrics and not dumped:
         found = ["curves and alarms are in a run's file of metrics: none is here"]
-    for name, count in dumped.items():
-        of = scored.get(name)
+    for place, count in dumped.items():
+        of, name = scored.get(place), names[place]
         if of is None:
             end = "perhaps not all; curves and alarms are in its file of metrics"
             found.append(f"{name}: its dump files hold groups that were kept, {end}")

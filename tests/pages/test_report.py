@@ -208,6 +208,22 @@ def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> N
     assert found[-1] == found[0] == pytest.approx(expected, abs=1e-4)
 
 
+def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
+    tmp_path: Path,
+) -> None:
+    rows = [{"question": k, "model": "m"} for k in range(2)]
+    for step in ("step_100", "step_200"):
+        samples_of(tmp_path / step, "eval", rows)
+        (tmp_path / step / "eval" / "metrics.jsonl").write_text('{"step": 1, "x": 1}')
+        published(tmp_path / step, "a_run", "gcd", [("What?", "2", 1.0)])
+    samples_of(tmp_path, "other", rows)
+    found = reported(tmp_path / "r", tmp_path)
+    places = [f"step_{n}/{name}" for n in (100, 200) for name in ("a_run", "eval")]
+    names = {run["name"].removeprefix("m, ") for run in found["runs"]}
+    assert names == {*places, "other"}
+    assert {one["name"] for one in found["metrics"]} == {places[1], places[3]}
+
+
 def test_the_metrics_of_rows_have_the_name_of_their_run(tmp_path: Path) -> None:
     rows = dump(tmp_path, [group(rollout("2", 1.0))])
     rows = rows.rename(tmp_path / "rows_of_a_long_name.jsonl")
