@@ -11,7 +11,6 @@ import click
 from rich import box
 from rich.text import Text
 
-from rg_env import ending
 from rg_env.cli.command import Command, FilePathType
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError
@@ -20,12 +19,9 @@ from rg_env.evaluation.comparison import WHOLE, Comparison, Paired
 from rg_env.evaluation.samples import Sample, scored
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.evaluation.statistics import Estimate
-from rg_env.items import worker_jobs
-from rg_env.items.installed_library import read_library
 from rg_env.reports.fitting_table import FittingTable
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.reports.terminal_text import on_one_line
-from rg_env.workers.worker_pool import WorkerPool
 
 NAME_WIDTH = 500
 Results = dict[str, list[Sample]]
@@ -70,24 +66,6 @@ def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
             f"--score {score}: {path} has a sample without it; files of rescore have it"
         )
     return dataclasses.replace(sample, score=value)
-
-
-def _with_categories(results: Results) -> Results:
-    """Return the samples with the library's category where their file says none."""
-    if all(sample.category for samples in results.values() for sample in samples):
-        return results
-    pool = WorkerPool(1, preload=worker_jobs.preload_of())
-    try:
-        tasks = ending.run(read_library(pool)).tasks
-    finally:
-        pool.close()
-    names = {task: info.category for task, info in tasks.items()}
-
-    def named(sample: Sample) -> Sample:
-        category = sample.category or names.get(sample.task, "other")
-        return dataclasses.replace(sample, category=category)
-
-    return {name: list(map(named, samples)) for name, samples in results.items()}
 
 
 def _estimate_cells(value: Estimate | None, *others: Estimate | None) -> list[str]:
@@ -208,7 +186,6 @@ def compare(
     if inspect is not None:
         inspect_log.check_installed(inspect)
     results, unread = _read(paths, score, inspect is not None)
-    results = _with_categories(results)
     if inspect is not None:
         if len(results) > 1:
             raise SettingError(f"--inspect: it takes one result, not {len(results)}")

@@ -4,9 +4,10 @@
                 any other with `task`, what makes or finds the item, and the text
     documents   TASK.json of the published results of reasoning-gym, in RUN/CATEGORY/
 
-A sample's `row` has the keys of `samples.jsonl`, whichever file it comes from: what
-makes the item again is `seed` and `params`, or the `index` of a `dataset` with its own
-size and seed; `source` and `place` say where it stands. What cannot be read is counted.
+A sample whose file gives no category has that of the library, or "other". A sample's
+`row` has the keys of `samples.jsonl`, whichever file it comes from: what makes the item
+again is `seed` and `params`, or the `index` of a `dataset` with its own size and seed;
+`source` and `place` say where it stands. What cannot be read is counted.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from rg_env.settings.environment_settings import (
     CheckedSettings,
     deciding,
 )
+from rg_env.tasks.library_import import CATEGORIES
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.yaml_text import YamlError
 
@@ -217,7 +219,8 @@ def _sample(row: JsonObject) -> Sample:
         word = "unscored" if score is None else outcome_of(score)
         word = "no_answer" if row.get("answer", "") is None else word
     row["answer"] = _text(row, "answer")
-    category, question = _text(row, "category") or "", _text(row, "question") or ""
+    category = _text(row, "category") or CATEGORIES.get(task, "other")
+    question = _text(row, "question") or ""
     # A file repeats them for each completion, and all samples are kept in memory.
     item = (sys.intern(task), sys.intern(category), sys.intern(question))
     is_truncated = _text(row, "finish_reason") in TRUNCATED

@@ -21,7 +21,7 @@ import json
 import sys
 import traceback
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -37,8 +37,9 @@ SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
 LIBRARY_TASKS = Path(__file__).with_name("library_tasks.json")
 _LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
 LIBRARY_VERSION: str = _LIST["library_version"]
-TASKS: tuple[str, ...] = tuple(_LIST["tasks"])
-"""Every task of that release; `tools/make_library_tasks.py` writes it."""
+CATEGORIES: Mapping[str, str] = _LIST["tasks"]
+"""Every task of that release to its category, by `tools/make_library_tasks.py`."""
+TASKS = tuple(CATEGORIES)
 
 PLOT_PACKAGES = ("matplotlib", "mpl_toolkits")
 

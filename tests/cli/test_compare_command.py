@@ -148,13 +148,6 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
     assert result["all"]["without_score"] == 1
 
 
-@pytest.mark.processes
-def test_a_task_without_a_category_has_the_librarys(capsys, tmp_path):
-    path = samples_file(tmp_path / "a.jsonl", 1.0, category=None)
-    (result,) = numbers(capsys, path)["results"]
-    assert list(result["category"]) == ["arithmetic"]
-
-
 def test_hostile_names_do_not_steer_the_terminal(capsys, tmp_path):
     name = "\x1b[2J[bold]\u202e"
     path = samples_file(tmp_path / "a.jsonl", 1.0, task=name, category=name)

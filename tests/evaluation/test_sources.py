@@ -108,6 +108,13 @@ def test_a_question_without_a_seed_is_sought_in_the_published_dataset(tmp_path):
     assert sample.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
 
 
+@pytest.mark.parametrize(("task", "category"), [("gcd", "arithmetic"), ("x", "other")])
+def test_a_line_without_a_category_has_that_of_the_library(tmp_path, task, category):
+    named = {"category": "games"}
+    path = lines(tmp_path / "x.jsonl", *(OWN | {"task": task} | m for m in ({}, named)))
+    assert [sample.category for sample in read(path)[0]] == [category, "games"]
+
+
 def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
     entries = [{"question": "q", "answer": "4"}, {"question": "r", "answer": "5"}]
     found = published.document(

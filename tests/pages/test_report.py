@@ -275,6 +275,7 @@ def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
         "passed": 1,
     }
     assert (overview["unit"], overview["k"]) == ("tokens", 6)
+    assert overview["parts"][0] == ["category", "arithmetic"]
 
 
 def test_curves_are_the_numbers_of_all_groups_and_not_of_those_in_the_files(
