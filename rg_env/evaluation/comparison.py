@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample, scored
-from rg_env.evaluation.statistics import Estimate, difference, grouped
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.statistics import Estimate, difference
 from rg_env.evaluation.summary import PartResult, result_of
 
 
@@ -35,17 +35,23 @@ class Paired:
     only_second: int
 
 
-def _item_means(samples: Sequence[Sample]) -> dict[Hashable, float]:
-    scores = {
-        item: [sample.score or 0.0 for sample in those]
-        for item, those in grouped(scored(samples), lambda s: s.item).items()
-    }
-    return {item: math.fsum(those) / len(those) for item, those in scores.items()}
+def item_means(scores: Iterable[tuple[Hashable, float]]) -> Mapping[Hashable, float]:
+    """Return the mean of the scores of each item, given with the item."""
+    by_item: dict[Hashable, list[float]] = {}
+    for item, score in scores:
+        by_item.setdefault(item, []).append(score)
+    return {item: math.fsum(of) / len(of) for item, of in by_item.items()}
 
 
-def paired(first: Sequence[Sample], second: Sequence[Sample]) -> Paired:
-    """Return the second result less the first one."""
-    before, after = _item_means(first), _item_means(second)
+def paired_means(
+    before: Mapping[Hashable, float], after: Mapping[Hashable, float]
+) -> Paired:
+    """Return the second result less the first one.
+
+    Args:
+        before: Item, which is a task and a question, to its mean score.
+        after: The same of the second result.
+    """
     both: list[Any] = [item for item in before if item in after]
     values = [after[item] - before[item] for item in both]
     tasks = [task for task, _ in both]
@@ -57,6 +63,17 @@ def paired(first: Sequence[Sample], second: Sequence[Sample]) -> Paired:
         only_first=len(before) - len(both),
         only_second=len(after) - len(both),
     )
+
+
+def paired(first: Sequence[Sample], second: Sequence[Sample]) -> Paired:
+    """Return the second result less the first one."""
+    results = (
+        item_means(
+            (sample.item, sample.score) for sample in of if sample.score is not None
+        )
+        for of in (first, second)
+    )
+    return paired_means(*results)
 
 
 WHOLE = ("all", "")

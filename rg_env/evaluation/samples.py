@@ -59,6 +59,11 @@ class Sample:
         return self.task, self.question
 
     @property
+    def is_right(self) -> bool:
+        """Whether the completion has full score."""
+        return self.score is not None and self.score >= 1.0
+
+    @property
     def is_answered(self) -> bool:
         """Whether the completion holds an answer, right or wrong."""
         return self.score is not None and self.outcome not in UNANSWERED

@@ -121,26 +121,26 @@ def difference(
     values: Sequence[float],
     clusters: Sequence[Hashable],
     strata: Sequence[Hashable] | None = None,
+    *,
+    within: tuple[float, float] = (-1.0, 1.0),
 ) -> Estimate:
-    """Return the mean of paired differences in [-1, 1] with its interval.
-
-    The interval is all of [-1, 1] where there is one cluster.
+    """Return the mean of paired differences with its interval.
 
     Args:
-        values: One difference a pair, shape (N,).
+        values: One difference a pair, shape (N,); or other numbers that are no scores.
         clusters: Of each pair, shape (N,).
         strata: Of each pair, shape (N,).
+        within: What values can be; all of the interval where there is one cluster.
 
     Raises:
         ValueError: There are no pairs.
     """
     mean, variance, found, freedom = _clustered(values, clusters, strata)
-    if found < 2:
-        return Estimate(mean, -1.0, 1.0, len(values), found)
-    half = _student_95(freedom) * math.sqrt(variance)
-    return Estimate(
-        mean, max(-1.0, mean - half), min(1.0, mean + half), len(values), found
-    )
+    low, high = within
+    if found > 1:
+        half = _student_95(freedom) * math.sqrt(variance)
+        low, high = max(low, mean - half), min(high, mean + half)
+    return Estimate(mean, low, high, len(values), found)
 
 
 def best_of(scores: Sequence[float], k: int) -> float:

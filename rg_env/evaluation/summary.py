@@ -75,11 +75,8 @@ def _score(sample: Sample) -> float:
     return sample.score or 0.0
 
 
-def _right(sample: Sample) -> float:
-    return float(_score(sample) >= 1.0)
-
-
 _item, _task = operator.attrgetter("item"), operator.attrgetter("task")
+_right = operator.attrgetter("is_right")
 
 
 def _mean(

@@ -82,15 +82,16 @@ const REPORT = (() => {
   const isPair = () => state.b !== NONE && state.a !== ALL && state.a !== state.b;
 
   const byPlace = (rows) => new Map(rows.map((row) => [`${row[0]},${row[1]}`, row]));
-  function sums(run, part) {
-    const of = run === ALL || part === ALL ? data.totals : cells, row = of && of.get(`${run},${part}`);
-    return Object.fromEntries(data.columns.map((name, k) => [name, row ? row[k + 2] : 0]));
-  }
+  const ofRun = (run) => (run === ALL ? data.all : data.runs[run]);
 
-  function figures(s) {
-    return { samples: s.samples, score: share(s.score, s.scored), low: s.scored ? s.low : null, high: s.scored ? s.high : null, right: share(s.right, s.scored),
-      pass: share(s.passed, s.items), answered: share(s.answered, s.scored), variance: share(s.varied, s.groups), level: share(s.level, s.levels),
-      length: share(s.length, s.samples), truncated: share(s.truncated, s.ends) };
+  /** Return the figures of a part of a run; of all parts, the ends of their intervals too. */
+  function figures(run, part) {
+    if (part === ALL) {
+      const { samples, figures: of } = ofRun(run), each = (value) => Object.fromEntries(of.map((found, k) => [data.figures[k + 1], found && value(found)]));
+      return { samples, ...each(([mean]) => mean), low: of[0]?.[1], high: of[0]?.[2], ends: each(([, low, high]) => [low, high]) };
+    }
+    const row = (run === ALL ? data.totals : cells)?.get(`${run},${part}`);
+    return row ? Object.fromEntries(data.figures.map((name, k) => [name, row[k + 2] < 0 ? null : row[k + 2]])) : { samples: 0 };
   }
 
   const figureColumns = () => [
@@ -113,17 +114,14 @@ const REPORT = (() => {
   }
 
   function showCards() {
-    const places = isPair() ? [state.a, state.b] : [state.a];
-    const all = places.map((run) => figures(sums(run, ALL)));
-    const card = (label, values, note, ...more) => el("div", { class: "card", title: note || false }, el("span", {}, label),
-      ...values.map((value, k) => el("b", { class: isPair() ? "ab"[k] : false }, value || "–")), ...more);
-    const note = "The interval is of 95 %, clustered by item", interval = (f, k) => el("small", { class: isPair() ? "ab"[k] : false }, span(f.low, f.high));
-    const cards = [card("rollouts", all.map((f) => whole(f.samples))), card("mean score", all.map((f) => points(f.score)), note, ...all.map(interval))];
-    const between = isPair() && differenceOf(ALL);
-    if (between) cards.push(el("div", { class: "card", title: note }, el("span", {}, "B − A"), el("b", {}, signed(between.mean)), el("small", {}, span(between.low, between.high, signed)), el("small", {}, `${whole(between.items)} shared items`)));
-    const shown = figureColumns().filter(([key]) => all.some((f) => known(f[key])));
-    byId("cards").replaceChildren(...cards,
-      ...shown.map(([key, label, form, about]) => card(key === "variance" ? "groups with variance" : key === "length" ? `${data.unit}, mean` : label, all.map((f) => form(f[key])), about)));
+    const all = (isPair() ? [state.a, state.b] : [state.a]).map((run) => figures(run, ALL));
+    const line = (tag, k, text) => el(tag, { class: isPair() ? "ab"[k] : false }, text);
+    const card = (label, title, ...lines) => el("div", { class: "card", title }, el("span", {}, label), ...lines.flat());
+    const note = "with 95 % intervals, clustered by item", between = isPair() && differenceOf(ALL);
+    const cards = [["score", "mean score", points, "Mean score"], ...figureColumns()].filter(([key]) => all.some((f) => known(f[key]))).map(([key, label, form, title]) => card(label, `${title}, ${note}`,
+      ...all.map((f, k) => [line("b", k, form(f[key]) || "–"), line("small", k, span(...(f.ends[key] || []), form))])));
+    if (between) cards.splice(1, 0, card("B − A", `Mean difference, ${note}`, el("b", {}, signed(between.mean)), el("small", {}, span(between.low, between.high, signed)), el("small", {}, `${whole(between.items)} shared items`)));
+    byId("cards").replaceChildren(card("rollouts", false, ...all.map((f, k) => line("b", k, whole(f.samples)))), ...cards);
   }
 
   // -- tables ------------------------------------------------------------------------
@@ -144,11 +142,11 @@ const REPORT = (() => {
     const heads = columns.map((column) => el("th", { scope: "col", title: column.about || false }, column.title));
     const made = el("table", { class: "display compact", style: "width:100%" }, el("thead", {}, el("tr", {}, ...heads)));
     byId(box).replaceChildren(made);
-    const isLong = rows.length > 3 || more.serverSide, name = box.replace("-rows", "s");
+    const name = box.replace("-rows", "s"), isSearched = rows.length > 3 && more.searching !== false;
     // A title that it is given becomes HTML; without one it keeps the text of the heading.
     const untitled = columns.map(({ title, ...column }) => ({ ...column, ariaTitle: visible(title) }));
     tables[box] = new DataTable(made, { data: rows, columns: untitled, autoWidth: false, pageLength: PAGE, paging: rows.length > PAGE,
-      layout: { topStart: isLong && !more.serverSide ? "search" : null, topEnd: () => saver(name, () => shownRows(box, columns)), bottomStart: isLong ? "info" : null, bottomEnd: "paging" }, ...more });
+      layout: { topStart: isSearched ? "search" : null, topEnd: () => saver(name, () => shownRows(box, columns)), bottomStart: isSearched || more.serverSide ? "info" : null, bottomEnd: "paging" }, ...more });
     return made;
   }
 
@@ -171,7 +169,7 @@ const REPORT = (() => {
 
   function showTasks() {
     const rows = partsShown().map((part) => {
-      const a = figures(sums(state.a, part.number)), b = isPair() ? figures(sums(state.b, part.number)) : null;
+      const a = figures(state.a, part.number), b = isPair() ? figures(state.b, part.number) : null;
       return { part, name: part.name, category: part.category, ...a, b: b && b.score, between: b && differenceOf(part.number),
         differs: b && differing ? (differing.byTask.get(part.number) || 0) : null, both: a.samples + (b ? b.samples : 0) };
     }).filter((row) => row.both);
@@ -195,7 +193,7 @@ const REPORT = (() => {
   function showMatrix() {
     const cell = (run, part) => {
       if (!cells) return data.matrix[run][part] && Object.fromEntries(data.matrix[run][part].map((v, k) => [["score", "low", "high"][k], v / 1000]));
-      const found = figures(sums(run, part));
+      const found = figures(run, part);
       return known(found.score) ? found : null;
     };
     byId("matrix").parentElement.hidden = data.runs.length < 3;
@@ -215,12 +213,14 @@ const REPORT = (() => {
   }
 
   function showRuns() {
-    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, ...figures(sums(number, ALL)) }));
+    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, ...figures(number, ALL) }));
     const name = (v, type, row) => (type === "display" ? el("span", { title: v }, link(shortName(row.number), () => choose({ a: row.number }, false))) : visible(v));
     const columns = [{ title: "run or model", data: "name", render: name }, scoreColumn("score"), intervalColumn(points, (row) => row),
       { title: "rollouts", data: "samples", className: "n", render: numeric(whole) }, { title: "items", data: "items", className: "n", render: numeric(whole) }];
     for (const [key, label, form, about] of figureColumns()) {
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about, data: key, className: "n", render: numeric(form) });
+      const shown = (row) => el("span", {}, form(row[key]), el("small", { class: "soft" }, span(...(row.ends[key] || []), form)));
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)),
+        csv: { [label]: (row) => row[key], [`${label} low`]: (row) => row.ends[key]?.[0], [`${label} high`]: (row) => row.ends[key]?.[1] } });
     }
     table("run-rows", columns, rows, { order: [] });
   }
@@ -232,17 +232,17 @@ const REPORT = (() => {
   }
 
   function showOutcomes() {
-    const places = isPair() ? [state.a, state.b] : [state.a];
-    const runs = places.map((run) => (run === ALL ? data.runs : [data.runs[run]]));
-    const counts = runs.map((of) => data.outcomes.map((_, k) => of.reduce((sum, run) => sum + run.outcomes[k], 0)));
-    const totals = counts.map((of) => of.reduce((x, y) => x + y, 0));
-    const bars = (k) => el("div", { class: "bars" }, ...counts.map((of, n) => bar(share(of[k], totals[n]), n)));
-    const rows = data.outcomes.map(([word, meaning], k) => [el("span", {}, link(word, () => choose({ outcome: k, differ: false }, true))), meaning,
-      ...counts.flatMap((of, n) => [whole(of[k]), percent(share(of[k], totals[n]))]), bars(k)]).filter((_, k) => counts.some((of) => of[k]));
-    const numbers = places.flatMap((_, n) => ["rollouts", "share"].map((text) => (isPair() ? `${text} ${"AB"[n]}` : text)));
-    plainTable("outcome-rows", ["outcome", "what it means", ...numbers, ""], rows);
-    const saved = () => data.outcomes.map(([word, meaning], k) => [word, meaning, ...counts.flatMap((of, n) => [of[k], share(of[k], totals[n])])]).filter((_, k) => counts.some((of) => of[k]));
-    byId("outcome-rows").prepend(saver("outcomes", () => [["outcome", "what it means", ...numbers], ...saved()]));
+    const places = isPair() ? [state.a, state.b] : [state.a], runs = places.map(ofRun);
+    const rows = data.outcomes.map(([word, meaning], number) => ({ word, meaning, number, of: runs.map((run) => { const [n, ...ends] = run.outcomes[number] || [0]; return { n, share: share(n, run.samples), ends }; }) }))
+      .filter((row) => row.of.some(({ n }) => n));
+    const columns = [{ title: "outcome", data: "word", render: (v, type, row) => (type === "display" ? link(v, () => choose({ outcome: row.number, differ: false }, true)) : visible(v)) }, { title: "what it means", data: "meaning", render: asText }];
+    places.forEach((_, k) => {
+      const name = (text) => (isPair() ? `${text} ${"AB"[k]}` : text), shown = ({ share, ends }) => el("span", {}, percent(share), el("small", { class: "soft" }, span(...ends, percent)));
+      columns.push({ title: name("rollouts"), data: null, className: "n", render: (row, type) => numeric(whole)(row.of[k].n, type) }, { title: name("share"), about: "With its 95 % interval, clustered by item", data: null, className: "n",
+        render: (row, type) => (type === "display" ? shown(row.of[k]) : numeric()(row.of[k].share, type)), csv: { [name("share")]: (row) => row.of[k].share, [name("low")]: (row) => row.of[k].ends[0], [name("high")]: (row) => row.of[k].ends[1] } });
+    });
+    columns.push({ title: "", data: null, orderable: false, render: (row) => el("div", { class: "bars" }, ...row.of.map((of, k) => bar(of.share, k))), csv: {} });
+    table("outcome-rows", columns, rows, { order: [], searching: false });
   }
 
   // -- charts ------------------------------------------------------------------------
@@ -321,17 +321,16 @@ const REPORT = (() => {
   }
 
   function showDistributions() {
-    const drawn = isPair() ? [state.a, state.b] : [state.a], runs = drawn.map((run) => (run === ALL ? data.runs : [data.runs[run]]));
+    const drawn = isPair() ? [state.a, state.b] : [state.a], counts = drawn.map((run) => ofRun(run).histograms);
     const line = (k, values) => ({ label: lettered(drawn[k]), title: runName(drawn[k]), hue: k, values });
     for (const [name, title, label] of [["score", "score", (v) => v / 20], ["length", `length, ${data.unit}`, (v) => whole(2 ** (v / 2))], ["level", "level", (v) => v / 20]]) {
-      const size = Math.max(...runs.flat().map((run) => run.histograms[name].length));
-      const added = runs.map((of) => Array.from({ length: size }, (_, k) => of.reduce((sum, run) => sum + (run.histograms[name][k] || 0), 0)));
-      const first = name === "length" ? Math.max(0, added[0].findIndex((_, k) => added.some((of) => of[k]))) : 0;
-      const shares = added.map((of) => { const n = of.reduce((x, y) => x + y, 0); return [...of.slice(first).map((v) => share(v, n) || 0), 0]; });
+      const size = Math.max(...counts.map((of) => of[name].length));
+      const first = name === "length" ? Math.max(0, Array.from({ length: size }).findIndex((_, k) => counts.some((of) => of[name][k]))) : 0;
+      const shares = counts.map(({ [name]: of }) => { const n = of.reduce((x, y) => x + y, 0); return [...Array.from({ length: size - first }, (_, k) => share(of[first + k] || 0, n) || 0), 0]; });
       if (!shares.some((of) => of.some((v) => v > 0))) continue;
       chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), shares.map((of, k) => line(k, of)), { isShare: true, steps: true, names: label });
     }
-    const levels = parts.filter((part) => part.kind === "level"), of = drawn.map((run) => levels.map((part) => figures(sums(run, part.number))));
+    const levels = parts.filter((part) => part.kind === "level"), of = drawn.map((run) => levels.map((part) => figures(run, part.number)));
     if (levels.length > 1) {
       const values = (k, key) => of[k].map((one) => one[key]);
       chart("histograms", "mean score by level, with intervals", levels.map((part) => (part.low + part.high) / 2), drawn.map((_, k) => ({ ...line(k, values(k, "score")), low: values(k, "low"), high: values(k, "high") })), { isShare: true, names: (v) => Number(v.toFixed(3)) });

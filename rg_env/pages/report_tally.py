@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
+import statistics
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from rg_env.evaluation.comparison import item_means, paired_means
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.statistics import best_of, difference, estimate
+from rg_env.evaluation.statistics import Estimate, best_of, difference, estimate
 from rg_env.pages import run_names
 from rg_env.reports.outcome_words import OUTCOMES
+from rg_env.rollouts.shaping import has_variance
 
 PREVIEW_CHARS = 48
 BINS = 20
 """Of a histogram of scores or levels; lengths have one for half a power of two."""
 
-COLUMNS: tuple[str, ...]
-COLUMNS = ("samples", "scored", "right", "answered", "score", "length", "levels")
-COLUMNS += ("level", "ends", "truncated", "groups", "varied", "items", "passed")
-"""What is summed up by run and part; `ends` counts the samples of which it is known why
-they ended, `groups` those of several scores, `varied` those whose scores differ,
-`items` those with k completions, and `passed` adds up their pass@k."""
+FIGURES: tuple[str, ...]
+FIGURES = ("score", "right", "pass", "answered", "variance", "level", "length")
+FIGURES += ("truncated",)
+"""Means of the samples of a run and part; `pass` is of items and `variance` of groups,
+and each of these stands at its first sample."""
 
 MOST_LEVELS = 12
 """That are parts of their own; where there are more, a part is a tenth of the scale."""
@@ -66,6 +68,20 @@ def _short(value: float) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
+def _ends(found: Estimate) -> list[float | int]:
+    """Return the ends of an interval; none of one that says nothing."""
+    ends = (found.low, found.high)
+    return [] if math.isinf(found.high) else [*map(_short, ends)]
+
+
+def _thousandths(found: Estimate | None) -> list[int] | None:
+    # A score of less than 1 does not become one of 1.
+    if found is None:
+        return None
+    ends = (found.mean, found.low, found.high)
+    return [min(round(1000 * v), 999 + (v >= 1)) for v in ends]
+
+
 def _named(name: str, model: str | None) -> str:
     return name if not model or model in name else f"{model}, {name}"
 
@@ -91,12 +107,11 @@ class ReportTally:
 
     def add(self, sample: Sample, run: tuple[run_names.Place, str | None]) -> None:
         """Count one sample of a run, which is a place and a model."""
-        row = sample.row
+        row, is_scored = sample.row, sample.score is not None
         text, answer = row.get("completion"), row.get("answer")
         number, task = self._runs.number(run), self._tasks.number(sample.task)
         item = self._items.number(hash((task, sample.question)))
-        if sample.category:
-            self._categories[task] = sample.category
+        self._categories[task] = sample.category
         # A group is what stands together; in samples of evaluations, equal items.
         line, dot, _ = str(row.get("place", "")).rpartition(".")
         place = hash((row.get("source"), line)) if dot else None
@@ -106,9 +121,10 @@ class ReportTally:
             "item": item,
             "outcome": self._outcomes.number(sample.outcome),
             "group": self._groups.number((number, item, place)),
-            "answered": sample.is_answered,
-            "truncated": sample.is_truncated if row.get("finish_reason") else UNKNOWN,
             "score": UNKNOWN if sample.score is None else sample.score,
+            "right": sample.is_right if is_scored else UNKNOWN,
+            "answered": sample.is_answered if is_scored else UNKNOWN,
+            "truncated": sample.is_truncated if row.get("finish_reason") else UNKNOWN,
             "level": _number(row.get("level")),
             "tokens": _number(row.get("completion_tokens")),
             "characters": len(text) if isinstance(text, str) else UNKNOWN,
@@ -128,34 +144,34 @@ class ReportTally:
         Args:
             names: Of the places of runs.
         """
-        self._unit = "characters" if UNKNOWN in self._columns["tokens"] else "tokens"
-        self._columns["length"] = self._columns[self._unit]
-        self._derive()
-        parts = self._parts()
+        unit = "characters" if UNKNOWN in self._columns["tokens"] else "tokens"
+        self._columns["length"] = self._columns[unit]
+        k, parts = self._add_groups_and_items(), self._parts()
         self._members: defaultdict[Place, list[int]] = defaultdict(list)
         for i, run in enumerate(self._columns["run"]):
             for place in product((run, ALL), (*parts[i], ALL)):
                 self._members[place].append(i)
-        self._means = {place: self._mean(of) for place, of in self._members.items()}
+        self._scores = {
+            place: self._estimate(of, "score") for place, of in self._members.items()
+        }
+        runs = [
+            {"name": _named(names[at], model), **self._run(number)}
+            for (at, model), number in self._runs.by_name.items()
+        ]
         tasks = self._tasks.by_name.items()
         return {
             "samples": len(self),
-            "unit": self._unit,
-            "k": self._k,
-            "tasks": [[name, self._categories.get(k, "")] for name, k in tasks],
+            "unit": unit,
+            "k": k,
+            "tasks": [[name, self._categories[number]] for name, number in tasks],
             "parts": [*self._others.by_name],
             "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes.by_name],
-            "columns": [*COLUMNS, "low", "high"],
+            "figures": ["samples", *FIGURES, "low", "high"],
             "totals": self._rows(is_total=True),
             "matrix": self._matrix(),
             "differences": self._differences() if len(self._runs) == 2 else [],
-            "runs": [
-                {
-                    "name": _named(names[place], model),
-                    **self._run(self._members[k, ALL]),
-                }
-                for (place, model), k in self._runs.by_name.items()
-            ],
+            "runs": runs,
+            "all": runs[0] if len(runs) == 1 else self._run(ALL),
             "versions": list(self._versions.by_name),
         }
 
@@ -182,77 +198,74 @@ class ReportTally:
             of += [numbers[level]] if level in numbers else []
         return found
 
-    def _derive(self) -> None:
-        """Make the columns that are summed up of those that were told.
-
-        What is of a group, or of an item of a run, stands at its first sample.
-        """
-        of, size = self._columns, len(self)
-        right, score = self._outcomes.number("right"), of["score"]
-        of["samples"] = array("d", [1]) * size
-        of["scored"] = array("d", (v != UNKNOWN for v in score))
-        for name, key in (("levels", "level"), ("ends", "truncated")):
-            of[name] = array("d", (v != UNKNOWN for v in of[key]))
-        is_right = array("d", (outcome == right for outcome in of["outcome"]))
-        of["right"] = array("d", map(min, is_right, of["scored"]))
-        of["answered"] = array("d", map(min, of["answered"], of["scored"]))
-        for name in ("groups", "varied", "items", "passed"):
-            of[name] = array("d", [0]) * size
-        groups: defaultdict[Hashable, list[int]] = defaultdict(list)
+    def _add_groups_and_items(self) -> int:
+        """Make the columns `pass` and `variance`; return k of pass@k."""
+        of = self._columns
+        groups: defaultdict[float, list[int]] = defaultdict(list)
         items: defaultdict[Place, list[int]] = defaultdict(list)
         for i, group in enumerate(of["group"]):
-            if of["scored"][i]:
+            if of["score"][i] != UNKNOWN:
                 groups[group].append(i)
                 items[of["run"][i], of["item"][i]].append(i)
+        for name in ("pass", "variance"):
+            of[name] = array("d", [UNKNOWN]) * len(self)
         for those in groups.values():
-            scores = [score[i] for i in those]
-            of["groups"][those[0]] = len(those) > 1
-            of["varied"][those[0]] = max(scores) - min(scores) > 1e-9
-        sizes: defaultdict[Any, Counter[int]] = defaultdict(Counter)
-        for (run, _), those in items.items():
-            sizes[run][len(those)] += 1
+            if len(those) > 1:
+                scores = [of["score"][i] for i in those]
+                of["variance"][those[0]] = has_variance(scores)
         # As many as every run has of most of its items.
-        usual = [of.most_common(1)[0][0] for of in sizes.values()]
-        self._k = min((k for k in usual if k > 1), default=1)
+        sizes: defaultdict[float, list[int]] = defaultdict(list)
+        for (run, _), those in items.items():
+            sizes[run].append(len(those))
+        k = min((k for k in map(statistics.mode, sizes.values()) if k > 1), default=1)
         for those in items.values():
-            if len(those) >= self._k > 1:
-                of["items"][those[0]] = 1
-                rights = [of["right"][i] for i in those]
-                of["passed"][those[0]] = best_of(rights, self._k)
+            if len(those) >= k > 1:
+                of["pass"][those[0]] = best_of([of["right"][i] for i in those], k)
+        return k
 
-        self._summed = [array("d", (max(0, v) for v in of[name])) for name in COLUMNS]
+    def _of(self, members: Iterable[int], *names: str) -> list[list[float]]:
+        """Return columns of those samples that have a value in the first of them."""
+        first, others = self._columns[names[0]], (self._columns[n] for n in names)
+        known = [i for i in members if first[i] != UNKNOWN]
+        return [[*map(column.__getitem__, known)] for column in others]
+
+    def _mean(self, members: Iterable[int], name: str) -> float:
+        (values,) = self._of(members, name)
+        return math.fsum(values) / len(values) if values else UNKNOWN
+
+    def _estimate(self, members: Iterable[int], name: str) -> Estimate | None:
+        """Return the mean of a figure of some samples, None where none has it."""
+        values, *like = self._of(members, name, "item", "task")
+        if not values:
+            return None
+        if name == "length":
+            return difference(values, *like, within=(0.0, math.inf))
+        return estimate(values, *like)
 
     def _rows(self, *, is_total: bool) -> list[list[float | int]]:
-        """Return run, part, sums and interval of the totals, or of all else."""
+        """Return run, part, figures and interval of the totals, or of all else."""
         return [
             [
                 *map(_short, place),
-                *(_short(sum(map(of.__getitem__, members))) for of in self._summed),
-                *map(_short, (self._means[place] or (UNKNOWN,) * 3)[1:]),
+                len(self._members[place]),
+                *(_short(self._mean(self._members[place], name)) for name in FIGURES),
+                *(_ends(score) if score else (UNKNOWN, UNKNOWN)),
             ]
-            for place, members in self._members.items()
-            if is_total == (ALL in place)
+            for place, score in self._scores.items()
+            if is_total == (place[0] == ALL) and place[1] != ALL
         ]
 
     def _matrix(self) -> list[list[Any]]:
-        """Return mean, low and high of each part of each run, in thousandths.
+        """Return score, low and high of each part of each run, in thousandths.
 
         There is none of two runs, and none of so many that it would be a large file.
         """
         runs, parts = len(self._runs), len(self._tasks) + len(self._others)
         if runs < 3 or runs * parts > MOST_CELLS:
             return []
-        means = [
-            [self._means.get((run, part)) for part in range(parts)]
-            for run in range(runs)
-        ]
         return [
-            # A score of less than 1 does not become one of 1.
-            [
-                mean and [min(round(1000 * v), 999 + (v >= 1)) for v in mean]
-                for mean in of
-            ]
-            for of in means
+            [_thousandths(self._scores.get((run, part))) for part in range(parts)]
+            for run in range(runs)
         ]
 
     def _differences(self) -> list[list[float | int]]:
@@ -262,39 +275,28 @@ class ReportTally:
         """
         found = []
         for part in (ALL, *range(len(self._tasks) + len(self._others))):
-            first, second = (
-                self._item_means(self._members.get((run, part), [])) for run in (0, 1)
-            )
-            both = [item for item in first if item in second]
-            if both:
-                values = [second[item] - first[item] for item in both]
-                it = difference(values, both, [task for task, _ in both])
+            pair = (self._members.get((run, part), []) for run in (0, 1))
+            if it := paired_means(*map(self._item_means, pair)).by_item:
                 numbers = (part, it.mean, it.low, it.high, it.samples)
                 found.append([*map(_short, numbers)])
         return found
 
-    def _item_means(self, members: Sequence[int]) -> dict[Place, float]:
-        of: defaultdict[Place, list[float]] = defaultdict(list)
-        for i in members:
-            if self._columns["scored"][i]:
-                item = self._columns["task"][i], self._columns["item"][i]
-                of[item].append(self._columns["score"][i])
-        return {item: math.fsum(scores) / len(scores) for item, scores in of.items()}
+    def _item_means(self, members: Iterable[int]) -> Mapping[Hashable, float]:
+        scores, tasks, items = self._of(members, "score", "task", "item")
+        return item_means(zip(zip(tasks, items, strict=True), scores, strict=True))
 
-    def _mean(self, members: Sequence[int]) -> tuple[float, float, float] | None:
-        """Return the mean score of some samples and its interval, if any has one."""
-        scored = [i for i in members if self._columns["scored"][i]]
-        if not scored:
-            return None
-        names = ("score", "item", "task")
-        found = estimate(*([self._columns[n][i] for i in scored] for n in names))
-        return found.mean, found.low, found.high
-
-    def _run(self, members: Sequence[int]) -> Numbers:
-        outcomes = Counter(self._columns["outcome"][i] for i in members)
+    def _run(self, run: int) -> Numbers:
+        """Return the numbers of a run, or of all, with their intervals."""
+        members = self._members[run, ALL]
+        words, items, tasks = self._of(members, "outcome", "item", "task")
+        counts = Counter(words)
+        shares = {w: estimate([v == w for v in words], items, tasks) for w in counts}
+        found = [self._estimate(members, name) for name in FIGURES]
         return {
-            "items": len({self._columns["item"][i] for i in members}),
-            "outcomes": [outcomes[k] for k in range(len(self._outcomes))],
+            "samples": len(members),
+            "items": len({*items}),
+            "figures": [it and [_short(it.mean), *_ends(it)] for it in found],
+            "outcomes": {int(k): [counts[k], *_ends(of)] for k, of in shares.items()},
             "histograms": {
                 name: self._histogram(members, name)
                 for name in ("score", "level", "length")
@@ -303,18 +305,17 @@ class ReportTally:
 
     def _histogram(self, members: Sequence[int], name: str) -> list[int]:
         """Return how many samples are in each bin."""
-        values = [self._columns[name][i] for i in members]
+        (values,) = self._of(members, name)
         counts = Counter(
             int(2 * math.log2(max(1.0, value)))
             if name == "length"
             else int(value * BINS + 1e-9)
             for value in values
-            if value != UNKNOWN
         )
         return [counts[k] for k in range(max(counts, default=-1) + 1)]
 
     def cells(self) -> list[list[float | int]]:
-        """Return run, part and sums of every part of a run; after the overview."""
+        """Return run, part and figures of every part of a run; after the overview."""
         return self._rows(is_total=False)
 
     def columns(self) -> Mapping[str, Sequence[Any]]:

@@ -17,8 +17,11 @@ from rg_env import ending
 from rg_env.errors import SettingError
 from rg_env.evaluation.comparison import paired
 from rg_env.evaluation.sources import Sources, metrics_beside
+from rg_env.evaluation.summary import result_of
 from rg_env.pages import report
 from rg_env.pages.report import write_report
+from rg_env.pages.report_tally import FIGURES
+from rg_env.pages.run_metrics import USUAL
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.scoring.score import ANSWER_OUTCOMES
 from tests.support.hostile_texts import HOSTILE
@@ -39,6 +42,11 @@ def reported(folder: Path, *paths: Path, **how: Any) -> dict[str, Any]:
     return overview
 
 
+def figures_of(overview: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the mean of each figure of all runs, with its interval."""
+    return dict(zip(FIGURES, overview["all"]["figures"], strict=True))
+
+
 def texts_of(folder: Path) -> list[dict[str, Any]]:
     """Return the texts of each sample of a report, in their order."""
     names = ("question", "gold", "command", "completion", "answer", "system", "place")
@@ -49,11 +57,6 @@ def texts_of(folder: Path) -> list[dict[str, Any]]:
             texts = [None if n is None else chunk["texts"][n] for n in numbers]
             found.append({**dict(zip(names, texts, strict=True)), "more": more})
     return found
-
-
-def sums_of(overview: dict[str, Any]) -> dict[str, float]:
-    (sums,) = [row[2:] for row in overview["totals"] if row[:2] == [-1, -1]]
-    return dict(zip(overview["columns"], sums, strict=True))
 
 
 # -- what it reads ---------------------------------------------------------------------
@@ -117,9 +120,10 @@ def test_the_sums_of_runs_and_tasks_are_those_of_their_cells(tmp_path: Path) -> 
     tasks = [cell for cell in cells if cell[1] < 3]
     assert (len(tasks), len(cells)) == (6, 8)
     for run, task, samples, *_ in found["totals"]:
-        those = [c for c in tasks if run in (c[0], -1) and task in (c[1], -1, 3)]
-        assert samples == sum(cell[2] for cell in those or tasks)
-    assert len(found["totals"]) == 2 + 4 + 1
+        those = [c for c in tasks if run == -1 and task in (c[1], 3)]
+        assert samples == sum(cell[2] for cell in those)
+    assert len(found["totals"]) == 4
+    assert found["all"]["samples"] == sum(run["samples"] for run in found["runs"])
 
 
 def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -142,8 +146,8 @@ def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) 
     rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
     samples_of(tmp_path, "one", rows)
     found = reported(tmp_path / "r", tmp_path / "one")
-    sums = sums_of(found)
-    assert (found["k"], sums["items"], sums["passed"]) == (2, 3, 1)
+    passed = figures_of(found)["pass"][0]
+    assert (found["k"], passed) == (2, pytest.approx(1 / 3, abs=1e-4))
 
 
 def test_levels_are_parts_a_tenth_of_the_scale_where_there_are_many(
@@ -186,12 +190,40 @@ def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
             | {"question": k, "level": k % 9 / 8, "score": (k + run) % 2}
             for k in range(100)
         ]
-        samples_of(tmp_path / "s", f"model-of-some-size-at-step-{run}", rows)
+        name = f"model-of-some-size-at-step-{run}"
+        samples_of(tmp_path / "s", name, rows)
+        numbers = {key: 1 / (run + 3) for key in USUAL}
+        lines = [json.dumps({"step": k, **numbers}) for k in range(250)]
+        (tmp_path / "s" / name / "metrics.jsonl").write_text("\n".join(lines))
     reported(tmp_path / "r", tmp_path / "s")
     later = {"cells.js", "samples.js", "metrics.js", "texts-0001.js"}
     files = [file for file in (tmp_path / "r").iterdir() if file.name not in later]
-    # The rest is for the curves.
-    assert sum(file.stat().st_size for file in files) < 960_000
+    assert sum(file.stat().st_size for file in files) < 1_000_000
+
+
+def test_the_figures_and_outcomes_of_a_run_have_the_intervals_of_compare(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {
+            "question": k,
+            "score": k % 3 / 2,
+            "finish_reason": ["stop", "length"][k % 7 < 2],
+        }
+        for k in [*range(20)] * 2
+    ]
+    samples_of(tmp_path, "one", rows)
+    found = reported(tmp_path / "r", tmp_path / "one")
+    samples = [*Sources([tmp_path / "one" / "samples.jsonl"]).samples()]
+    of = result_of(samples, k=2)
+    assert of is not None and of.pass_at_k is not None
+    figures = figures_of(found)
+    expected = {"score": of.by_item, "right": of.right, "pass": of.pass_at_k}
+    for name, it in expected.items():
+        ends = [it.mean, it.low, it.high]
+        assert figures[name] == pytest.approx(ends, abs=1e-4)
+    assert found["all"]["outcomes"]["0"] == [12, *figures["right"][1:]]
+    assert all(len(figures[name]) == 3 for name in ("answered", "truncated"))
 
 
 def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> None:
@@ -243,7 +275,7 @@ def test_rows_without_a_file_of_metrics_say_why_there_are_no_curves(
     assert "metrics" in note
 
 
-def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
+def test_the_figures_are_those_of_the_samples(tmp_path: Path) -> None:
     lines = [
         group(rollout("2", 1.0), rollout("3"), level=0.25),
         group(
@@ -255,24 +287,17 @@ def test_the_sums_are_those_of_the_samples(tmp_path: Path) -> None:
         group(rollout("5", 1.0), rollout("5", 1.0), seed=9),
     ]
     overview = reported(tmp_path / "report", dump(tmp_path / "d", lines))
-    sums = sums_of(overview)
-    low, high = sums.pop("low"), sums.pop("high")
-    assert low < 3.5 / 6 < high
-    assert sums == {
-        "samples": 6,
-        "scored": 6,
-        "right": 3,
-        "answered": 5,
-        "score": 3.5,
-        "length": 40,
-        "levels": 4,
-        "level": 2,
-        "ends": 6,
-        "truncated": 1,
-        "groups": 3,
-        "varied": 2,
-        "items": 1,
-        "passed": 1,
+    figures = figures_of(overview)
+    assert figures["score"][1] < 3.5 / 6 < figures["score"][2]
+    assert {name: found[0] for name, found in figures.items()} == {
+        "score": 0.5833,
+        "right": 0.5,
+        "pass": 1,
+        "answered": 0.8333,
+        "variance": 0.6667,
+        "level": 0.5,
+        "length": 6.6667,
+        "truncated": 0.1667,
     }
     assert (overview["unit"], overview["k"]) == ("tokens", 6)
     assert overview["parts"][0] == ["category", "arithmetic"]

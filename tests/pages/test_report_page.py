@@ -378,6 +378,19 @@ def test_two_models_stand_beside_each_other(browser: Browser, models: Path) -> N
     assert {"score A", "score B", "B \u2212 A", "they disagree"} <= set(found)
 
 
+def test_what_is_compared_has_its_intervals(browser: Browser, models: Path) -> None:
+    browser.open(models)
+    cards = "[...document.querySelectorAll('.card')].map(c => c.innerText.split('\\n'))"
+    lines: list[list[str]] = browser.run(cards)
+    found = {label: values for label, *values in lines}
+    of_both = [values for label, values in found.items() if label != "B \u2212 A"][1:]
+    assert len(of_both) >= 4
+    for _, first, _, second in of_both:
+        assert " to " in first and " to " in second
+    (shown, *_) = texts(browser, "#outcome-rows tbody td:nth-child(4) small")
+    assert re.fullmatch(r"\d+ % to \d+ %", shown)
+
+
 def test_a_run_has_its_colour_in_the_curves_too(
     browser: Browser, tmp_path: Path
 ) -> None:
