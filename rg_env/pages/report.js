@@ -32,7 +32,7 @@ const REPORT = (() => {
   const link = (text, click) => el("button", { class: "link", type: "button", click }, text);
   const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
   const share = (part, whole) => (whole ? part / whole : null);
-  const percent = (value) => (known(value) ? `${(100 * value).toFixed(value > 0 && value < 0.1 ? 1 : 0)} %` : "");
+  const percent = (value) => (known(value) ? `${(100 * (value < 1 ? Math.min(value, 0.999) : value)).toFixed(1)}%` : "");
   // What is less than 1 does not look like 1.
   const points = (value) => (known(value) ? (value < 1 ? Math.min(value, 0.999) : value).toFixed(3) : "");
   const signed = (value) => (known(value) ? (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(3) : "");
@@ -95,13 +95,14 @@ const REPORT = (() => {
   }
 
   const figureColumns = () => [
-    ["right", "right", percent, "Share of full score"],
+    ["score", "score", points, "Mean score"],
+    ["right", "right", percent, "Share with full score"],
     ["pass", `pass@${data.k}`, percent, `Chance that one of ${data.k} completions of an item is right`],
     ["answered", "answered", percent, "Share with an answer that could be scored"],
-    ["variance", "variance", percent, "Share of groups whose scores differ"],
+    ["variance", "with variance", percent, "Share of groups whose scores differ"],
     ["level", "level", points, "Mean level of the items, 0 to 1"],
-    ["length", "length", whole, "Mean length of the completions"],
-    ["truncated", "truncated", percent, "Share that the server cut off"],
+    ["length", `length, ${data.unit}`, whole, `Mean length of the completions in ${data.unit}`],
+    ["truncated", "truncated", percent, "Share that reached their longest length"],
   ];
 
   /** Return B less A on the items that both have, if it is known yet. */
@@ -118,7 +119,7 @@ const REPORT = (() => {
     const line = (tag, k, text) => el(tag, { class: isPair() ? "ab"[k] : false }, text);
     const card = (label, title, ...lines) => el("div", { class: "card", title }, el("span", {}, label), ...lines.flat());
     const note = "with 95 % intervals, clustered by item", between = isPair() && differenceOf(ALL);
-    const cards = [["score", "mean score", points, "Mean score"], ...figureColumns()].filter(([key]) => all.some((f) => known(f[key]))).map(([key, label, form, title]) => card(label, `${title}, ${note}`,
+    const cards = figureColumns().filter(([key]) => all.some((f) => known(f[key]))).map(([key, label, form, title]) => card(label, `${title}, ${note}`,
       ...all.map((f, k) => [line("b", k, form(f[key]) || "–"), line("small", k, span(...(f.ends[key] || []), form))])));
     if (between) cards.splice(1, 0, card("B − A", `Mean difference, ${note}`, el("b", {}, signed(between.mean)), el("small", {}, span(between.low, between.high, signed)), el("small", {}, `${whole(between.items)} shared items`)));
     byId("cards").replaceChildren(card("rollouts", false, ...all.map((f, k) => line("b", k, whole(f.samples)))), ...cards);
@@ -183,7 +184,7 @@ const REPORT = (() => {
       if (state.by === "task") columns.push({ title: "they disagree", data: "differs", className: "n", render: (v, type, row) => (type !== "display" ? numeric(whole)(v, type)
         : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.part.number, outcome: ALL, differ: true }, true))) });
     } else columns.push(intervalColumn(points, (row) => row), ...about);
-    for (const [key, label, form, note] of isPair() ? [] : figureColumns()) { // the cards have those of both
+    for (const [key, label, form, note] of isPair() ? [] : figureColumns().slice(1)) { // the cards have those of both
       if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: note, data: key, className: "n", render: numeric(form) });
     }
     table("task-rows", columns, rows, { order: [[0, "asc"]] });
@@ -217,7 +218,7 @@ const REPORT = (() => {
     const name = (v, type, row) => (type === "display" ? el("span", { title: v }, link(shortName(row.number), () => choose({ a: row.number }, false))) : visible(v));
     const columns = [{ title: "run or model", data: "name", render: name }, scoreColumn("score"), intervalColumn(points, (row) => row),
       { title: "rollouts", data: "samples", className: "n", render: numeric(whole) }, { title: "items", data: "items", className: "n", render: numeric(whole) }];
-    for (const [key, label, form, about] of figureColumns()) {
+    for (const [key, label, form, about] of figureColumns().slice(1)) {
       const shown = (row) => el("span", {}, form(row[key]), el("small", { class: "soft" }, span(...(row.ends[key] || []), form)));
       if (rows.some((row) => known(row[key]))) columns.push({ title: label, about, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)),
         csv: { [label]: (row) => row[key], [`${label} low`]: (row) => row.ends[key]?.[0], [`${label} high`]: (row) => row.ends[key]?.[1] } });
@@ -248,11 +249,19 @@ const REPORT = (() => {
   // -- charts ------------------------------------------------------------------------
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const HUES = ["--a", "--b", "--right", "--wrong", "--partial", "--none"];
+  const HUES = [["--a", []], ["--b", [7, 3]], ["--c", [2, 2]], ["--d", [9, 3, 2, 3]], ["--e", [4, 2]], ["--f", [1, 3]]]; // with dashes
+  const hueOf = ({ hue }) => HUES[hue % HUES.length], shade = (line) => `var(${hueOf(line)[0]})`;
+
+  /** Return a picture of a line: its colour, in its dashes. */
+  function swatch(line) {
+    let at = 0;
+    const stops = hueOf(line)[1].map((size, k) => `${k % 2 ? "transparent" : "currentColor"} ${at}px ${(at += size)}px`);
+    return el("i", { style: `color:${shade(line)};background:repeating-linear-gradient(90deg,${stops.join() || "currentColor,currentColor"})` });
+  }
 
   /** Draw lines, each with a label, a hue, its values and perhaps its raw values or an interval of each. */
-  function chart(box, title, x, lines, { isShare = false, steps = false, names = null } = {}) {
-    const form = (v) => (known(v) ? (isShare ? v.toFixed(3) : String(Number(v.toPrecision(4)))) : "–"), label = (v) => (names ? names(v) : whole(v));
+  function chart(box, title, x, lines, { figure: shows = null, steps = false, names = null } = {}) {
+    const isUnit = shows === points || shows === percent, form = (v) => (known(v) ? (shows || ((n) => String(Number(n.toPrecision(4)))))(v) : "–"), label = (v) => (names ? names(v) : whole(v));
     const at = el("span", { class: "at" });
     const saved = lines.flatMap((line) => [["", line.values], [" raw", line.raw], [" low", line.low], [" high", line.high]].filter(([, of]) => of).map(([word, of]) => [(line.title || line.label) + word, of]));
     const rows = () => [["x", ...saved.map(([head]) => head)], ...x.map((v, k) => [names ? names(v) : v, ...saved.map(([, of]) => of[k])])];
@@ -262,15 +271,15 @@ const REPORT = (() => {
     const series = [{}], columns = [x], bands = [];
     const add = (values, given) => { series.push({ spanGaps: true, points: { show: x.length < 3 && !steps }, ...given }); return columns.push(values) - 1; };
     for (const line of lines) {
-      const stroke = style(HUES[line.hue % HUES.length]), faint = `${stroke}33`;
+      const [name, dash] = hueOf(line), stroke = style(name), faint = `${stroke}33`;
       if (line.high) bands.push({ series: [add(line.high, { width: 0, stroke: faint }), add(line.low, { width: 0, stroke: faint })], fill: faint });
       if (line.raw) add(line.raw, { stroke: `${stroke}55`, width: 1 });
-      add(line.values, { stroke, width: 1.5, ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: faint } : {}) });
+      add(line.values, { stroke, dash, width: 1.5, ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: faint } : {}) });
     }
-    const top = (u, low, high) => (isShare && !steps ? [0, 1.02] : [Math.min(0, low || 0), (high || 1) * 1.05]);
-    const read = ({ cursor: { idx } }) => at.replaceChildren(...(known(idx) ? [`${label(x[idx])}: `, ...lines.flatMap((line) => [el("b", { style: `color:var(${HUES[line.hue % HUES.length]})` }, form(line.values[idx])), " "])] : []));
+    const top = (u, low, high) => (isUnit && !steps ? [0, 1.02] : [Math.min(0, low || 0), Math.max(0, high || 0) * 1.05 || (low < 0 ? 0 : 1)]);
+    const read = ({ cursor: { idx } }) => at.replaceChildren(...(known(idx) ? [`${label(x[idx])}: `, ...lines.flatMap((line) => [el("b", { style: `color:${shade(line)}` }, form(line.values[idx])), " "])] : []));
     const drawn = new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, legend: { show: false }, bands, scales: { x: { time: false }, y: { range: top } }, hooks: { setCursor: [read] },
-      axes: [{ ...axis, size: 30, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52 }], series }, columns, figure);
+      axes: [{ ...axis, size: 30, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52, ...(shows === percent ? { values: (_, ticks) => ticks.map((v) => `${Number((100 * v).toFixed(2))}%`) } : {}) }], series }, columns, figure);
     charts.push(drawn);
     const said = lines.map((line) => {
       const there = [...x.keys()].filter((k) => known(line.values[k])), values = there.map((k) => line.values[k]), end = (k) => `${form(line.values[k])} at ${label(x[k])}`;
@@ -282,7 +291,7 @@ const REPORT = (() => {
 
   /** Say above charts which colour is which run, in one line. */
   function legend(box, lines, more) {
-    const shown = lines.map((line) => el("span", { title: line.title || line.label }, el("i", { style: `background:var(${HUES[line.hue % HUES.length]})` }), line.label));
+    const shown = lines.map((line) => el("span", { title: line.title || line.label }, swatch(line), line.label));
     byId(box).replaceChildren(...shown, more ? el("span", {}, more) : "");
   }
 
@@ -301,8 +310,7 @@ const REPORT = (() => {
     return isPair() ? [state.a, state.b] : state.a !== ALL ? [state.a] : data.runs.map((_, k) => k).slice(0, HUES.length);
   }
 
-  const STEPS = { "train/mean_score": "mean score", "train/groups_with_variance": "share of groups with variance", "train/level": "mean level",
-    "train/completion_tokens": "mean length, tokens", "train/truncated": "share truncated", "eval/mean_score": "mean score of evaluations" };
+  const CURVES = { mean_score: "score", "train/mean_score": "score", "train/groups_with_variance": "variance", "train/level": "level", "train/completion_tokens": "length", "train/truncated": "truncated", "eval/mean_score": "score" };
 
   function showCurves() {
     const key = byId("metric").value, all = key && metrics ? metrics : data.metrics, factor = Number(byId("smoothing").value);
@@ -314,7 +322,8 @@ const REPORT = (() => {
       if (!of.length) continue;
       const [x, ...values] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
       const lines = of.map((one, k) => ({ ...one, values: factor ? smoothed(values[k], factor) : values[k], raw: factor ? values[k] : null }));
-      chart("curve-charts", `${STEPS[name] || name} over steps`, x, lines, { isShare: /score|variance|level/.test(name) });
+      const [, label, figure] = figureColumns().find(([one]) => one === CURVES[name]) || [null, name, null];
+      chart("curve-charts", `${label.replace(data.unit, "tokens")}${name.startsWith("eval/") ? " of evaluations" : ""} over steps`, x, lines, { figure });
     }
     const left = data.metrics.length - drawn.length;
     legend("curve-legend", drawn, left > 0 && state.a === ALL ? `and ${left} more: choose a run as A` : "");
@@ -328,12 +337,12 @@ const REPORT = (() => {
       const first = name === "length" ? Math.max(0, Array.from({ length: size }).findIndex((_, k) => counts.some((of) => of[name][k]))) : 0;
       const shares = counts.map(({ [name]: of }) => { const n = of.reduce((x, y) => x + y, 0); return [...Array.from({ length: size - first }, (_, k) => share(of[first + k] || 0, n) || 0), 0]; });
       if (!shares.some((of) => of.some((v) => v > 0))) continue;
-      chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), shares.map((of, k) => line(k, of)), { isShare: true, steps: true, names: label });
+      chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), shares.map((of, k) => line(k, of)), { figure: percent, steps: true, names: label });
     }
     const levels = parts.filter((part) => part.kind === "level"), of = drawn.map((run) => levels.map((part) => figures(run, part.number)));
     if (levels.length > 1) {
       const values = (k, key) => of[k].map((one) => one[key]);
-      chart("histograms", "mean score by level, with intervals", levels.map((part) => (part.low + part.high) / 2), drawn.map((_, k) => ({ ...line(k, values(k, "score")), low: values(k, "low"), high: values(k, "high") })), { isShare: true, names: (v) => Number(v.toFixed(3)) });
+      chart("histograms", "score by level, with intervals", levels.map((part) => (part.low + part.high) / 2), drawn.map((_, k) => ({ ...line(k, values(k, "score")), low: values(k, "low"), high: values(k, "high") })), { figure: points, names: (v) => Number(v.toFixed(3)) });
     }
     legend("histogram-legend", drawn.map((_, k) => line(k)));
   }
@@ -604,7 +613,7 @@ const REPORT = (() => {
     return [...given.keys()].some((key) => key in DEFAULTS && !["a", "b", "by"].includes(key));
   }
 
-  function choose(changes, goes) {
+  async function choose(changes, goes) {
     const isOther = ("a" in changes && changes.a !== state.a) || ("b" in changes && changes.b !== state.b);
     Object.assign(state, changes);
     if (isOther) differing = null;
@@ -616,8 +625,8 @@ const REPORT = (() => {
     byId("by-difference").disabled = !isPair();
     if (isOther) showOverview();
     else if ("by" in changes) { showTasks(); showMatrix(); }
-    if (goes || samples || state.b !== NONE) find();
-    if (goes) goTo("rollouts");
+    if (goes || samples || state.b !== NONE) await find();
+    if (goes) goTo("rollouts"); // there is something to see only now
   }
 
   async function showOverview() {
@@ -709,9 +718,9 @@ const REPORT = (() => {
       showMatrix();
       showOutcomes();
       theme();
-      if (goes || (isPair() && !data.differences.length)) choose({}, goes);
-      if (state.open !== NONE) show(state.open);
-      addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); if (read()) choose({}, true); if (state.open !== NONE) show(state.open); });
+      const begin = async (goes, isPart) => { if (goes || isPart) await choose({}, goes); if (state.open !== NONE) show(state.open); };
+      begin(goes, isPair() && !data.differences.length);
+      addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); begin(read()); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },
     cells(given) { cells = byPlace(given); },

@@ -192,7 +192,7 @@ def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
         ]
         name = f"model-of-some-size-at-step-{run}"
         samples_of(tmp_path / "s", name, rows)
-        numbers = {key: 1 / (run + 3) for key in USUAL}
+        numbers = dict.fromkeys(USUAL, 1 / (run + 3))
         lines = [json.dumps({"step": k, **numbers}) for k in range(250)]
         (tmp_path / "s" / name / "metrics.jsonl").write_text("\n".join(lines))
     reported(tmp_path / "r", tmp_path / "s")

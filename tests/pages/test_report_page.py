@@ -221,7 +221,7 @@ def test_the_curves_of_a_run_are_those_of_its_metrics_which_know_all_groups(
 ) -> None:
     browser.open(training)
     found = browser.run(f"{TITLES}.map(f => f.textContent)")
-    assert (found, browser.run(CANVASES)) == (["mean_score over steps"], 1)
+    assert (found, browser.run(CANVASES)) == (["score over steps"], 1)
 
 
 def test_a_number_of_the_metrics_is_read_and_drawn_when_it_is_chosen(
@@ -234,6 +234,34 @@ def test_a_number_of_the_metrics_is_read_and_drawn_when_it_is_chosen(
     browser.wait(f"{TITLES}[0].textContent === 'loss over steps'")
     assert names_of(browser, "metrics") == ["metrics.js"]
     assert browser.errors == []
+
+
+DRAWN = """
+(() => {
+  const canvas = document.querySelector('#curve-charts canvas'), seen = new Set();
+  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  for (let i = 0; i < pixels.data.length; i += 4) {
+    if (Math.abs(pixels.data[i + 2] - pixels.data[i]) > 90) seen.add(i / 4 % canvas.width);
+  }
+  return seen.size / canvas.width;
+})()
+"""
+"""The part of the columns of the first chart in which a line is."""
+
+
+@pytest.mark.parametrize(
+    "key", ["train/rollouts_scored", "ledger/zero_variance", "curriculum/level_changes"]
+)
+def test_a_count_is_drawn_to_its_highest_value(
+    browser: Browser, tmp_path: Path, key: str
+) -> None:
+    lines = [json.dumps({"step": k, key: 64 * k}) for k in range(20)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html")
+    pick(browser, "metric", key)
+    browser.wait(f"{TITLES}[0]?.textContent === '{key} over steps'")
+    assert browser.run(DRAWN) > 0.5
 
 
 def test_metrics_alone_are_a_report(browser: Browser, tmp_path: Path) -> None:
@@ -388,7 +416,7 @@ def test_what_is_compared_has_its_intervals(browser: Browser, models: Path) -> N
     for _, first, _, second in of_both:
         assert " to " in first and " to " in second
     (shown, *_) = texts(browser, "#outcome-rows tbody td:nth-child(4) small")
-    assert re.fullmatch(r"\d+ % to \d+ %", shown)
+    assert re.fullmatch(r"\d+\.\d% to \d+\.\d%", shown)
 
 
 def test_a_run_has_its_colour_in_the_curves_too(
@@ -402,8 +430,8 @@ def test_a_run_has_its_colour_in_the_curves_too(
     write_report([str(tmp_path)], tmp_path / "report")
     browser.open(tmp_path / "report" / "index.html", "a=model_b&b=model_a")
     legend = "[...document.querySelectorAll('#curve-legend span')]"
-    line = "l => [l.textContent, getComputedStyle(l.firstChild).backgroundColor]"
-    a, b = "rgb(37, 99, 184)", "rgb(194, 87, 12)"
+    line = "l => [l.textContent, getComputedStyle(l.firstChild).color]"
+    a, b = "rgb(0, 104, 168)", "rgb(184, 76, 0)"
     shown = browser.run(f"{legend}.map({line})")
     assert shown == [["A: model_b", a], ["B: model_a", b]]
 
@@ -582,17 +610,19 @@ def test_charts_are_told_in_words(browser: Browser, checkpoints: Path) -> None:
     charts = "[...document.querySelectorAll('figure [role=img]')]"
     told: list[str] = browser.run(f"{charts}.map(c => c.ariaLabel)")
     end = "0.000 at 0, 0.000 at 8, lowest 0.000, highest 1.000"
-    assert told[0].startswith("mean_score over steps. a-model-wit…") and end in told[0]
+    assert told[0].startswith("score over steps. a-model-wit…") and end in told[0]
     assert len(told) == len(texts(browser, "figure"))
 
 
 def test_enter_on_a_task_takes_the_focus_to_its_rollouts(
     browser: Browser, training: Path
 ) -> None:
+    browser.size(1200)
     browser.open(training)
     browser.run("document.querySelector('#task-rows tbody button').focus()")
     browser.press("Enter", 13)
     browser.wait("document.activeElement.id === 'rollouts'")
+    assert browser.run(f"{ROWS}[9].getBoundingClientRect().bottom <= innerHeight")
 
 
 def test_the_paginator_of_a_table_scrolls_with_it(
