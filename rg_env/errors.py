@@ -25,6 +25,7 @@ __all__ = [
     "not_allowed",
     "printable",
     "shown",
+    "unexpected",
     "unknown_name",
 ]
 
@@ -82,15 +83,22 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def not_allowed(field: str, found: object, allowed: str) -> SettingError:
-    """Build the error for a value that a setting cannot have.
+def unexpected(found: object, expected: str) -> str:
+    """Return the sentence for a value that something cannot have.
 
     Args:
-        field: The setting, as the user writes it.
-        found: The value that was found.
-        allowed: What is allowed, in words.
+        found: The value.
+        expected: The values that are possible, in words.
     """
-    return SettingError(f"{field}: found {shown(found)}; allowed is {allowed}")
+    return f"{shown(found)} is not allowed; expected {expected}"
+
+
+def not_allowed(field: str, found: object, expected: str) -> SettingError:
+    """Build the error for a value that a setting, as the user writes it, cannot have.
+
+    The other arguments are those of `unexpected`.
+    """
+    return SettingError(f"{field}: {unexpected(found, expected)}")
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
@@ -126,7 +134,8 @@ def unknown_name(
     if not names:
         return SettingError(f"{field}: unknown {kind} {shown(found)}; there are none")
     first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return SettingError(f"{field}: unknown {kind} {shown(found)}; allowed: {first}")
+    expected = f"expected one of {first}"
+    return SettingError(f"{field}: unknown {kind} {shown(found)}; {expected}")
 
 
 def counted(number: int, noun: str) -> str:

@@ -17,7 +17,7 @@ def test_a_misspelled_name_meets_its_nearest():
 def test_a_name_unlike_all_others_meets_the_list():
     error = unknown_name("tasks", "zzzzzz", TASKS, "task")
     assert str(error) == (
-        "tasks: unknown task 'zzzzzz'; allowed: gcd, lcm, number_sorting"
+        "tasks: unknown task 'zzzzzz'; expected one of gcd, lcm, number_sorting"
     )
 
 

@@ -16,7 +16,7 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, not_allowed
 from rg_env.inference.connection import extra_body_of
 from rg_env.settings import setting_types
 from rg_env.settings.server_settings import CheckedServer
@@ -66,7 +66,7 @@ def _positive_int(environ: Mapping[str, str], name: str, default: int | None) ->
     if text is None and default is not None:
         return default
     if text is None or not text.isdecimal():
-        raise SettingError(f"slurm: {name} must be a whole number, found {text!r}")
+        raise not_allowed(f"slurm: {name}", text, "a whole number")
     return int(text)
 
 
@@ -92,9 +92,8 @@ def slurm_urls(environ: Mapping[str, str]) -> list[str]:
         return []
     tensor_parallel = _positive_int(environ, "INFER_TP", 1)
     if not 1 <= tensor_parallel <= GPUS_PER_NODE:
-        raise SettingError(
-            f"slurm: INFER_TP must be 1 to {GPUS_PER_NODE}, found {tensor_parallel}"
-        )
+        expected = f"a number from 1 to {GPUS_PER_NODE}"
+        raise not_allowed("slurm: INFER_TP", tensor_parallel, expected)
     num_training = _positive_int(environ, "NUM_TRAINING_NODES", None)
     if num_training >= len(nodes):
         raise SettingError(
@@ -160,9 +159,7 @@ def server_list(
     given = [configs] if isinstance(configs, ServerBaseline) else list(configs)
     servers = [server for each in given for server in _listed(each, tokenizer_name)]
     if not servers:
-        raise SettingError(
-            "openai: at least one inference server is needed, found none"
-        )
+        raise SettingError("openai: at least one server is needed")
     # A subclass of configs may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
     for server in servers:
@@ -177,8 +174,8 @@ def server_list(
     types = sorted({server.server_type for server in servers})
     if of_one_type and len(types) > 1:
         raise SettingError(
-            "openai.server_type: all servers of a client of its own (`server_cls`) must"
-            f" have one type, found {types}"
+            "openai.server_type: all servers of a client of your own (`server_cls`)"
+            f" must have the same type, not {' and '.join(types)}"
         )
     if slurm:
         urls = slurm_urls(os.environ if environ is None else environ)
@@ -187,7 +184,7 @@ def server_list(
     for server in servers:
         if not server.base_url:
             raise SettingError(
-                "openai.base_url: the URL of an inference server is needed, found"
-                f" {server.base_url!r}; for example http://localhost:9004/v1"
+                "openai.base_url: the URL of an inference server is needed, such as"
+                " http://localhost:9004/v1"
             )
     return servers

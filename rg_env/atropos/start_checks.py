@@ -58,13 +58,13 @@ def check_can_train(
     for kind in server_types:
         if not has_our_clients and kind not in TOKEN_TYPES:
             raise SettingError(
-                f"openai.server_type: found {kind!r}; a client of its own"
-                " (`server_cls`) cannot train but with 'vllm' or 'sglang'"
+                f"openai.server_type: {kind!r} is not allowed; a client of your own"
+                " (`server_cls`) can train only with 'vllm' or 'sglang'"
             )
     if config.group_size < 2:
         raise SettingError(
-            "env.group_size: found 1; allowed is at least 2 in `serve`: rewards are"
-            " compared within a group, so a group of one has zero variance"
+            "env.group_size: 1 is not allowed; expected at least 2 in `serve`, because"
+            " a group of one has zero variance"
         )
     check_texts_do(config, server_types, trains=True)
 
@@ -82,11 +82,11 @@ def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) ->
         found = getattr(config, name)
         if found:
             raise SettingError(
-                f"env.{name}: found {found!r}, which servers are told only by {where};"
-                " else chat_template_kwargs in openai.extra_body reach the template"
+                f"env.{name}: {found!r} is sent only by {where}; otherwise, set"
+                " chat_template_kwargs in openai.extra_body"
             )
     if config.tokenizer_name == NO_TOKENIZER:
-        raise SettingError(f"env.tokenizer_name: found 'none'; that is for {where}")
+        raise SettingError(f"env.tokenizer_name: 'none' is allowed only in {where}")
 
 
 def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:

@@ -158,7 +158,10 @@ def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool
 
 
 def _say_ending(number: signal.Signals) -> None:
-    print(f"\n{number.name}: shutting down; a second signal ends the process at once", flush=True)
+    print(
+        f"\n{number.name}: shutting down; a second signal ends the process at once",
+        flush=True,
+    )
 
 
 async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:

@@ -61,7 +61,7 @@ def _launch(given: GivenSettings, config: Any) -> None:
 
     settings = setting_types.build(LAUNCH, LaunchSettings, given.launch)
     if not isinstance(given.openai, Mapping):
-        raise SettingError("openai: found several servers; `launch` works with one")
+        raise SettingError("openai: `launch` works with one server, not with a list")
     api, server = config.rollout_server_url, given.openai.get("base_url")
     starts_api = "rollout_server_url" not in given.env
     plan = Plan(
@@ -85,7 +85,9 @@ def _launch(given: GivenSettings, config: Any) -> None:
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
 
     def note(number: signal.Signals) -> None:
-        logger.warning("%s: shutting down; a second signal ends everything at once", number.name)
+        logger.warning(
+            "%s: shutting down; a second signal ends everything at once", number.name
+        )
 
     with taken(plan):
         try:

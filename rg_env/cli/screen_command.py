@@ -20,7 +20,7 @@ from rg_env.cli.settings_command import (
     write_rows,
 )
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import RunError, SettingError, shown
+from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
@@ -98,7 +98,7 @@ def _screen(
 
     out = Path(values["out"])
     if out.suffix != ".yaml":
-        raise SettingError(f"--out: found {shown(str(out))}; allowed is *.yaml")
+        raise not_allowed("--out", str(out), "*.yaml")
     check_file("--out", str(out))
     if is_other(out):
         raise SettingError(

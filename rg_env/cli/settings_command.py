@@ -72,7 +72,7 @@ class GivenSettings:
             first = start.servers[0] if start.servers else {}
             parts = [(first, part) for part in self.openai]
         if not parts:
-            raise SettingError("openai: found no server; at least one is needed")
+            raise SettingError("openai: at least one server is needed")
         servers = []
         for number, (each, part) in enumerate(parts):
             is_listed = not isinstance(self.openai, Mapping)
@@ -161,8 +161,8 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
         section = _section(content, name, model.model_fields)
         if isinstance(section, list) and typed:
             raise SettingError(
-                "command line: --openai options cannot be combined with several servers"
-                f" in --config, found --openai.{min(typed)}"
+                f"command line: --openai.{min(typed)} cannot be combined with a list of"
+                " servers in --config"
             )
         is_list = isinstance(section, list)
         sections[name] = section if is_list else merge_dicts(section, typed)
@@ -296,8 +296,9 @@ def build(
     config = change(config)
     if given.testing:
         raise SettingError(
-            "--testing: found true; the mock server of Atropos answers only what a test"
-            " has put into it, so allowed is false; `simulated-server` needs no model"
+            "--testing: true is not allowed; expected false, because the mock server of"
+            " Atropos answers only what a test put into it. `simulated-server` needs no"
+            " model"
         )
     start_checks.check_command(name, config, servers, env_cls)
     is_chosen = name == "serve" or given.env.get("use_wandb") is not None

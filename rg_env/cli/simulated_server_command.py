@@ -172,8 +172,9 @@ def simulated_server(**given: Any) -> int:
     options = SimpleNamespace(**given)
     if options.complexity_mode == "curriculum":
         raise SettingError(
-            "--complexity_mode: found curriculum, but its levels depend on results that"
-            " this server does not know; use `demo --complexity_mode curriculum`"
+            "--complexity_mode: curriculum is not allowed, because its levels depend on"
+            " results that this server does not know; use `demo --complexity_mode"
+            " curriculum`"
         )
     listen(options.host, options.port).close()  # tried before the items are made
     pool = WorkerPool(1, preload=worker_jobs.preload_of(options.task_modules))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env import yaml_text
-from rg_env.errors import SettingError, printable, shown
+from rg_env.errors import SettingError, printable, shown, unexpected
 from rg_env.evaluation.samples import TRUNCATED, Sample
 from rg_env.scoring.score import outcome_of
 from rg_env.settings import kept_settings
@@ -118,12 +118,12 @@ def _origin(row: JsonObject) -> JsonObject:
     seed, size, index = row.get("seed"), row.get("size"), row.get("index")
     dataset = row.get("dataset", row.get("config"))
     if seed is not None and not (type(seed) is int and 0 <= seed <= MAX_ENTRY_SEED):
-        allowed = f"a whole number from 0 to {MAX_ENTRY_SEED}"
-        return {"no_item": f"seed: found {shown(seed)}; allowed is {allowed}"}
+        expected = f"a whole number from 0 to {MAX_ENTRY_SEED}"
+        return {"no_item": f"seed: {unexpected(seed, expected)}"}
     if not isinstance(dataset, dict):
         if not isinstance(params, dict):
-            allowed = "names with their values"
-            return {"no_item": f"params: found {shown(params)}; allowed is {allowed}"}
+            expected = "names with their values"
+            return {"no_item": f"params: {unexpected(params, expected)}"}
         if type(seed) is int and type(size) is not int:
             return {"seed": seed, "params": params}
         # Of a preset: some items are what they are in their dataset alone.
@@ -249,7 +249,7 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     found: set[Path] = set()
     for text in paths:
         if not text.strip():
-            raise SettingError("command line: found an empty path; '.' is this folder")
+            raise SettingError("command line: the path is empty; '.' is this folder")
         path = Path(text)
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
         named = [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]

@@ -98,8 +98,8 @@ class Plan:
         numbers, settings = self.numbers, self.settings
         if min(numbers.batch_size, numbers.total_steps) < 1:
             raise SettingError(
-                "env.batch_size, env.total_steps: found -1; `launch` tells both to the"
-                " trainer, so allowed is a number above 0"
+                "env.batch_size, env.total_steps: -1 is not allowed; expected a number"
+                " above 0, which `launch` passes to the trainer"
             )
         if numbers.batch_size % numbers.group_size:
             raise SettingError(

@@ -400,8 +400,8 @@ class CheckedSettings(
     def _shard_exists(self) -> CheckedSettings:
         if self.shard_index >= self.num_shards:
             raise ValueError(
-                f"shard_index: found {self.shard_index}; allowed is a number below"
-                f" num_shards, which is {self.num_shards}"
+                f"shard_index: {self.shard_index} is not allowed; expected a number"
+                f" below num_shards, which is {self.num_shards}"
             )
         return self
 
@@ -409,8 +409,8 @@ class CheckedSettings(
     def _evaluates_one_way(self) -> CheckedSettings:
         if self.eval_preset is not None and self.eval_level is not None:
             raise ValueError(
-                "eval_level: found beside eval_preset, which has parameters of its own;"
-                " keep one of them"
+                "eval_level: cannot be combined with eval_preset, which has parameters"
+                " of its own"
             )
         return self
 
@@ -418,8 +418,8 @@ class CheckedSettings(
     def _reasons_one_way(self) -> CheckedSettings:
         if self.reasoning_effort is not None and self.max_reasoning_tokens is not None:
             raise ValueError(
-                "max_reasoning_tokens: found beside reasoning_effort, which would win;"
-                " keep one of them"
+                "max_reasoning_tokens: cannot be combined with reasoning_effort, which"
+                " takes precedence"
             )
         return self
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from rg_env.errors import shown
+from rg_env.errors import shown, unexpected
 from rg_env.settings.setting_types import CheckedModel, FilePath, Line
 
 TRAINER_WORDS = (
@@ -26,7 +26,7 @@ def _command_line(text: str) -> str:
     try:
         shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"found {shown(text)}: {str(error).lower()}") from error
+        raise ValueError(f"{shown(text)}: {str(error).lower()}") from error
     return text
 
 
@@ -40,11 +40,9 @@ def _trainer(text: str) -> str:
         text.format(**dict.fromkeys(TRAINER_WORDS, ""))
     except (LookupError, ValueError, AttributeError) as error:
         names = ", ".join(f"{{{word}}}" for word in TRAINER_WORDS)
-        raise ValueError(
-            f"found {shown(text)}; allowed in braces are {names}"
-        ) from error
+        raise ValueError(unexpected(text, f"only {names} in braces")) from error
     if not shlex.split(text):
-        raise ValueError("found no words; allowed is a command line")
+        raise ValueError("the command line is empty")
     return text
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rg_env.errors import shown
+from rg_env.errors import shown, unexpected
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.setting_types import CheckedModel, Line, check_url
 
@@ -54,17 +54,16 @@ _HEADER_VALUE = re.compile(r"[ -~]*")
 def check_headers(headers: object) -> object:
     """Return headers as they are; refuse what no request can carry, without values."""
     if not isinstance(headers, dict):
-        kind = type(headers).__name__
-        raise ValueError(f"found a {kind}; allowed is a map, as {{name: value}}")
+        raise ValueError("expected a map, as {name: value}")
     for name, value in headers.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"found a header {shown(name)}; allowed are names of HTTP")
+            raise ValueError(f"{shown(name)} is not a name of an HTTP header")
         if name.lower() in FIXED_HEADERS:
-            raise ValueError(f"found {name!r}, which every request sets itself")
+            raise ValueError(f"{name!r} is set by every request itself")
         if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
             raise ValueError(
-                f"found a value of {name!r} that is no text of one ASCII line; a number"
-                " stands in quotes"
+                f"the value of {name!r} must be a text of one ASCII line; put a number"
+                " in quotes"
             )
     return headers
 
@@ -74,26 +73,24 @@ def check_extra_body(extra: object) -> object:
     kwargs = extra.get(TEMPLATE_KWARGS, {}) if isinstance(extra, dict) else {}
     for part in (extra, kwargs):
         if not isinstance(part, dict) or not all(isinstance(key, str) for key in part):
-            raise ValueError(
-                f"found {shown(part)}; allowed is a map, as {{name: value}}"
-            )
+            raise ValueError(unexpected(part, "a map, as {name: value}"))
     for name in extra:  # type: ignore[attr-defined]  # it is a map
         if not name.strip():
-            raise ValueError(f"found {shown(name)} as a name; allowed is text")
+            raise ValueError(f"the name {unexpected(name, 'text')}")
         if name in OWN_FIELDS:
-            raise ValueError(f"found {name}; set {OWN_FIELDS[name]}")
+            raise ValueError(f"{name} belongs to {OWN_FIELDS[name]}; set that instead")
         if name in FIXED_FIELDS:
-            raise ValueError(f"found {name}, which every request sets itself")
+            raise ValueError(f"{name} is set by every request itself")
     try:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"found what is no JSON ({error})") from None
+        raise ValueError(f"cannot be written as JSON ({error})") from None
     return extra
 
 
 def _key(key: str) -> str:
     if re.search(r"[^!-~]", key):  # said without the key
-        raise ValueError("found white space or a sign beyond ASCII in it")
+        raise ValueError("expected printable ASCII characters without spaces")
     return key
 
 

@@ -28,7 +28,13 @@ from pydantic import (
     field_validator,
 )
 
-from rg_env.errors import LONGEST_SHOWN, SettingError, shown, unknown_name
+from rg_env.errors import (
+    LONGEST_SHOWN,
+    SettingError,
+    shown,
+    unexpected,
+    unknown_name,
+)
 
 SECRET = ("api_key", "headers")
 
@@ -87,12 +93,12 @@ def kinds(annotation: Any) -> Iterator[Any]:
         yield annotation if origin in (None, typing.Literal) else origin
 
 
-def only(is_allowed: Callable[[Any], object], allowed: str) -> AfterValidator:
-    """Return what refuses all values but some, which `allowed` describes."""
+def only(is_allowed: Callable[[Any], object], expected: str) -> AfterValidator:
+    """Return what refuses all values but some, which `expected` describes."""
 
     def check(value: Any) -> Any:
         if not is_allowed(value):
-            raise ValueError(f"found {shown(value)}; allowed is {allowed}")
+            raise ValueError(unexpected(value, expected))
         return value
 
     return AfterValidator(check)
@@ -101,7 +107,7 @@ def only(is_allowed: Callable[[Any], object], allowed: str) -> AfterValidator:
 def _no_flag(value: object) -> object:
     """Refuse true and false for a number, which pydantic reads as 1 and 0."""
     if isinstance(value, bool):
-        raise ValueError(f"found {value}; allowed is a number")
+        raise ValueError(unexpected(value, "a number"))
     return value
 
 
@@ -112,10 +118,8 @@ def check_url(text: str) -> str:
             return text
     except ValidationError:  # a port or a name beyond what there is
         pass
-    raise ValueError(
-        f"found {shown(re.sub(r'//[^/]*@', '//...@', text))}; allowed is an address"
-        " like http://HOST:PORT, without a user or a question"
-    )
+    address = "an address like http://HOST:PORT, without a user or a query"
+    raise ValueError(unexpected(re.sub("//[^/]*@", "//...@", text), address))
 
 
 def without_path(url: str) -> str:
@@ -209,4 +213,7 @@ def _sentence(prefix: str, error: ValidationError) -> str:
         return f"{name}: {own}" if place else f"{prefix}.{own}"
     is_secret = fault["loc"] and fault["loc"][0] in SECRET
     found = "a value that is not shown" if is_secret else shown(fault["input"])
-    return f"{name}: found {found}; {fault['msg'][:1].lower()}{fault['msg'][1:]}"
+    # pydantic: "Input should be greater than 0", "Input should be 'a' or 'b'", ...
+    why = fault["msg"].replace("Input should be ", "expected ")
+    why = re.sub("^expected (greater|less)", r"expected a number \1", why)
+    return f"{name}: {found} is not allowed; {why[:1].lower()}{why[1:]}"

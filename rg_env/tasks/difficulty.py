@@ -23,7 +23,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from rg_env.errors import SettingError, nearest, shown, unknown_name
+from rg_env.errors import SettingError, nearest, unexpected, unknown_name
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale
@@ -73,7 +73,7 @@ def check_setting(value: object) -> None:
         return
     close = nearest(value, MODES) if isinstance(value, str) else None
     hint = f"; did you mean {close!r}?" if close else ""
-    raise ValueError(f"allowed are {ALLOWED}, found {shown(value)}{hint}")
+    raise ValueError(f"{unexpected(value, ALLOWED)}{hint}")
 
 
 def parse_setting(text: object) -> object:

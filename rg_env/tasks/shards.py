@@ -51,8 +51,8 @@ def from_launcher(environ: Mapping[str, str] = os.environ) -> Shard:
             continue
         if not (_is_whole(index) and _is_whole(count) and int(index) < int(count)):
             raise SettingError(
-                f"{rank}: found {shown(index)} beside {number} {shown(count)}; allowed"
-                f" is a whole number from 0, below {number}: correct or unset both"
+                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)};"
+                f" expected a whole number below {number}; correct or unset both"
             )
         return Shard(int(index), int(count), f"{rank} and {number}")
     return Shard()

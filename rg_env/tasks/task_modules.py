@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, shown
+from rg_env.errors import SettingError, shown, unexpected
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks import own_task_loading
 from rg_env.tasks.library_import import PACKAGE, TASKS
@@ -32,12 +32,10 @@ def checked(module: str) -> str:
         try:
             return str(Path(module).expanduser().resolve(strict=True))
         except (OSError, RuntimeError) as error:
-            raise ValueError(f"found {shown(module)}, which is no file") from error
+            raise ValueError(f"{shown(module)} is not a file") from error
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ValueError(
-            f"found {shown(module)}; allowed are names of modules, and paths of .py"
-            " files"
-        )
+        expected = "the name of a module, or the path of a .py file"
+        raise ValueError(unexpected(module, expected))
     return module
 
 

@@ -92,12 +92,14 @@ def test_one_instance_screens_for_all():
 
 
 def test_a_level_setting_that_no_range_can_be_beside_is_refused():
-    with pytest.raises(SettingError, match=r"task_levels\.gcd: found"):
+    with pytest.raises(
+        SettingError, match=r"task_levels\.gcd: 'curriculum' is not allowed"
+    ):
         run_of(complexity_mode="random", task_levels={"gcd": "curriculum"})
 
 
 def test_a_group_of_one_rollout_is_refused_before_anything_is_sampled():
-    with pytest.raises(SettingError, match=r"env\.group_size: found 1"):
+    with pytest.raises(SettingError, match=r"env\.group_size: 1 is not allowed"):
         run_of(group_size=1)
 
 

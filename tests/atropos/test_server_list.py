@@ -88,8 +88,11 @@ def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"base_url": "localhost:9004"}, "allowed is an address"),
-        ({"timeout": 0}, r"openai\.timeout: found 0; input should be"),
+        ({"base_url": "localhost:9004"}, "expected an address"),
+        (
+            {"timeout": 0},
+            r"openai\.timeout: 0 is not allowed; expected a number greater",
+        ),
         ({"num_max_requests_at_once": -1}, "num_max_requests_at_once"),
         ({"rolling_buffer_length": 10**30}, "rolling_buffer_length"),
         ({"model_name": " "}, "model_name"),
@@ -102,20 +105,20 @@ def test_a_config_of_the_framework_is_checked_as_well(changes, named):
 
 
 def test_a_key_that_no_request_can_carry_is_refused_and_not_repeated():
-    with pytest.raises(SettingError, match="white space") as refused:
+    with pytest.raises(SettingError, match="without spaces") as refused:
         listed(APIServerConfig(base_url=NOWHERE, api_key="secret\nline"))
     assert "secret" not in str(refused.value)
 
 
 def test_no_server_is_refused():
-    with pytest.raises(SettingError, match="found none"):
+    with pytest.raises(SettingError, match="at least one server"):
         listed()
 
 
 def test_servers_of_two_types_are_refused_where_one_class_has_to_do_for_both():
     both = server_config(), server_config(kind="sglang")
     assert [server.server_type for server in listed(*both)] == ["vllm", "sglang"]
-    with pytest.raises(SettingError, match=r"\['sglang', 'vllm'\]"):
+    with pytest.raises(SettingError, match="same type, not sglang and vllm"):
         listed(*both, of_one_type=True)
 
 

@@ -21,10 +21,10 @@ def test_a_group_of_one_ends_serve_from_python_too() -> None:
     ("argv", "expected"),
     [
         (["serve", "--env.group_size=1"], "has zero variance"),
-        (["serve", "--env.thinking_mode=true"], "are told only"),
+        (["serve", "--env.thinking_mode=true"], "is sent only by"),
         (["process", "--env.total_steps=-1"], "env.total_steps"),
         (["process", "--env.data_path_to_save_groups=None"], "needs a file"),
-        (["evaluate", "--testing", "true"], "--testing: found true"),
+        (["evaluate", "--testing", "true"], "--testing: true is not allowed"),
     ],
 )
 def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read(
@@ -48,7 +48,7 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
         ),
         ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml'"),
         ({"mixture": "/dev/null"}, "env.mixture: '/dev/null' has no list"),
-        ({"reasoning_effort": "high"}, "env.reasoning_effort: found 'high', which"),
+        ({"reasoning_effort": "high"}, "env.reasoning_effort: 'high' is sent only by"),
         ({"thinking_mode": True}, "openai.server_type 'openai'"),
     ],
 )
@@ -72,9 +72,9 @@ def test_only_texts_need_no_tokenizer() -> None:
     env = build_env(kind="openai", tokenizer_name="none")
     asyncio.run(env.close())
     assert env.config.tokenizer_name == "none"
-    with pytest.raises(SettingError, match="found 'none'"):
+    with pytest.raises(SettingError, match="'none' is allowed only"):
         asyncio.run(env.env_manager())
-    with pytest.raises(SettingError, match="found 'none'"):
+    with pytest.raises(SettingError, match="'none' is allowed only"):
         build_env(kind="vllm", tokenizer_name="none")
 
 
@@ -83,7 +83,7 @@ def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
     check = start_checks.check_can_train
     check(config, ["vllm", "sglang"], has_our_clients=False)
     check(config, ["openai", "trl"], has_our_clients=True)
-    with pytest.raises(SettingError, match=r"'openai'.*cannot train"):
+    with pytest.raises(SettingError, match="'openai' is not allowed"):
         check(config, ["openai"], has_our_clients=False)
 
 

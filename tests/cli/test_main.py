@@ -60,20 +60,29 @@ REFUSED = {
     "without its section": (["--group_size", "3"], "'--env.group_size'"),
     "no value": (["--env.seed"], "'--env.seed' requires an argument"),
     "stray word": (["--env.seed", "3", "gcd"], "unexpected extra argument (gcd)"),
-    "below the range": (["--env.seed=-1"], "env.seed: found '-1'"),
+    "below the range": (
+        ["--env.seed=-1"],
+        "env.seed: '-1' is not allowed; expected a number greater",
+    ),
     "above the range": (["--env.eval_limit_ratio", "2"], "env.eval_limit_ratio"),
-    "no number": (["--env.group_size", "many"], "found 'many'"),
+    "no number": (
+        ["--env.group_size", "many"],
+        "'many' is not allowed; expected a valid integer",
+    ),
     "weight of zero": (["--env.inference_weight", "0"], "greater than 0"),
     "mode that is not there": (["--env.complexity_mode", "rondom"], "'random'?"),
     "level outside the scale": (["--env.complexity_mode", "1.5"], "a level in 0 to 1"),
-    "level of a task": (["--env.task_levels", "{gcd: hard}"], "gcd: allowed are"),
+    "level of a task": (
+        ["--env.task_levels", "{gcd: hard}"],
+        "gcd: 'hard' is not allowed",
+    ),
     "shard that is not there": (["--env.shard_index", "2"], "num_shards"),
     "server type": (["--openai.server_type", "vlm"], "'vllm'"),
     "flag": (["--slurm", "maybe"], "true or false"),
     "broken map": (["--env.task_weights", "{a: ["], "no YAML value"),
     "no such file": (["--config", "/nowhere.yaml"], "/nowhere.yaml"),
     "other capitals": (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
-    "no such user": (["--env.data_dumps_dir=~nobody_here/x"], "allowed is a path"),
+    "no such user": (["--env.data_dumps_dir=~nobody_here/x"], "expected a path"),
 }
 
 
@@ -110,10 +119,10 @@ REFUSED_YAML = {
     ),
     "empty section": ("env: 0", "must map names to values"),
     "false as a section": ("openai: false", "must map names to values"),
-    "empty list of servers": ("openai: []", "openai: found no server"),
+    "empty list of servers": ("openai: []", "openai: at least one server"),
     "one of several servers": (
         "openai: [{base_url: 'http://a/v1'}, {base_url: b}]",
-        "openai.1.base_url: found 'b'",
+        "openai.1.base_url: 'b' is not allowed",
     ),
     "section that steers a terminal": ('env: {}\n"\\e[2J": 1', "\\x1b[2J"),
 }
@@ -224,7 +233,7 @@ def test_several_servers_stand_on_the_default_one_each(tmp_path):
 
 def test_server_options_and_several_servers_exclude_each_other(tmp_path):
     path = yaml_file(tmp_path, "openai: [{base_url: a}, {base_url: b}]")
-    with pytest.raises(SettingError, match="several servers"):
+    with pytest.raises(SettingError, match="a list of servers"):
         parsed("--config", path, "--openai.model_name", "x")
 
 

@@ -255,7 +255,10 @@ def test_an_option_takes_what_is_in_its_range_or_says_why_not(command, option):
         (["show", "gcd", "--param", "x=["], "no YAML value"),
         (["show", "gcd", "--param", "\x1b[2J"], "\\x1b[2J"),
         (["simulated-server", "--port", "99999"], "99999 is not in the range"),
-        (["simulated-server", "--complexity_mode", "hard"], "allowed are None"),
+        (
+            ["simulated-server", "--complexity_mode", "hard"],
+            "'hard' is not allowed; expected None",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):

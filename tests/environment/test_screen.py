@@ -113,7 +113,7 @@ def test_a_file_of_settings_that_cannot_be_written_is_refused_by_its_option(
 ):
     monkeypatch.chdir(tmp_path)
     assert screen(tmp_path, server.url, f"--out={out}") == 2
-    assert f"--out: found {out!r}" in (said := capsys.readouterr().err) or (
+    assert f"--out: {out!r} is not allowed" in (said := capsys.readouterr().err) or (
         f"--out: {out!r} cannot be written" in said
     )
     assert list(tmp_path.iterdir()) == []

@@ -269,10 +269,10 @@ HUGE = {"min_numbers": 10**9, "max_numbers": 10**9}
     [
         ({"question": "What is the gcd of 1 and 2?"}, ""),
         ({"seed": 4}, ""),
-        ({"seed": -1}, "seed: found -1"),
-        ({"seed": "three"}, "seed: found 'three'"),
+        ({"seed": -1}, "seed: -1 is not allowed"),
+        ({"seed": "three"}, "seed: 'three' is not allowed"),
         ({"task": "gdc"}, ""),
-        ({"params": []}, "params: found []"),
+        ({"params": []}, "params: [] is not"),
         ({"params": {"max_number": 3}}, "unknown parameter 'max_number'; did you mean"),
         (
             {"params": {"max_numbers": "z"}},

@@ -64,8 +64,8 @@ def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp
 
 
 def test_a_program_that_refuses_with_a_sentence_is_not_started_again(tmp_path):
-    one = program(tmp_path, "raise SystemExit('error: env.seed: found -1')")
-    with pytest.raises(ProgramError, match=r"it has ended: env\.seed: found -1"):
+    one = program(tmp_path, "raise SystemExit('error: env.seed: -1 is not allowed')")
+    with pytest.raises(ProgramError, match=r"it has ended: env\.seed: -1 is not"):
         asyncio.run(one.run())
     assert one.restarts == 0
 

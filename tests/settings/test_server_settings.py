@@ -37,20 +37,29 @@ def settings_of(url=NOWHERE, kind="openai", **changes):
 
 
 REFUSED = {
-    "a field of ours": ({"extra_body": {"temperature": 0.5}}, "set env.temperature"),
-    "the limit": ({"extra_body": {"max_tokens": 5}}, "set env.max_token_length"),
-    "n": ({"extra_body": {"n": 5}}, "set env.group_size"),
-    "what a reply is": ({"extra_body": {"stream": True}}, "every request sets itself"),
-    "no JSON": ({"extra_body": {"a": {1, 2}}}, "no JSON"),
-    "a blank name": ({"extra_body": {" ": 1}}, "allowed is text"),
-    "no number": ({"extra_body": {"a": float("nan")}}, "no JSON"),
-    "no map": ({"extra_body": [1]}, "allowed is a map"),
-    "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "allowed is a map"),
-    "a header of ours": ({"headers": {"Content-Type": "x"}}, "sets itself"),
-    "no header": ({"headers": {"a b": "x"}}, "names of HTTP"),
+    "a field of ours": (
+        {"extra_body": {"temperature": 0.5}},
+        "belongs to env.temperature",
+    ),
+    "the limit": ({"extra_body": {"max_tokens": 5}}, "belongs to env.max_token_length"),
+    "n": ({"extra_body": {"n": 5}}, "belongs to env.group_size"),
+    "what a reply is": (
+        {"extra_body": {"stream": True}},
+        "set by every request itself",
+    ),
+    "written as JSON": ({"extra_body": {"a": {1, 2}}}, "written as JSON"),
+    "a blank name": ({"extra_body": {" ": 1}}, "expected text"),
+    "no number": ({"extra_body": {"a": float("nan")}}, "written as JSON"),
+    "no map": ({"extra_body": [1]}, "expected a map"),
+    "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "expected a map"),
+    "a header of ours": (
+        {"headers": {"Content-Type": "x"}},
+        "set by every request itself",
+    ),
+    "no header": ({"headers": {"a b": "x"}}, "name of an HTTP header"),
     "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "ASCII line"),
     "a number": ({"headers": {"a": 5}}, "in quotes"),
-    "text": ({"headers": f"a: {SECRET}"}, "allowed is a map"),
+    "text": ({"headers": f"a: {SECRET}"}, "expected a map"),
 }
 
 

@@ -42,7 +42,7 @@ def test_an_address_is_taken(text: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused_without_a_password(text: str) -> None:
-    with pytest.raises(ValueError, match="allowed is an address like") as refused:
+    with pytest.raises(ValueError, match="expected an address like") as refused:
         check_url(text)
     assert "secret" not in str(refused.value)
 

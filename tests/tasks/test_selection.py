@@ -143,7 +143,7 @@ MAZE = "unknown task 'mase'; did you mean 'maze'?"
         (
             {"tasks": ["gcd", "zzz*"]},
             (
-                "tasks: unknown task 'zzz*'; allowed: composite, gcd, lcm, maze,"
+                "tasks: unknown task 'zzz*'; expected one of composite, gcd, lcm, maze,"
                 " number_sorting, word_sorting"
             ),
         ),

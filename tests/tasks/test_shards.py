@@ -53,9 +53,12 @@ def test_a_rank_alone_says_nothing(variables):
 @pytest.mark.parametrize(
     ("variables", "named"),
     [
-        ({"SLURM_PROCID": "x", "SLURM_NTASKS": "4"}, "SLURM_PROCID: found 'x'"),
+        (
+            {"SLURM_PROCID": "x", "SLURM_NTASKS": "4"},
+            "SLURM_PROCID: 'x' is not allowed",
+        ),
         ({"SLURM_PROCID": "4", "SLURM_NTASKS": "4"}, "below SLURM_NTASKS"),
-        ({"RANK": "-1", "WORLD_SIZE": "3"}, "RANK: found '-1'"),
+        ({"RANK": "-1", "WORLD_SIZE": "3"}, "RANK: '-1' is not allowed"),
         ({"RANK": "0", "WORLD_SIZE": "nan"}, "WORLD_SIZE 'nan'"),
         ({"RANK": "0", "WORLD_SIZE": "9" * 5000}, "RANK"),
         ({"RANK": "\u0663", "WORLD_SIZE": "4"}, "RANK"),
