@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import traceback
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
+
+from atroposlib.envs.base import AutoTokenizer
 
 from rg_env.errors import LONGEST_SHOWN, SettingError, shown
 
 logger = logging.getLogger(__name__)
 
+HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 QUESTION = {"role": "user", "content": "second-probe"}
 SYSTEM = {"role": "system", "content": "first-probe"}
 
@@ -37,23 +41,37 @@ def refusing_bad_tokenizer(settings: Mapping[str, str]) -> Iterator[None]:
         settings: Each tokenizer that is loaded inside, to the setting that names it.
 
     Raises:
-        SettingError: The setting, what was found and the library's own words.
+        SettingError: The setting, the tokenizer and the library's own words.
     """
+    for name, field in settings.items():
+        if not Path(name).is_dir():
+            if not HUB_NAME.fullmatch(name):
+                raise SettingError(
+                    f"{field}: {shown(name)} is neither a folder nor a name on the"
+                    " Hugging Face hub"
+                )
+            logger.info("loading the tokenizer %s", name)
     try:
         yield
     except Exception as error:
-        # The framework's calls raise whatever a tokenizer's library does.
-        called = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-        if "from_pretrained" not in called:
-            raise
-        # Of several, the library's words nearly always tell which.
-        told = {name: field for name, field in settings.items() if name in str(error)}
-        found = (told or settings).items()
-        raise SettingError(
-            " or ".join(f"{field}: found {shown(name)}" for name, field in found)
-            + f", which cannot be loaded ({_words(error)}); allowed is a model of the"
-            " Hugging Face hub, or a folder with its tokenizer.json"
-        ) from error
+        # Tokenizers raise any kind of exception. What was downloaded before is local.
+        for name, field in settings.items():
+            if not _loads(name):
+                raise SettingError(
+                    f"{field}: {shown(name)} cannot be loaded ({_words(error)});"
+                    " expected a model on the Hugging Face hub, or a folder with a"
+                    " tokenizer.json"
+                ) from error
+        raise
+
+
+def _loads(name: str) -> bool:
+    """Return whether a tokenizer loads from what is on this machine."""
+    try:
+        AutoTokenizer.from_pretrained(name, local_files_only=True)
+    except Exception:  # noqa: BLE001 - of any kind, as above
+        return False
+    return True
 
 
 def check_template(name: str, tokenizer: Any) -> None:
@@ -67,8 +85,8 @@ def check_template(name: str, tokenizer: Any) -> None:
         rendered, reason = "", f"cannot render a question: {_words(error)}"
     if QUESTION["content"] not in rendered:
         raise SettingError(
-            f"env.tokenizer_name: found {name!r}, whose chat template {reason};"
-            " allowed is the tokenizer of a chat model"
+            f"env.tokenizer_name: the chat template of {name!r} {reason}; expected the"
+            " tokenizer of a chat model"
         )
     if SYSTEM["content"] not in rendered:
         logger.warning(
@@ -79,5 +97,6 @@ def check_template(name: str, tokenizer: Any) -> None:
 
 
 def _words(error: BaseException) -> str:
-    """Return an exception's own words, on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_SHOWN]
+    """Return the first line of an exception's own words, without its full stop."""
+    first = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return first[:LONGEST_SHOWN].rstrip(".: ")

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import logging
 import signal
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from rg_env import ending, logs
+from rg_env import ending
 from rg_env.cli.command import LATENCY_MS, Command, DifficultyType, loaded, option
 from rg_env.cli.demo_report import (
     live_view,
@@ -111,7 +112,11 @@ async def _watch(env: Any, trainer: StandInTrainer, steps: int) -> None:
     """Show what happens until cancelled."""
     console = Console()
     if console.is_terminal:
-        with Live(console=console, auto_refresh=False) as live, logs.above_live_view():
+        # The log stays where it goes, if that is not this terminal.
+        moves_log = sys.stderr.isatty()
+        with Live(
+            console=console, auto_refresh=False, redirect_stderr=moves_log
+        ) as live:
             while True:
                 live.update(live_view(env.metrics, trainer, steps), refresh=True)
                 await asyncio.sleep(LOOK_EVERY_S)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
@@ -21,7 +22,7 @@ import aiohttp
 from rich.console import Console
 from rich.live import Live
 
-from rg_env import ending, logs, patience
+from rg_env import ending, patience
 from rg_env.launch.launch_plan import Plan
 from rg_env.launch.program import DONE, Program, wait_until_well
 from rg_env.launch.run_progress import HISTORY, RunProgress
@@ -148,10 +149,11 @@ class TrainingRun:
     async def _show(self) -> None:
         console = Console()
         if console.is_terminal:
-            with (
-                Live(console=console, auto_refresh=False) as view,
-                logs.above_live_view(),
-            ):
+            # The log stays where it goes, if that is not this terminal.
+            moves_log = sys.stderr.isatty()
+            with Live(
+                console=console, auto_refresh=False, redirect_stderr=moves_log
+            ) as view:
                 while True:
                     view.update(self._progress.view(self._programs), refresh=True)
                     await asyncio.sleep(SHOW_EVERY_S)

@@ -23,8 +23,6 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from rg_env import logs
-
 logger = logging.getLogger(__name__)
 
 FIRST_LINE_S = 2.0
@@ -87,9 +85,7 @@ class WorkProgress:
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
         self._open.enter_context(self._bar)
-        if not self._bar.disable:
-            self._open.enter_context(logs.above_live_view())
-        else:
+        if self._bar.disable:
             threading.Thread(target=self._speak, daemon=True).start()
         return self
 

@@ -43,7 +43,9 @@ def test_a_value_out_of_range_is_refused_when_it_is_set(field, value):
 
 
 def test_a_preset_has_no_level():
-    with pytest.raises(ValueError, match="eval_level: cannot be combined with eval_preset"):
+    with pytest.raises(
+        ValueError, match="eval_level: cannot be combined with eval_preset"
+    ):
         ReasoningGymEnvConfig(eval_preset="rg-easy", eval_level=0.5)
 
 
