@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import http.client
+import logging
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,45 +16,75 @@ from typing import Any
 import orjson
 
 from rg_env.atropos.start_checks import NO_TOKENIZER
+from rg_env.errors import SettingError, printable
 from rg_env.inference.connection import headers_of, url_of
 from rg_env.settings.environment_settings import START_MODEL
+from rg_env.settings.setting_types import without_path
+
+logger = logging.getLogger(__name__)
 
 ANSWERS_WITHIN_S = 3.0
 MOST_BYTES = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
-class OnlyModel:
+class ServedModel:
     """A model as its server names it.
 
     Attributes:
         name: What requests call it.
-        tokenizer: Its folder where vLLM tells one of this machine, else its name.
+        tokenizer: Its folder if vLLM names one of this machine, else its name.
     """
 
     name: str
     tokenizer: str
 
 
-def only_model(server: Any) -> OnlyModel | None:
-    """Return the model of a server; None if it has several, or does not say in time."""
+def served_models(server: Any) -> list[ServedModel] | None:
+    """Return the models of a server; None if it does not list them in time."""
     key = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
     is_openai = server.server_type == "openai"
     url = url_of(server.base_url or "", "/v1/models", is_openai=is_openai)
-    # A server with one model is one's own, and stands behind no proxy.
+    # A server that names no model is one's own, and is behind no proxy.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         request = urllib.request.Request(url, headers=key | headers_of(server))  # noqa: S310 - the user's URL, which is checked
         with direct.open(request, timeout=ANSWERS_WITHIN_S) as reply:
-            (row,) = orjson.loads(reply.read(MOST_BYTES))["data"]
-        name, root = row["id"], {**row}.get("root")
+            rows = orjson.loads(reply.read(MOST_BYTES))["data"]
+        found = [(str(row["id"]), {**row}.get("root")) for row in rows]
     except (OSError, http.client.HTTPException, LookupError, TypeError, ValueError):
         return None  # the probe says later what is wrong with a server
-    if not isinstance(name, str) or not name.strip():
-        return None
-    if isinstance(root, str) and "\0" not in root and Path(root).is_dir():
-        return OnlyModel(name, root)
-    return OnlyModel(name, name)
+    return [ServedModel(name, _folder(root) or name) for name, root in found]
+
+
+def _folder(root: object) -> str:
+    """Return the folder of a model, "" if it is not on this machine."""
+    is_here = isinstance(root, str) and "\0" not in root and Path(root).is_dir()
+    return str(root) if is_here else ""
+
+
+def _choose(server: Any, models: Sequence[ServedModel] | None) -> Any:
+    """Return a server with the name of its only model.
+
+    Raises:
+        SettingError: It has several, or none.
+    """
+    names = [model.name for model in models or ()]
+    address = without_path(server.base_url or "")
+    if models is None:
+        logger.warning(
+            "%s lists no models, so openai.model_name is the default %s",
+            *(address, server.model_name),
+        )
+    elif len(names) == 1:
+        return server.model_copy(update={"model_name": names[0]})
+    elif server.model_name not in names:
+        has = ", ".join(names[:12]) + ", ..." * (len(names) > 12)
+        raise SettingError(
+            f"openai.model_name: {address} has {printable(has) or 'no model'}; name one"
+            " with --openai.model_name"
+        )
+    return server
 
 
 def found_model(
@@ -66,9 +97,9 @@ def found_model(
 ) -> tuple[Any, list[Any]]:
     """Return settings with a model and a tokenizer where nobody has named them.
 
-    The model is that of a server that has exactly one. The tokenizer is that of the
-    first server's model; none is used if texts are enough and the model's name is
-    neither a folder nor a name on the hub.
+    The model is the only one of the server. The tokenizer is that of the first server's
+    model; none is used if texts are enough and the model's name is neither a folder nor
+    a name on the hub.
 
     Args:
         config: Settings of the environment.
@@ -76,6 +107,9 @@ def found_model(
         named: Whether the model of each of these was named, shape (S,).
         names_tokenizer: Whether the tokenizer was named.
         trains: Whether a trainer gets what the model writes.
+
+    Raises:
+        SettingError: A server whose model is not named has several models, or none.
     """
     follows = not names_tokenizer and config.tokenizer_name == START_MODEL
     texts_do = not trains and all(s.server_type == "openai" for s in servers)
@@ -83,11 +117,11 @@ def found_model(
     for server, is_named in zip(servers, named, strict=True):
         lacks = not is_named and server.model_name == START_MODEL
         asks = lacks or (follows and server.server_type != "openai")
-        found = only_model(server) if asks else None
-        if found and lacks:
-            server = server.model_copy(update={"model_name": found.name})
-        is_its = found is not None and found.name == server.model_name
-        tokenizers.append(found.tokenizer if found and is_its else server.model_name)
+        models = served_models(server) if asks else None
+        if lacks:
+            server = _choose(server, models)
+        of_model = {model.name: model.tokenizer for model in models or ()}
+        tokenizers.append(of_model.get(server.model_name, server.model_name))
         changed.append(server)
     if follows:
         own = tokenizers[0]

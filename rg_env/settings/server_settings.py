@@ -104,7 +104,8 @@ class CheckedServer(CheckedModel):
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
     """Type of the server; openai is any server with an OpenAI-compatible API"""
     model_name: Line = "default"
-    """Name of the model on the server"""
+    """Name of the model on the server. If you do not set it, the commands use the only
+    model of the server"""
     api_key: Annotated[str, AfterValidator(_key)] | None = ""
     """API key of the server"""
     tokenizer_name: Line = "none"

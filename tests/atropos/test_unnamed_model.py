@@ -10,20 +10,22 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import unnamed_model
-from rg_env.atropos.unnamed_model import OnlyModel, only_model
+from rg_env.atropos.unnamed_model import ServedModel, served_models
 from rg_env.cli import settings_command
+from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.server_settings import CheckedServer
 
-ALONE = OnlyModel("policy", "/models/policy")
+ALONE = [ServedModel("policy", "/models/policy")]
+TWO = [*ALONE, ServedModel("other", "/models/other")]
 
 
 @pytest.fixture
 def followed(monkeypatch):
     """Return model and tokenizer of a command line beside a server."""
 
-    def follow(*argv, name="serve", server=ALONE):
-        monkeypatch.setattr(unnamed_model, "only_model", lambda config: server)
+    def follow(*argv, name="serve", models=ALONE):
+        monkeypatch.setattr(unnamed_model, "served_models", lambda server: models)
         command = settings_command.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = settings_command.read(command, values)
@@ -48,8 +50,26 @@ def test_what_is_given_stays(followed):
     assert followed(f"--openai.model_name={START_MODEL}")[0] == START_MODEL
 
 
-def test_without_a_server_both_are_those_of_config_init(followed):
-    assert followed(server=None) == (START_MODEL, START_MODEL)
+def test_a_server_that_does_not_say_leaves_those_of_config_init_with_a_warning(
+    followed, logged
+):
+    assert followed(models=None) == (START_MODEL, START_MODEL)
+    assert "openai.model_name is the default" in logged.text
+
+
+@pytest.mark.parametrize(("models", "has"), [(TWO, "policy, other"), ([], "no model")])
+def test_a_server_with_several_models_or_none_is_refused_with_their_names(
+    followed, models, has
+):
+    with pytest.raises(SettingError, match=f"has {has}; name one with --openai.model"):
+        followed("--env.tokenizer_name=other/one", models=models)
+
+
+def test_of_several_models_the_named_one_and_the_default_are_taken(followed):
+    named = followed("--openai.model_name=other", models=TWO)
+    assert named == ("other", "/models/other")
+    default = ServedModel(START_MODEL, "/models/it")
+    assert followed(models=[*TWO, default]) == (START_MODEL, "/models/it")
 
 
 def test_texts_of_a_model_with_a_bare_name_need_no_tokenizer(followed):
@@ -88,35 +108,27 @@ def serving():
 
 def found(serving, said):
     serving.says = said if isinstance(said, bytes) else json.dumps(said).encode()
-    return only_model(CheckedServer(base_url=serving.url, api_key="k"))
+    return served_models(CheckedServer(base_url=serving.url, api_key="k"))
 
 
-def test_a_server_with_one_model_is_asked_once_with_its_key(serving):
-    assert found(serving, {"data": [{"id": "m"}]}) == OnlyModel("m", "m")
+def test_a_server_is_asked_once_for_its_models_with_its_key(serving):
+    both = {"data": [{"id": "m"}, {"id": "n"}]}
+    assert found(serving, both) == [ServedModel("m", "m"), ServedModel("n", "n")]
     assert serving.asked == [("/v1/models", "Bearer k")]
+    assert found(serving, {"data": []}) == []
 
 
 def test_the_folder_that_vllm_tells_is_the_tokenizer_if_it_is_here(serving, tmp_path):
     rows = [{"id": "policy", "root": str(tmp_path)}]
-    assert found(serving, {"data": rows}).tokenizer == str(tmp_path)
+    assert found(serving, {"data": rows})[0].tokenizer == str(tmp_path)
     rows = [{"id": "policy", "root": str(tmp_path / "elsewhere")}]
-    assert found(serving, {"data": rows}).tokenizer == "policy"
+    assert found(serving, {"data": rows})[0].tokenizer == "policy"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"data": [{"id": "a"}, {"id": "b"}]},
-        {"data": []},
-        {"data": ["a"]},
-        {"data": [{"id": 3}]},
-        [],
-        b"<html>",
-    ],
-)
-def test_several_models_and_no_list_are_none(serving, said):
+@pytest.mark.parametrize("said", [{"data": ["a"]}, [], {"data": 3}, b"<html>"])
+def test_what_is_no_list_of_models_is_none(serving, said):
     assert found(serving, said) is None
 
 
 def test_a_server_that_is_down_has_none():
-    assert only_model(CheckedServer(base_url="http://127.0.0.1:9/v1")) is None
+    assert served_models(CheckedServer(base_url="http://127.0.0.1:9/v1")) is None
