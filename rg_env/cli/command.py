@@ -52,7 +52,7 @@ class FilePathType(click.Path):
         if "\0" in str(value):
             self.fail(f"{value!r} holds a NUL", param, ctx)
         if not str(value).strip():
-            self.fail(f"{value!r} is no path", param, ctx)
+            self.fail(f"{value!r} is not a path", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -120,6 +120,8 @@ def loaded(env_cls: Any) -> Any:
     """Return a class of environments that may have to be imported, which takes long."""
     if isinstance(env_cls, type):
         return env_cls
+    progress = logging.getLogger(logs.PROGRESS_LOGGER)
+    progress.info("importing Atropos, which takes some seconds")
     try:
         return env_cls()
     except Exception as error:

@@ -23,7 +23,14 @@ from rich.console import Console
 from rich.live import Live
 
 from rg_env import ending
-from rg_env.cli.command import LATENCY_MS, Command, DifficultyType, loaded, option
+from rg_env.cli.command import (
+    LATENCY_MS,
+    Command,
+    DifficultyType,
+    FilePathType,
+    loaded,
+    option,
+)
 from rg_env.cli.demo_report import (
     live_view,
     print_report,
@@ -229,7 +236,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
     "random",
     "Levels: None, random, curriculum, a level or a range [low, high]",
 )
-@option("--dumps", click.STRING, str(DUMPS), "Folder of the dump files")
+@option("--dumps", FilePathType(), str(DUMPS), "Folder of the dump files")
 @click.pass_obj
 def demo(env_cls: Any, /, **given: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.
@@ -244,7 +251,5 @@ def demo(env_cls: Any, /, **given: Any) -> int:
             f" --group_size {options.group_size}, so the API would make no batch"
         )
     check_folder("--dumps", str(options.dumps))
-    print("Importing Atropos, which takes some seconds ...", flush=True)
-    demo_of_class = _demo(loaded(env_cls), options)
-    env, trainer = ending.run(demo_of_class, _say_ending)
+    env, trainer = ending.run(_demo(loaded(env_cls), options), _say_ending)
     return 0 if _report(env, trainer, options) else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +19,7 @@ from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, Task
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import Values, answer_values, step_values
-from rg_env.reports.progress_bar import said_while
+from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
@@ -133,9 +132,8 @@ async def _make_of_seed(
     if refused is not None:
         what = refused.removeprefix(f"task_params.{task.name}: ")
         raise SettingError(f"command line: --param of {task.name}: {what}")
-    limit = f"it is given up after {MAKE_DEADLINE_S:g} s of CPU time"
-    making = f"still making the item of seed {seed}; {limit}"
-    async with said_while(lambda: print(making, file=sys.stderr)):
+    limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
+    with WorkProgress(f"making the item of seed {seed}, {limit}"):
         entry = await pool.run(
             worker_jobs.make_entry,
             task.name,

@@ -5,13 +5,11 @@ The first line appears after two seconds.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import datetime
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -29,34 +27,19 @@ FIRST_LINE_S = 2.0
 LINE_EVERY_S = 10.0
 
 
-@contextlib.asynccontextmanager
-async def said_while(say: Callable[[], None]) -> AsyncIterator[None]:
-    """Call `say` after two seconds and now and then, while something is awaited."""
-
-    async def speak() -> None:
-        await asyncio.sleep(FIRST_LINE_S)
-        while True:
-            say()
-            await asyncio.sleep(LINE_EVERY_S)
-
-    speaking = asyncio.ensure_future(speak())
-    try:
-        yield
-    finally:
-        speaking.cancel()
-
-
 class WorkProgress:
     """Shows how much of some work is done.
 
     Args:
         title: What the work is, e.g. "evaluation".
-        total: Its size, in `unit`s; 0 if nobody knows.
+        total: Its size, in `unit`s; 0 if nobody knows, and then nothing of a bar stays.
         unit: The plural of what is counted.
         done: How much of it was done before.
     """
 
-    def __init__(self, title: str, total: int, unit: str, done: int = 0) -> None:
+    def __init__(
+        self, title: str, total: int = 0, unit: str = "", done: int = 0
+    ) -> None:
         self._title = title
         self._total = total
         self._unit = unit
@@ -66,6 +49,7 @@ class WorkProgress:
         self._is_over = threading.Event()
         self._open = contextlib.ExitStack()
         console = Console(stderr=True)
+        self._has_bar = console.is_terminal
         self._bar = Progress(
             TimeElapsedColumn(),
             TextColumn(
@@ -76,16 +60,17 @@ class WorkProgress:
             BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=8)),
             console=console,
             expand=True,
-            disable=not console.is_terminal,
+            transient=not total,
+            disable=not self._has_bar,
         )
         self._task = self._bar.add_task(
-            title, total=total, completed=done, line=self._line()
+            title, total=total or None, completed=done, line=self._line()
         )
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
         self._open.enter_context(self._bar)
-        if self._bar.disable:
+        if not self._has_bar:
             threading.Thread(target=self._speak, daemon=True).start()
         return self
 
@@ -104,7 +89,7 @@ class WorkProgress:
         self._done += by
         self._note = note
         self._bar.update(self._task, advance=by, line=self._line())
-        if self._bar.disable and by > 0 and self._done == self._total:
+        if not self._has_bar and by > 0 and self._done == self._total:
             logger.info("%s", self._line())
 
     def _speak(self) -> None:
@@ -117,8 +102,10 @@ class WorkProgress:
 
     def _line(self) -> str:
         """Return how far it is, at which rate, and until when."""
-        parts = [f"{self._done} of {self._total} {self._unit}"] * bool(self._total)
         took_s = time.monotonic() - self._began_s
+        parts = [f"{self._done} of {self._total} {self._unit}"]
+        if not self._total:
+            parts = [] if self._has_bar else [f"{took_s:.0f} s"]
         rate = (self._done - self._before) / took_s if took_s > 0 else 0.0
         left = self._total - self._done
         if rate > 0 and left > 0:

@@ -16,6 +16,7 @@ from atroposlib.envs.server_handling.server_manager import (
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.cli import settings_command
+from rg_env.cli.command import loaded
 from rg_env.errors import SettingError
 from tests.support.parts import ENTRY, TOKENIZER, run_main
 
@@ -148,6 +149,12 @@ def test_a_wrong_yaml_file_ends_in_one_sentence_and_status_2(case, tmp_path, cap
 )
 def test_a_command_that_is_not_there_or_elsewhere_is_refused(argv, expected, capsys):
     assert expected in refusal(capsys, *argv)
+
+
+def test_a_command_says_at_once_that_it_imports_the_framework(caplog):
+    caplog.set_level(logging.INFO)
+    seen = loaded(lambda: caplog.messages.copy())
+    assert seen == ["importing Atropos, which takes some seconds"]
 
 
 def test_wandb_without_a_login_stops_serve(monkeypatch, capsys):
