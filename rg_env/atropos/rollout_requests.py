@@ -20,11 +20,9 @@ from rg_env.inference.prompts import Prompt, Prompts, render_prompt
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.settings.environment_settings import PUBLISHED
 
 logger = logging.getLogger(__name__)
-
-PUBLISHED = "published"
-"""What `eval_system_prompt` is for that of the library's published evaluations."""
 
 SHORT_QUESTION = "What is 2 + 2?"
 
@@ -88,8 +86,8 @@ class RolloutRequests:
         """
         if self._config.eval_system_prompt == PUBLISHED and not prompt:
             raise SettingError(
-                "env.eval_system_prompt: found 'published'; the installed reasoning-gym"
-                " has no such prompt"
+                "env.eval_system_prompt: the installed reasoning-gym has no published"
+                " prompt"
             )
         self.published_prompt = prompt
 

@@ -11,12 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import wandb
-from atroposlib.envs.base import BaseEnv
 
-from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.errors import SettingError, not_allowed
-from rg_env.inference.inference import TOKEN_TYPES
+from rg_env.errors import SettingError, nearest, not_allowed
 from rg_env.items.chosen_tasks import read_mixture
+from rg_env.settings.environment_settings import PUBLISHED, CheckedSettings
 from rg_env.settings.writable_paths import check_file, check_folder
 from rg_env.task_rules.rules import MIXTURE
 
@@ -28,7 +26,7 @@ NO_TOKENIZER = "none"
 REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
 
 
-def check_paths(config: ReasoningGymEnvConfig) -> None:
+def check_paths(config: CheckedSettings) -> None:
     """Refuse files that cannot be read or written, before anything is generated."""
     if config.mixture is not None:
         read_mixture(config.mixture, config.task_params.get(MIXTURE))
@@ -55,6 +53,8 @@ def check_can_train(
 
     Our clients detect what a server can do; for other clients, the server type decides.
     """
+    from rg_env.inference.inference import TOKEN_TYPES  # as in check_command
+
     for kind in server_types:
         if not has_our_clients and kind not in TOKEN_TYPES:
             raise SettingError(
@@ -92,6 +92,8 @@ def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) ->
 def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:
     """Refuse settings that a command cannot work with, before anything is loaded."""
     if name == "serve":
+        from atroposlib.envs.base import BaseEnv  # seconds, which `launch` does without
+
         types = [server.server_type for server in servers]
         ours = env_cls.server_cls is BaseEnv.server_cls
         check_can_train(config, types, has_our_clients=ours)
@@ -105,6 +107,12 @@ def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) 
             "env.eval_completions: the %d completions of an item will be identical at"
             " env.eval_temperature 0.0",
             number,
+        )
+    prompt = config.eval_system_prompt or ""
+    if prompt not in ("", PUBLISHED) and nearest(prompt, [PUBLISHED]):
+        logger.warning(
+            "env.eval_system_prompt: %r is used as the prompt itself; did you mean %r?",
+            *(prompt, PUBLISHED),
         )
 
 

@@ -86,6 +86,9 @@ SomeNames = Annotated[
 START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 """Of the commands, where nobody and no server names another."""
 
+PUBLISHED = "published"
+"""The `eval_system_prompt` that is the one of the library's published evaluation."""
+
 
 class ItemSettings(CheckedModel):
     """Items.

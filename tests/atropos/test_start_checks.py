@@ -87,6 +87,17 @@ def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
         check(config, ["openai"], has_our_clients=False)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "warnings"), [("publishd", 1), ("published", 0), ("Publish it all.", 0)]
+)
+def test_a_prompt_that_looks_like_a_mistyped_word_is_warned_of(
+    prompt: str, warnings: int, logged: pytest.LogCaptureFixture
+) -> None:
+    config = env_config(eval_system_prompt=prompt)
+    start_checks.check_command("evaluate", config, [], None)
+    assert logged.text.count("is used as the prompt itself; did you mean") == warnings
+
+
 @pytest.mark.processes  # W&B asks git where it is
 @pytest.mark.parametrize(
     ("name", "value"),
