@@ -120,7 +120,7 @@ def resume_rows(
             continue
         rows.continue_in(file)
         there = len(left.results)
-        logger.info("continuing %s: %d of %d rows exist", path, there, total)
+        logger.info("continuing %s: rows written %d, wanted %d", path, there, total)
         return left
     if first is not None:
         logger.info("rows go to %s: %s", rows.path, first)

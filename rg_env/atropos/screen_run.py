@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.errors import SettingError, not_allowed
+from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.evaluation.screening import Bounds, TaskScreen
 from rg_env.items.run_items import RunItems
 from rg_env.settings.environment_settings import choosing_tasks
@@ -107,8 +107,9 @@ class ScreenRun:
             part = total * run.group_size / rollouts
             of_run = f": {part:.1%} of the run's {rollouts:,} rollouts"
         logger.info(
-            "screen: %d groups of %d, %d of each of %d tasks%s",
-            *(total, run.group_size, each, tasks, of_run),
+            "screen: %s of %d rollouts for %s, %d each%s",
+            *(counted(total, "group"), run.group_size),
+            *(counted(tasks, "task"), each, of_run),
         )
         return total
 

@@ -200,7 +200,9 @@ class EvaluationItems:
         await asyncio.gather(*map(checked, self._specs))
         short = [t for t, made in self._made.items() if len(made) < len(self._specs[t])]
         fewer = f", too few of {', '.join(short)}" if short else ""
-        logger.info("made %s%s", counted(len(self.made), "evaluation item"), fewer)
+        tasks, items = len(self._specs), len(self.made)
+        checks = f"checked {counted(tasks, 'task')}, made {counted(items, 'item')}"
+        logger.info("%s%s", checks, fewer)
 
     async def _check(self, task: str) -> None:
         items, missing = await make_eval_items(

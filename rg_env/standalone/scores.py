@@ -190,6 +190,6 @@ def _count(results: Sequence[Result]) -> None:
     count = before + len(none)
     if none and is_worth_a_line(count, len(none)):
         logger.warning(
-            "%d completions have no score (%d so far): %s",
+            "completions without a score: %d (%d so far): %s",
             *(len(none), count, none[0].reason),
         )

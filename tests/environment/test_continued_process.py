@@ -79,7 +79,7 @@ def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
     assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
     assert items_of(path) == uninterrupted
-    assert f"continuing {path}: {there} of {MANY} rows exist" in logged.text
+    assert f"continuing {path}: rows written {there}, wanted {MANY}" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
         "rows.jsonl.settings.yaml",

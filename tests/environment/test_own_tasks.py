@@ -145,7 +145,7 @@ def test_a_changed_module_begins_another_file_of_rows(
     first, changed = versions
     process(2, first)
     process(3, first)
-    assert f"continuing {rows}: 2 of 3 rows exist" in logged.text
+    assert f"continuing {rows}: rows written 2, wanted 3" in logged.text
     process(4, changed)
     assert f"{rows} was made with another version of my_tasks" in logged.text
     assert rows.read_bytes().count(b"\n") == 3
