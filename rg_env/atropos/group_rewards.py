@@ -187,7 +187,7 @@ class GroupRewards:
             logger.log(level, "%s", self._metrics.group_line(record))
         if not logger.isEnabledFor(logging.DEBUG):
             return
-        logger.debug("  gold answer %.200r", record.gold_answer)
+        logger.debug("  reference answer %.200r", record.gold_answer)
         for score, reward in zip(group.scores, group.rewards, strict=True):
             logger.debug(
                 "  %s, answer %.200r: %s, score %.3f, reward %.3f",

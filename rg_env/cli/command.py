@@ -1,4 +1,4 @@
-"""What the commands share, on top of click: help, log, the last option wins."""
+"""What the commands share, on top of click: help, log, types of options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import math
 import re
 import socket
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,16 @@ import click
 from rg_env import installation, logs
 from rg_env.errors import SettingError, shown
 
-logger = logging.getLogger(__name__)
-
 START = installation.COMMAND
 WORDS = f"{__name__}.words"
 """What of click's `Context.meta` holds the words behind a command, as typed."""
 
-HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 88}
+HELP_NAMES: dict[str, Any] = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 88,
+    # Options are shown as settings are spelled, and hyphens mean the same.
+    "token_normalize_func": lambda word: word.replace("-", "_"),
+}
 
 MOST_ITEMS = 10_000
 """Of a task, all made at the start."""
@@ -35,7 +37,6 @@ class Number(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number of a text."""
         number: float = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail(f"{number} is not in the range {self._describe_range()}.", param)
@@ -48,7 +49,6 @@ class FilePathType(click.Path):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the path of a text."""
         if "\0" in str(value):
             self.fail(f"{value!r} holds a NUL", param, ctx)
         if not str(value).strip():
@@ -85,7 +85,7 @@ def log_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command whose help begins with an example, and which says what it does not use.
+    """A command whose help begins with an example.
 
     Args:
         example: A command line of it, without the program.
@@ -98,21 +98,13 @@ class Command(click.Command):
         self.params += log_options()
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, with the example before the options."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         self.format_epilog(ctx, formatter)
         self.format_options(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; of equal options the last one wins, with a word."""
         ctx.meta[WORDS] = list(args)
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
-        for option, count in Counter(o for o in order if not o.multiple).items():
-            if count > 1 and isinstance(option, click.Option):
-                logger.warning(
-                    "%s is given %d times; the last one counts", option.opts[-1], count
-                )
         return super().parse_args(ctx, args)
 
 
@@ -135,7 +127,7 @@ def option(
     name: str, kind: click.ParamType[Any], default: Any, text: str
 ) -> Callable[[Any], Any]:
     """Return an option that shows its default."""
-    is_shown = default is not None
+    is_shown = default not in (None, "")
     return click.option(
         name, type=kind, default=default, show_default=is_shown, help=text
     )
@@ -149,7 +141,6 @@ class NamesType(click.ParamType[list[str]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[str]:
-        """Return the names of a text."""
         names = [part.strip() for part in value.split(",")]
         if not all(names) or not value.isprintable():
             self.fail(f"{value!r} is not names separated by commas", param, ctx)
@@ -164,7 +155,6 @@ class TaskModules(NamesType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[str]:
-        """Return the modules of a text."""
         from rg_env.tasks.task_modules import checked
 
         try:
@@ -187,7 +177,6 @@ class DifficultyType(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the setting that a text means."""
         from rg_env import yaml_text
         from rg_env.tasks.difficulty import check_setting, parse_setting
 

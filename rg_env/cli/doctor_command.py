@@ -22,7 +22,7 @@ from rg_env.cli.command import (
     task_modules_option,
 )
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, counted
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
@@ -38,7 +38,7 @@ def _cell(milliseconds: float | None) -> str:
 
 
 def table(findings: Sequence[TaskFindings]) -> FittingTable:
-    """Return the findings as a table for the terminal, the sick ones first."""
+    """Return the findings as a table for the terminal, the failed tasks first."""
     result = FittingTable(
         ["task"],
         ["make ms", "score ms"],
@@ -46,9 +46,9 @@ def table(findings: Sequence[TaskFindings]) -> FittingTable:
         title="Tasks of this installation",
     )
     result.add_column("finding", min_width=20)
-    for found in sorted(findings, key=lambda f: (f.is_well, f.task)):
+    for found in sorted(findings, key=lambda f: (f.has_passed, f.task)):
         text = "; ".join([*found.faults, *found.notes]) or "passed"
-        style = None if found.is_well else "bold red"
+        style = None if found.has_passed else "bold red"
         cells = (_cell(found.make_ms), _cell(found.score_ms), text)
         result.add_row(found.task, *cells, style=style)
     return result
@@ -60,7 +60,7 @@ def findings_json(
     """Return the findings as plain values."""
     return {
         "versions": versions,
-        "well": sum(found.is_well for found in findings),
+        "passed": sum(found.has_passed for found in findings),
         "tasks": [dataclasses.asdict(found) for found in findings],
     }
 
@@ -90,13 +90,15 @@ async def _check(
 def _report(
     findings: Sequence[TaskFindings], versions: Mapping[str, str], layers: Sequence[str]
 ) -> str:
-    sick = [found.task for found in findings if not found.is_well]
-    well = f"{len(findings) - len(sick)} of {len(findings)} tasks passed"
+    failed = [found.task for found in findings if not found.has_passed]
+    passed = (
+        f"passed: {len(findings) - len(failed)} of {counted(len(findings), 'task')}"
+    )
     return rendered(
         table(findings),
         ", ".join(f"{name} {version}" for name, version in versions.items()),
         f"workers are sandboxed by: {', '.join(layers)}",
-        well + (f"; failed: {', '.join(sick)}" if sick else ""),
+        passed + (f"; failed: {', '.join(failed)}" if failed else ""),
     )
 
 
@@ -148,4 +150,4 @@ def doctor(
         print_text(json.dumps(findings_json(findings, versions), indent=2))
     else:
         print_text(_report(findings, versions, layers))
-    return 0 if all(found.is_well for found in findings) else 1
+    return 0 if all(found.has_passed for found in findings) else 1

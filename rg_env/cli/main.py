@@ -19,7 +19,7 @@ from rg_env import ending, installation, logs
 from rg_env.cli import failures
 from rg_env.cli.command import HELP_NAMES, START
 from rg_env.cli.standard_streams import flush_or_forget
-from rg_env.errors import printable
+from rg_env.errors import nearest, printable
 
 NAME = installation.PROGRAM
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
@@ -69,14 +69,16 @@ def _completion(context: click.Context, option: click.Parameter, shell: str) -> 
 
 
 class Program(click.Group):
-    """All commands, each imported when it is used; without one it is serve."""
+    """All commands, each imported when it is used; without one it is serve.
+
+    Those with settings are made for the class that is run, the context's `obj`.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; those with settings are of the class that is run."""
+        cmd_name = cmd_name.replace("_", "-")
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:
                 return None
@@ -88,7 +90,6 @@ class Program(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; what begins with an option of serve is serve's."""
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
         own = {name for option in self.get_params(ctx) for name in option.opts}
@@ -102,14 +103,12 @@ class Program(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Write what each command does, without importing it."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def shell_complete(
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the commands that begin so; options of serve do, too."""
         if incomplete.startswith("--"):
             serve = self.get_command(ctx, "serve")
             return serve.shell_complete(ctx, incomplete) if serve else []
@@ -183,12 +182,20 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         return failures.end(error)
 
 
+def _bare(option: str) -> str:
+    """Return the name of an option, without its section if it is of a setting."""
+    return option.lstrip("-").rpartition(".")[2]
+
+
 def _refusal(error: click.ClickException, argv: Sequence[str]) -> str:
     """Return what is wrong with a command line; a command stands before its options."""
     said = error.format_message()
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        # The other ones have little in common with what was typed.
-        said = f"{error.message} Did you mean {error.possibilities[0]!r}?"
+    if isinstance(error, click.NoSuchOption):
+        # Without their sections, which make any two options look alike.
+        by_name = {_bare(option): option for option in error.possibilities or ()}
+        near = nearest(_bare(error.option_name), by_name)
+        hint = f" Did you mean {by_name[near]!r}?" if near else ""
+        said = f"{error.message}{hint}"
     stray = next((word for word in argv if word in COMMANDS), None)
     if stray is not None and "extra argument" in said and stray in said:
         said = f"{stray!r} must come first: {START} {stray} ..."

@@ -42,7 +42,7 @@ OWN = (
         help="Number of groups for each task; by default 2 % of the run, at least 5",
     ),
     click.Option(
-        ["--least-share"],
+        ["--least_share"],
         type=Number(0.01, 1.0),
         default=0.1,
         show_default=True,
@@ -120,7 +120,7 @@ def _screen(
     if all(task.left_out for task in tasks):
         raise RunError(
             f"no task has variance in {values['least_share']:.0%} of its groups, so no"
-            " settings are written: take a smaller --least-share, other tasks or levels"
+            " settings are written: take a smaller --least_share, other tasks or levels"
         )
     path = path.with_suffix(".yaml")
     text = settings_text(runs[0].settings(sections, tasks), tasks)

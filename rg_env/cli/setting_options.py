@@ -5,7 +5,7 @@
     --config FILE          YAML with the sections `env` and `openai`
 
 There is no second table of them: names, kinds, texts and groups are those of the
-models, which need no framework. `--help` shows ten of them, `--help-all` all.
+models, which need no framework. `--help` shows ten of them, `--help_all` all.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ FIRST: Mapping[str, Sequence[str]] = {
 """Command to the ten settings that `--help` shows; the README has those of `serve`."""
 
 EXAMPLES = {
-    "serve": "--config settings.yaml --env.tasks gcd,*_sorting",
+    "serve": "--config settings.yaml --env.tasks 'gcd,*_sorting'",
     "process": "--openai.server_type openai --env.total_steps 100",
     "evaluate": "--config settings.yaml --env.eval_completions 4",
     "screen": "--config settings.yaml --groups 20",
     "launch": "--config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B",
-    "export items": "--env.tasks gcd,*_sorting --number 1000 --out data/items",
+    "export items": "--env.tasks 'gcd,*_sorting' --number 1000 --out data/items",
 }
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
@@ -149,7 +149,6 @@ class SettingOption(click.Option):
     def shell_complete(
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the words that it may have."""
         words = self.words or (("true", "false") if self.kinds == (bool,) else ())
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
@@ -213,7 +212,7 @@ class SettingsCommand(Command):
             ),
             *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
             click.Option(
-                ["--help-all"],
+                ["--help_all"],
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
@@ -244,7 +243,6 @@ class SettingsCommand(Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Write the settings people touch, or all in groups; the rest last."""
         by_name = {f"{o.section}.{o.field}": o for o in self.settings}
         others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
         groups: dict[str, list[click.Parameter]] = {"Options": [*self._own]}
@@ -256,7 +254,7 @@ class SettingsCommand(Command):
             # What the framework has for its own machines.
             shown = [o for o in groups["Options"] if o.name not in FLAGS]
             groups["Options"] = shown
-            more = f"Settings (10 of {len(by_name)}; --help-all shows all)"
+            more = f"Settings (10 of {len(by_name)}; --help_all shows all)"
             first = FIRST[str(self.name)]
             groups[more] = [by_name[name] for name in first if name in by_name]
         for title, options in groups.items():

@@ -47,7 +47,6 @@ class Param(click.ParamType[tuple[str, Any]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, Any]:
-        """Return the name and the value of a text."""
         name, equals, text = value.partition("=")
         if not equals or not name.strip():
             self.fail(f"{value!r} is not NAME=VALUE, as YAML writes values", param, ctx)

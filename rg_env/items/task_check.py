@@ -121,8 +121,8 @@ async def gold_fault(
             job = worker_jobs.scorer_fault
             why = await pool.run(job, *how, deadline_s=DEADLINE_S) or why
     except PoolError as error:
-        return f"its gold answer cannot be scored: {error}"
-    return f"its gold answer scores {scores[0].value:.2f} ({why})"
+        return f"its reference answer cannot be scored: {error}"
+    return f"its reference answer scores {scores[0].value:.2f} ({why})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,7 @@ class TaskFindings:
     score_ms: float | None
 
     @property
-    def is_well(self) -> bool:
+    def has_passed(self) -> bool:
         """Whether nothing is wrong."""
         return not self.faults
 
@@ -181,7 +181,9 @@ class TaskCheck:
             (a["question"], a["answer"]) != (b["question"], b["answer"])
             for a, b in zip(entries, again, strict=True)
         )
-        return [f"{differing} items differ in another process"] if differing else []
+        return (
+            [f"items that differ in another process: {differing}"] if differing else []
+        )
 
     async def _gold_faults(
         self,
@@ -195,14 +197,15 @@ class TaskCheck:
         for entry in entries:
             gold = await _solution(self.pool, task, entry)
             if gold is None:
-                notes.append("no gold answer to check the scorer with")
+                notes.append("no reference answer to check the scorer with")
                 break
             time_ms, here = await _scores(self.pool, task, entry, [gold], self.fixes)
             _, there = await _scores(self.other, task, entry, [gold], self.fixes)
             times_ms.append(time_ms)
             values = [here[0].value, there[0].value]
             if values != [1.0, 1.0]:
-                faults.append(f"gold scores {values[0]:.2f}, elsewhere {values[1]:.2f}")
+                here_there = f"{values[0]:.2f}, in another process {values[1]:.2f}"
+                faults.append(f"the reference answer scores {here_there}")
         return faults
 
     async def _control_faults(self, task: str, entries: Sequence[Entry]) -> list[str]:

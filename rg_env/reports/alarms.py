@@ -173,7 +173,7 @@ def _example(group: GroupRecord, rollout: RolloutRecord) -> str:
     )
     seed = "" if group.provenance is None else f", seed {group.provenance.seed}"
     said = f"{rollout.score:.4g}, {rollout.outcome}{seed}"
-    return f"answer {answer}, gold answer {gold}: {said}"
+    return f"answer {answer}, reference answer {gold}: {said}"
 
 
 def logprobs_fit(mean: float | None) -> bool:
@@ -306,7 +306,8 @@ class Alarms:
         if count >= needed and len(of_gold) >= FEWEST_GOLD_ANSWERS:
             said = (
                 f"the answer {answer!r} was rewarded in {count} of the last"
-                f" {len(recent.rewarded)} questions, of {len(of_gold)} gold answers"
+                f" {len(recent.rewarded)} questions, with"
+                f" {len(of_gold)} reference answers"
             )
             yield "repeated_answer", group.task, said, list(of_gold.values())
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.processes
 
 def test_tasks_that_pass_end_with_status_0(capsys):
     assert run_main(["doctor", "gcd", "--tasks", "boxnet", "--items", "2"]) == 0
-    assert "2 of 2 tasks passed" in capsys.readouterr().out
+    assert "passed: 2 of 2 tasks" in capsys.readouterr().out
 
 
 def test_json_is_one_document_and_nothing_else(capsys):
@@ -33,7 +33,7 @@ def test_a_scorer_that_scores_anything_is_found_and_ends_with_status_1(capsys):
     assert run_main(["doctor", *argv]) == 1
     said = capsys.readouterr().out
     assert "'...' scores 1.00" in said
-    assert "0 of 1 tasks passed; failed: game_of_life_halting" in said
+    assert "passed: 0 of 1 task; failed: game_of_life_halting" in said
 
 
 def test_an_unknown_task_is_refused_with_the_nearest(capsys):

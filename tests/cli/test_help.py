@@ -64,7 +64,7 @@ def test_help_of_a_command_shows_its_own_options_and_its_ten_settings(command, c
     assert [name for name in FIRST[command] if f"--{name} " not in shown] == []
     settings = shown.split("Settings (10 of")[1]
     assert len(re.findall(r"--(env|openai|launch)\.", settings)) == 10
-    assert "--help-all" in shown
+    assert "--help_all" in shown
     assert "--slurm" not in shown and "--testing" not in shown
     own = {"evaluate": "--json", "screen": "--groups", "export items": "--number"}
     own = own.get(command)

@@ -331,7 +331,7 @@ def test_show_scores_by_the_rules_of_the_module(capsys):
 
 def test_doctor_checks_them(capsys):
     said = said_by(capsys, "doctor", "double", "any_even", "--items", "2", *OPTION)
-    assert "2 of 2 tasks passed" in said and "own_tasks " in said
+    assert "passed: 2 of 2 tasks" in said and "own_tasks " in said
     assert run_main(["doctor", "raises", *OPTION]) == 1
     assert "division by zero" in " ".join(capsys.readouterr().out.split())
 

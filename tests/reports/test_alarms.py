@@ -170,7 +170,9 @@ def test_one_answer_that_is_rewarded_in_every_question_rings():
     (row,) = alarms.rows()
     assert (row.name, row.task, row.count) == ("repeated_answer", "gcd", 1)
     assert len(row.examples) == MOST_EXAMPLES
-    assert all(text.startswith("answer '0', gold answer ") for text in row.examples)
+    assert all(
+        text.startswith("answer '0', reference answer ") for text in row.examples
+    )
     assert len(set(row.examples)) == MOST_EXAMPLES
     assert len(said) == 1 and "the answer '0' was rewarded in" in said[0]
 
