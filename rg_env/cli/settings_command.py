@@ -71,8 +71,6 @@ class GivenSettings:
         else:
             first = start.servers[0] if start.servers else {}
             parts = [(first, part) for part in self.openai]
-        if not parts:
-            raise SettingError("openai: at least one server is needed")
         servers = []
         for number, (each, part) in enumerate(parts):
             is_listed = not isinstance(self.openai, Mapping)
@@ -122,6 +120,8 @@ def _section(content: Mapping[str, Any], name: str, known: Mapping[str, Any]) ->
     """Return a section whose keys are options."""
     section = {} if content.get(name) is None else content[name]
     parts = section if isinstance(section, list) and name == OPENAI else [section]
+    if not parts:
+        raise SettingError("openai: at least one server is needed")
     for part in parts:
         if not isinstance(part, dict):
             raise SettingError(f"--config: section {name!r} must map names to values")

@@ -30,7 +30,7 @@ def check_file(field: str, path: str) -> None:
         # "." and "data/" are folders, whether they are there or not.
         is_folder = not file.name or path.endswith(("/", "/.", "/..")) or file.is_dir()
         if is_folder or (file.exists() and not file.is_file()):
-            raise OSError("it is no ordinary file")
+            raise OSError("it is not a regular file")
         longest = file.parent / f"{file.name}{LONGEST_ADDITION}"
         longest.touch()
         longest.unlink()
@@ -43,6 +43,8 @@ def _made(field: str, path: str, folder: Path) -> Iterator[None]:
     try:
         for each in (folder, *folder.parents):
             if os.path.lexists(each):
+                if not each.is_dir():
+                    raise OSError(f"{shown(str(each))} is not a folder")
                 break
             missing.append(each)
         folder.mkdir(parents=True, exist_ok=True)

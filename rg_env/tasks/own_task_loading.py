@@ -144,7 +144,7 @@ def _shown(module: str) -> str:
 def _refusing(what: str) -> Iterator[None]:
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # a module may also exit or raise KeyboardInterrupt
         cause = printable(own_tasks.cause_of(error))
         if isinstance(error, SystemExit):
             cause += "; what is not for workers stands under `if __name__ ==` there"

@@ -239,9 +239,13 @@ def test_several_servers_stand_on_the_default_one_each(tmp_path):
     assert {server.server_type for server in servers} == {"vllm"}
 
 
-def test_server_options_and_several_servers_exclude_each_other(tmp_path):
-    path = yaml_file(tmp_path, "openai: [{base_url: a}, {base_url: b}]")
-    with pytest.raises(SettingError, match="a list of servers"):
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [("[{base_url: a}, {base_url: b}]", "a list of servers"), ("[]", "at least one")],
+)
+def test_server_options_and_several_servers_exclude_each_other(tmp_path, servers, said):
+    path = yaml_file(tmp_path, f"openai: {servers}")
+    with pytest.raises(SettingError, match=said):
         parsed("--config", path, "--openai.model_name", "x")
 
 

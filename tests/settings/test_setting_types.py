@@ -80,8 +80,8 @@ def test_what_can_be_written_is_taken_and_left_as_it_was(
 
 
 FOLDERS = {
-    "file": "File exists",
-    "file/under": "(File exists|Not a directory)",
+    "file": "'file' is not a folder",
+    "file/under": "'file' is not a folder",
     "/proc/nope": "No such file",
     "a" * 300: "File name too long",
     "deep/" + "a" * 300: "File name too long",
@@ -91,16 +91,16 @@ FOLDERS = {
 
 
 FILES = {
-    "folder": "no ordinary file",
-    "new/": "no ordinary file",
-    ".": "no ordinary file",
-    "..": "no ordinary file",
-    "file/under": "(File exists|Not a directory)",
+    "folder": "not a regular file",
+    "new/": "not a regular file",
+    ".": "not a regular file",
+    "..": "not a regular file",
+    "file/under/it": "'file' is not a folder",
     "/proc/nope": "No such file",
     "a" * 300: "File name too long",
     "a" * 250: "File name too long",  # no room for `_1` and `.html`
     "a\0b": "null",
-    "/dev/null": "no ordinary file",
+    "/dev/null": "not a regular file",
 }
 
 

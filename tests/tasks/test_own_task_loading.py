@@ -48,6 +48,10 @@ REFUSED = {
         "raise SystemExit(3)",
         "cannot be imported (SystemExit: 3, at t.py:17; what is not",
     ),
+    "interrupts": (
+        "raise KeyboardInterrupt",
+        "cannot be imported (KeyboardInterrupt, at t.py:",
+    ),
     "hangs": ("while True: pass", "(TimeoutError: not done after 1 s, at t.py:17)"),
     "no syntax": ("def f(:", "(SyntaxError: invalid syntax (t.py, line 17))"),
     "no package": ("import no_such", "No module named 'no_such', at t.py:17)"),
