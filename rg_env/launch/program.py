@@ -20,9 +20,6 @@ from rg_env.workers.sandbox import syscalls
 
 logger = logging.getLogger(__name__)
 
-REFUSAL = "error: "
-"""What a program says before the sentence that ends it; trying again would not help."""
-
 DONE = "finished"
 """The state of a program whose work is done."""
 
@@ -84,7 +81,7 @@ class Program:
         """Run it until it has finished or was ended, starting it again when it dies.
 
         Raises:
-            ProgramError: It ended with a sentence of its own, or died too often.
+            ProgramError: It refused to start (status 2), or died too often.
         """
         while True:
             status = await self._run_once()
@@ -93,8 +90,8 @@ class Program:
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
             last = self._last_line()
-            if status == EXIT_REFUSED or last.startswith(REFUSAL):
-                said = last.removeprefix(REFUSAL)
+            said = last.removeprefix("error: ")
+            if status == EXIT_REFUSED:  # trying again would not help
                 raise ProgramError(f"{self.name} has ended: {said} (log: {self.log})")
             now = time.monotonic()
             recent = [t for t in self._deaths if now - t < patience.RESTARTS_WITHIN_S]
@@ -103,12 +100,12 @@ class Program:
                 raise ProgramError(
                     f"{self.name} has ended {counted(len(self._deaths), 'time')} in"
                     f" {patience.RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
-                    f" {how} ({last}); its log is {self.log}"
+                    f" {how} ({said}); its log is {self.log}"
                 )
             pause_s = patience.RESTART_FIRST_PAUSE_S * 2 ** len(recent)
             logger.warning(
                 "%s has ended (%s: %s); starting it again in %.0f s",
-                *(self.name, how, last, pause_s),
+                *(self.name, how, said, pause_s),
             )
             self._become("restarting")
             await asyncio.sleep(pause_s)

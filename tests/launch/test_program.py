@@ -57,14 +57,14 @@ def test_a_program_that_is_killed_is_started_again(tmp_path):
 
 
 def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp_path):
-    one = program(tmp_path, "raise SystemExit('no disk here')")
-    with pytest.raises(ProgramError, match=r"6 times .*no disk here"):
+    one = program(tmp_path, "raise SystemExit('error: no disk here')")
+    with pytest.raises(ProgramError, match=r"6 times .*\(no disk here"):
         asyncio.run(one.run())
     assert one.restarts == patience.MOST_RESTARTS
 
 
-def test_a_program_that_refuses_with_a_sentence_is_not_started_again(tmp_path):
-    one = program(tmp_path, "raise SystemExit('error: env.seed: -1 is not allowed')")
+def test_a_program_that_ends_with_status_2_is_not_started_again(tmp_path):
+    one = program(tmp_path, "print('error: env.seed: -1 is not allowed'); exit(2)")
     with pytest.raises(ProgramError, match=r"it has ended: env\.seed: -1 is not"):
         asyncio.run(one.run())
     assert one.restarts == 0

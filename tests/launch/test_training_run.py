@@ -140,7 +140,7 @@ def runs(tmp_path_factory):
     """Runs side by side, to their ends: the run, its status, what it left behind."""
     names = ("programs_killed", "interrupted", "killed", "refused")
     folders = {name: tmp_path_factory.mktemp(name) for name in names}
-    refusing = f"""{sys.executable} -c "raise SystemExit('error: no such device')" """
+    refusing = f"""{sys.executable} -c "print('error: no such device'); exit(2)" """
     found = {
         name: Run(folder, **({"trainer": refusing} if name == "refused" else {}))
         for name, folder in folders.items()
