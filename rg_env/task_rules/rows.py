@@ -6,7 +6,7 @@ with them; see `rg_env.task_rules.rules`.
 
 from __future__ import annotations
 
-from rg_env.task_rules.algorithmic.group_anagrams import BARE_LISTS, lists_of_words
+from rg_env.task_rules.algorithmic.group_anagrams import lists_of_words
 from rg_env.task_rules.algorithmic.string_splitting import counts_of
 from rg_env.task_rules.arc.arc_agi import board_fix
 from rg_env.task_rules.arithmetic.chain_sum import DECIMAL_FIX
@@ -23,12 +23,10 @@ from rg_env.task_rules.reading.numbers import (
 )
 from rg_env.task_rules.reading.words import as_verdict, in_any_case
 from rg_env.task_rules.rules import (
-    A_LIST,
     MIXTURE,
     Guard,
     ItemCheck,
     LevelRepair,
-    OtherScore,
     TaskRules,
 )
 
@@ -56,7 +54,6 @@ ROWS = (
             "rows of numbers, plain or as lists; 20,000 characters at the top level",
         ),
         notation=grids.grid_of(grids.WHOLE),
-        other_scores=(A_LIST,),
     ),
     TaskRules("count_primes", notation=as_number),
     TaskRules("isomorphic_strings", notation=as_verdict),
@@ -72,7 +69,6 @@ ROWS = (
                 one_in=2,
             ),
         ),
-        other_scores=(BARE_LISTS,),
     ),
     TaskRules("ransom_note", notation=as_verdict),
     TaskRules(
@@ -98,7 +94,6 @@ ROWS = (
             r"[0-9\s]*", "numbers, plain, with commas or as a list"
         ),
         notation=lists.list_of(lists.WHOLE, " ".join),
-        other_scores=(A_LIST,),
     ),
     TaskRules(
         "string_manipulation",
@@ -133,13 +128,6 @@ ROWS = (
     TaskRules(
         "basic_arithmetic",
         notation=as_number,
-        other_scores=(
-            OtherScore(
-                "`7 + x` for 7",
-                "above 0",
-                "Beside the right answer may stand what can be no second one.",
-            ),
-        ),
     ),
     TaskRules("count_bits", notation=as_number),
     TaskRules("decimal_chain_sum", notation=written_plainly),

@@ -157,35 +157,6 @@ class FasterFunction:
 
 
 @dataclasses.dataclass(frozen=True)
-class OtherScore:
-    """A score that the library's own tests expect, and that is another one here.
-
-    Attributes:
-        answer: What is answered, in words.
-        expected: What the library's tests expect, as they say it.
-        reason: Why it is another one here, as one sentence.
-    """
-
-    answer: str
-    expected: str
-    reason: str = "It is right once it is normalized."
-
-
-A_LIST = OtherScore("the right answer as a Python list", "a part")
-NO_ANSWER = OtherScore(
-    "nothing, or a text that is no answer to the task",
-    "0.01",
-    "What cannot be read, or is rejected by a guard, scores 0.",
-)
-
-NEAR_MISS = OtherScore(
-    "a wrong answer near the right one",
-    "up to 0.9",
-    "A wrong answer scores a half at most, and nothing for what guessing has right.",
-)
-
-
-@dataclasses.dataclass(frozen=True)
 class TaskRules:
     """What is known of one task.
 
@@ -215,7 +186,6 @@ class TaskRules:
             where the library's hold an answer that is none.
         solution: Entry to an answer that scores 1.0, where the entry's own answer is
             none; None where it holds none.
-        other_scores: Where the library's own tests expect another score.
     """
 
     task: str
@@ -234,4 +204,3 @@ class TaskRules:
     faster: tuple[FasterFunction, ...] = ()
     corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None
     solution: Callable[[Entry], str | None] | None = None
-    other_scores: tuple[OtherScore, ...] = ()

@@ -6,7 +6,7 @@ import re
 
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
 _TERM = re.compile(
@@ -68,5 +68,4 @@ RULES = TaskRules(
         proof=lambda entry: "nan",
         score=_finite_number,
     ),
-    other_scores=(NEAR_MISS,),
 )

@@ -9,7 +9,7 @@ from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _NO_SOLUTION = (
     "a an are distinct empty emptyset equation exist exists for has in is no none not"
@@ -155,5 +155,4 @@ RULES = TaskRules(
             one_in=8,  # `0` scored 0.30 to 0.69
         ),
     ),
-    other_scores=(NEAR_MISS,),
 )

@@ -10,7 +10,6 @@ from typing import Any
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.grids import BIT, read_grid
 from rg_env.task_rules.rules import (
-    NEAR_MISS,
     Entry,
     FasterFunction,
     ItemCheck,
@@ -140,7 +139,6 @@ RULES = TaskRules(
         " it asks for is not read, so that the empty board is right in 99 of 100 items"
         " from level 1 on; and the right answer of level 3 has 20,201 characters",
     ),
-    other_scores=(NEAR_MISS,),
     faster=(
         FasterFunction("cellpylib", "evolve2d", "8cdd09deb4158caf", _faster_evolve2d),
     ),

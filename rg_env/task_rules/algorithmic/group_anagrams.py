@@ -13,7 +13,7 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.grids import read_any_rows
-from rg_env.task_rules.rules import Entry, FasterFunction, OtherScore, TaskRules
+from rg_env.task_rules.rules import Entry, FasterFunction, TaskRules
 
 _WORD = re.compile(r"[A-Za-z]+")
 _MARKS = re.compile(
@@ -45,8 +45,6 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
     dataset.anagrams = anagrams(library["get_data_file_path"]("anagrams.jsonl"))
 
 
-BARE_LISTS = OtherScore("the right lists without the brackets around them", "nothing")
-
 RULES = TaskRules(
     "group_anagrams",
     notation=lists_of_words,
@@ -58,5 +56,4 @@ RULES = TaskRules(
             init_that(_fill),
         ),
     ),
-    other_scores=(BARE_LISTS,),
 )

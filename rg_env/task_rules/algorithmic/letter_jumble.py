@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
-from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -42,5 +42,4 @@ RULES = TaskRules(
         proof_scores=0.99,
         score=_words,
     ),
-    other_scores=(NEAR_MISS,),
 )

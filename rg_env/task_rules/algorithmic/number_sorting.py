@@ -9,7 +9,6 @@ from rg_env.task_rules.reading.values import read_list
 from rg_env.task_rules.rules import (
     Entry,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -45,13 +44,5 @@ RULES = TaskRules(
         fault="Sorted numbers within 1 of the right ones score 1.0, and so does NaN.",
         proof=_shifted_numbers,
         score=_numbers,
-    ),
-    other_scores=(
-        OtherScore(
-            "right order, -92.85 where the right answer has -92.8",
-            "1.0",
-            "Within 1 of each number is no copy of it; the items of this version show"
-            " the numbers as they are to be returned.",
-        ),
     ),
 )

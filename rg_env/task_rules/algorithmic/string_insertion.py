@@ -7,7 +7,7 @@ import re
 from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.reading.lists import literal_guard, plain
 from rg_env.task_rules.reading.values import read_list
-from rg_env.task_rules.rules import A_LIST, Entry, TaskRules
+from rg_env.task_rules.rules import Entry, TaskRules
 
 _LETTER = re.compile(r"[A-E]")
 _LETTERS = re.compile(r"[A-E]+")
@@ -32,5 +32,4 @@ RULES = TaskRules(
             one_in=50,  # 92 of 100 at the defaults
         ),
     ),
-    other_scores=(A_LIST,),
 )

@@ -15,7 +15,6 @@ from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -137,13 +136,6 @@ RULES = TaskRules(
             "WordLadderDataset._build_word_graph",
             "d644635acd2f5326",
             _make_build_word_graph,
-        ),
-    ),
-    other_scores=(
-        OtherScore(
-            "a ladder whose first step is no word",
-            "above 0",
-            "What follows a step that is no word is not looked at.",
         ),
     ),
 )

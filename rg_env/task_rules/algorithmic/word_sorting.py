@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
-from rg_env.task_rules.rules import NEAR_MISS, Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
@@ -40,5 +40,4 @@ RULES = TaskRules(
         ),
         score=_sorted_words,
     ),
-    other_scores=(NEAR_MISS,),
 )

@@ -9,11 +9,9 @@ from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.reading.words import as_verdict
 from rg_env.task_rules.rules import (
-    NEAR_MISS,
     Entry,
     ItemCheck,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -80,5 +78,4 @@ RULES = TaskRules(
             "question does not say whether the year is a leap year", _needs_leap_year
         ),
     ),
-    other_scores=(OtherScore("`It is Monday`", "a part"), NEAR_MISS),
 )

@@ -6,7 +6,6 @@ import re
 
 from rg_env.task_rules.reading.sums import without_side
 from rg_env.task_rules.rules import (
-    NO_ANSWER,
     Entry,
     LibraryScore,
     ScorerFix,
@@ -73,5 +72,4 @@ RULES = TaskRules(
         proof_scores=0.5,
         score=_factors,
     ),
-    other_scores=(NO_ANSWER,),
 )

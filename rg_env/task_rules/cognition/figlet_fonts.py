@@ -11,7 +11,6 @@ from rg_env.task_rules.algorithmic.group_anagrams import anagrams
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.rules import (
-    NEAR_MISS,
     Entry,
     FasterFunction,
     LibraryScore,
@@ -61,7 +60,6 @@ RULES = TaskRules(
         proof_scores=0.3,
         score=_one_word,
     ),
-    other_scores=(NEAR_MISS,),
     faster=(
         FasterFunction(
             "reasoning_gym.cognition.figlet_fonts",

@@ -11,7 +11,6 @@ import re
 
 from rg_env.task_rules.reading.lists import list_of, repetitions
 from rg_env.task_rules.rules import (
-    NO_ANSWER,
     Entry,
     Guard,
     LevelRepair,
@@ -118,5 +117,4 @@ RULES = TaskRules(
         " task takes 6 at most",
     ),
     solution=_of_cube,
-    other_scores=(NO_ANSWER,),
 )

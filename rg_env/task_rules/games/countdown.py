@@ -16,7 +16,6 @@ from typing import Any
 from rg_env.task_rules.reading.expressions import expression_guard
 from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, score_sum
 from rg_env.task_rules.rules import (
-    NO_ANSWER,
     Entry,
     FasterFunction,
     ScorerFix,
@@ -127,5 +126,4 @@ RULES = TaskRules(
             {_DRAW: "e15d0363f37087c3"},
         ),
     ),
-    other_scores=(NO_ANSWER,),
 )

@@ -6,7 +6,7 @@ import re
 
 from rg_env.task_rules.reading.grids import DIGIT, read_grid
 from rg_env.task_rules.reading.number_grids import number_grid_fix
-from rg_env.task_rules.rules import Entry, OtherScore, TaskRules
+from rg_env.task_rules.rules import Entry, TaskRules
 
 _BESIDE_NUMBERS = re.compile("[<>\u2227\u2228^v]")
 _UPRIGHT = {"^": "\u2227", "v": "\u2228"}
@@ -34,13 +34,5 @@ RULES = TaskRules(
     notation=_as_drawn,
     fix=number_grid_fix(
         "ec3ce1257de8220be8a73f69de63dfaa7395a33e239d730cb02497afaaf740cc"
-    ),
-    other_scores=(
-        OtherScore(
-            "the right board in the midst of a sentence, and the same with every 1 made"
-            " a 2",
-            "above 0",
-            "The board is read cell by cell; a line of words is no row of it.",
-        ),
     ),
 )

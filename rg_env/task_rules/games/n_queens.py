@@ -13,7 +13,6 @@ from typing import Any
 from rg_env.task_rules.reading.grids import read_grid, with_spaces
 from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import (
-    A_LIST,
     Entry,
     FasterFunction,
     LevelRepair,
@@ -70,5 +69,4 @@ RULES = TaskRules(
             lambda own: _all_solutions,
         ),
     ),
-    other_scores=(A_LIST,),
 )

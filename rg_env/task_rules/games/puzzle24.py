@@ -9,7 +9,7 @@ from typing import Any
 from rg_env.task_rules.games.countdown import Expression, symbols
 from rg_env.task_rules.reading.expressions import expression_guard
 from rg_env.task_rules.reading.sums import SUM_BOUNDS, as_sum, score_sum
-from rg_env.task_rules.rules import NO_ANSWER, FasterFunction, ScorerFix, TaskRules
+from rg_env.task_rules.rules import FasterFunction, ScorerFix, TaskRules
 
 
 class _Candidate:
@@ -52,5 +52,4 @@ RULES = TaskRules(
             {f"{_LIBRARY}:Puzzle24Dataset.__getitem__": "46c45afc635fb582"},
         ),
     ),
-    other_scores=(NO_ANSWER,),
 )

@@ -17,7 +17,6 @@ import string
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of, repetitions
 from rg_env.task_rules.rules import (
-    NO_ANSWER,
     READABLE,
     Entry,
     Guard,
@@ -138,5 +137,4 @@ RULES = TaskRules(
         proof=_moves_at_random,
         score=_score_moves,
     ),
-    other_scores=(NO_ANSWER,),
 )

@@ -12,7 +12,6 @@ from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -111,5 +110,4 @@ RULES = TaskRules(
             "answer is not the only move that captures", _is_not_the_only_capture
         ),
     ),
-    other_scores=(OtherScore("`move: H5` for H5", "above 0"),),
 )

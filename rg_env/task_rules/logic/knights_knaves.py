@@ -10,7 +10,6 @@ from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.rules import (
     Entry,
     LibraryScore,
-    OtherScore,
     ScorerFix,
     TaskRules,
 )
@@ -100,12 +99,5 @@ RULES = TaskRules(
         proof=_half_of_the_roles_wrong,
         proof_scores=0.5,
         score=_one_role_each,
-    ),
-    other_scores=(
-        OtherScore(
-            "one of two roles right",
-            "0.65",
-            "A coin has half of them right, and all knights more than half.",
-        ),
     ),
 )
