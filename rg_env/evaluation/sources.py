@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -239,7 +240,7 @@ def _why_not(path: Path) -> str:
 
 
 def files_of(paths: Iterable[str]) -> list[Path]:
-    """Return the files at paths, those of one name one after the other.
+    """Return the files at paths, those of one name one after the other, 9 before 10.
 
     That brings the published files of one task together, which have the same items.
 
@@ -258,7 +259,12 @@ def files_of(paths: Iterable[str]) -> list[Path]:
             why = _why_not(path)
             raise SettingError(f"command line: {shown(str(path))}: {why}")
         found |= files
-    return sorted(found, key=lambda file: (file.name, file))
+
+    def order(file: Path) -> Any:
+        parts = re.split("([0-9]+)", str(file))  # texts and numbers in turn
+        return file.name, [int(p) if k % 2 else p for k, p in enumerate(parts)]
+
+    return sorted(found, key=order)
 
 
 def metrics_beside(rows: Path) -> Path:

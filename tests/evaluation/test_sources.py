@@ -115,6 +115,14 @@ def test_a_line_without_a_category_has_that_of_the_library(tmp_path, task, categ
     assert [sample.category for sample in read(path)[0]] == [category, "games"]
 
 
+def test_files_of_one_name_are_read_in_the_order_of_their_numbers(tmp_path):
+    for step in (1000, 200, 30):
+        (tmp_path / f"step-{step}").mkdir()
+        lines(tmp_path / f"step-{step}" / "samples.jsonl", OWN)
+    found = [path.parent.name for path in files_of([str(tmp_path)])]
+    assert found == ["step-30", "step-200", "step-1000"]
+
+
 def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
     entries = [{"question": "q", "answer": "4"}, {"question": "r", "answer": "5"}]
     found = published.document(
@@ -272,5 +280,5 @@ def test_what_is_no_ordinary_file_is_said_to_be_there():
 
 @pytest.mark.parametrize("path", ["", " "])
 def test_an_empty_path_is_not_this_folder(path):
-    with pytest.raises(SettingError, match="empty path"):
+    with pytest.raises(SettingError, match="the path is empty"):
         files_of([path])
