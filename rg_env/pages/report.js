@@ -8,7 +8,7 @@ const REPORT = (() => {
   const DEFAULTS = { a: ALL, b: NONE, by: "task", task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, parts, cells, metrics, samples, hits = [], ticket = 0, differing = null;
+  let data, parts, cells, alarms, metrics, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -146,7 +146,7 @@ const REPORT = (() => {
     const name = box.replace("-rows", "s"), isSearched = rows.length > 3 && more.searching !== false;
     // A title that it is given becomes HTML; without one it keeps the text of the heading.
     const untitled = columns.map(({ title, ...column }) => ({ ...column, ariaTitle: visible(title) }));
-    tables[box] = new DataTable(made, { data: rows, columns: untitled, autoWidth: false, pageLength: PAGE, paging: rows.length > PAGE,
+    tables[box] = new DataTable(made, { data: rows, columns: untitled, autoWidth: false, pageLength: PAGE, paging: rows.length > (more.pageLength || PAGE),
       layout: { topStart: isSearched ? "search" : null, topEnd: () => saver(name, () => shownRows(box, columns)), bottomStart: isSearched || more.serverSide ? "info" : null, bottomEnd: "paging" }, ...more });
     return made;
   }
@@ -200,7 +200,7 @@ const REPORT = (() => {
     byId("matrix").parentElement.hidden = data.runs.length < 3;
     if (data.runs.length < 3) return;
     if (!cells && !data.matrix.length) {
-      byId("matrix-rows").replaceChildren(el("button", { type: "button", click: async () => { await load("cells.js"); showMatrix(); } }, "Show the scores of all runs"));
+      offer("matrix-rows", "Show the scores of all runs", "cells.js", showMatrix);
       return;
     }
     const rows = partsShown().map((part) => ({ part, name: part.name, of: data.runs.map((_, run) => cell(run, part.number)) }));
@@ -214,22 +214,41 @@ const REPORT = (() => {
   }
 
   function showRuns() {
-    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, ...figures(number, ALL) }));
+    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, scored: data.scored[run.name] ?? null, ...figures(number, ALL) }));
     const name = (v, type, row) => (type === "display" ? el("span", { title: v }, link(shortName(row.number), () => choose({ a: row.number }, false))) : visible(v));
-    const columns = [{ title: "run or model", data: "name", render: name }, scoreColumn("score"), intervalColumn(points, (row) => row),
-      { title: "rollouts", data: "samples", className: "n", render: numeric(whole) }, { title: "items", data: "items", className: "n", render: numeric(whole) }];
-    for (const [key, label, form, about] of figureColumns().slice(1)) {
-      const shown = (row) => el("span", {}, form(row[key]), el("small", { class: "soft" }, span(...(row.ends[key] || []), form)));
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)),
+    const columns = [{ title: "run or model", data: "name", render: name }];
+    for (const [key, label, form, about] of figureColumns()) {
+      const shown = (row) => el("span", {}, form(row[key]), key === "score" && known(row.score) ? el("span", {}, " ", bar(row.score)) : "", el("small", { class: "soft" }, span(...(row.ends[key] || []), form)));
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: `${about}, with its 95 % interval`, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)),
         csv: { [label]: (row) => row[key], [`${label} low`]: (row) => row.ends[key]?.[0], [`${label} high`]: (row) => row.ends[key]?.[1] } });
+    }
+    for (const [key, title, about] of [["samples", "rollouts"], ["scored", "scored", "Rollouts that the run has scored; its dump files hold some of them"], ["items", "items"]]) {
+      if (rows.some((row) => known(row[key]))) columns.push({ title, about, data: key, className: "n", render: numeric(whole) });
     }
     table("run-rows", columns, rows, { order: [] });
   }
 
-  function plainTable(box, heads, rows, texts = 2) {
-    const head = heads.map((text, k) => el("th", { class: k >= texts && typeof rows[0]?.[k] === "string" && "n", scope: "col" }, text));
-    const cell = (value, k) => el("td", { class: k >= texts && typeof value === "string" && "n" }, value);
-    byId(box).replaceChildren(el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell))))));
+  const times = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+  /** Offer what is read when it is asked for, where it will be shown. */
+  function offer(box, text, file, show) {
+    byId(box).replaceChildren(el("button", { type: "button", click: async () => { await load(file); show(); } }, text));
+  }
+
+  function showAlarms() {
+    byId("alarms").parentElement.hidden = !data.alarms.length;
+    if (!data.alarms.length) return;
+    const rows = alarms || data.alarm_rows, text = (title, k) => ({ title, data: null, render: (row, type) => asText(row[k], type) });
+    if (!rows) { offer("alarm-rows", "Show all alarms", "alarms.js", showAlarms); return; }
+    const said = (row, type) => (type === "display" ? el("div", {}, row[4], ...row[5].map((example) => el("div", {}, el("code", {}, example)))) : visible(row[4]));
+    const columns = [text("alarm", 1), text("task", 2), text("run", 0), { title: "times", data: null, className: "n", render: (row, type) => numeric(whole)(row[3], type) },
+      { title: "newest, and examples", data: null, orderable: false, render: said, csv: { newest: (row) => visible(row[4]), examples: (row) => row[5].map(visible).join(" | ") } }];
+    table("alarm-rows", columns, rows, { order: [], pageLength: PAGE_OF_READER });
+  }
+
+  function alarmNote() {
+    const said = data.alarms.map(([name, tasks, runs]) => `${name} in ${times(tasks, "task")} of ${times(runs, "run")}`);
+    return el("p", { class: "note" }, `Alarms: ${said.join(", ")}. `, el("button", { class: "link no-print", type: "button", click: async () => { if (!data.alarm_rows) await load("alarms.js"); showAlarms(); goTo("alarms"); } }, "Show them"));
   }
 
   function showOutcomes() {
@@ -664,7 +683,7 @@ const REPORT = (() => {
     const kinds = [["task", "tasks"], ["category", "categories"], ["level", "levels"]].filter(([kind]) => parts.some((part) => part.kind === kind));
     byId("by-choice").append(el("label", {}, "scores of ", el("select", { id: "by", change: (event) => choose({ by: event.target.value }, false) }, ...kinds.map(([value, text]) => el("option", { value }, text)))));
     byId("by-choice").hidden = kinds.length < 2;
-    byId("rollouts").tabIndex = -1;
+    for (const id of ["rollouts", "alarms"]) byId(id).tabIndex = -1;
     const drawn = async () => { await load("metrics.js"); showCharts(); };
     byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))),
       el("label", {}, "smoothing ", el("input", { id: "smoothing", type: "range", min: 0, max: 0.98, step: 0.02, value: 0, input: later(() => showCharts()) })));
@@ -680,20 +699,17 @@ const REPORT = (() => {
     const set = (isDark) => { root.classList.toggle("dark", isDark); if (data) showCharts(); };
     set(dark.matches);
     dark.addEventListener("change", () => set(dark.matches));
-    const rows = (size) => { for (const id of ["task-rows", "matrix-rows", "run-rows"]) tables[id]?.page.len(size).draw(); };
-    addEventListener("beforeprint", () => { set(false); rows(-1); }); // paper is white and long
-    addEventListener("afterprint", () => { set(dark.matches); rows(PAGE); });
+    const rows = (sizeOf) => { for (const id of ["task-rows", "matrix-rows", "run-rows", "alarm-rows"]) tables[id]?.page.len(sizeOf(id)).draw(); };
+    addEventListener("beforeprint", () => { set(false); rows(() => -1); }); // paper is white and long
+    addEventListener("afterprint", () => { set(dark.matches); rows((id) => (id === "alarm-rows" ? PAGE_OF_READER : PAGE)); });
     let width = innerWidth;
     addEventListener("resize", later(() => { if (innerWidth !== width) { width = innerWidth; showCharts(); } }));
   }
 
   function about() {
-    const runs = data.runs.length === 1 ? "1 run" : `${whole(data.runs.length)} runs`;
-    byId("about").append(visible(`${whole(data.samples)} rollouts of ${runs} in ${data.files === 1 ? "1 file" : `${whole(data.files)} files`} of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
+    byId("about").append(visible(`${times(data.samples, "rollout")} of ${times(data.runs.length, "run")} in ${times(data.files, "file")} of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
     const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
-    byId("about").after(...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
-    byId("alarms").parentElement.hidden = !data.alarms.length;
-    plainTable("alarm-rows", ["run", "alarm", "task", "times", "newest, and examples"], data.alarms.map(([run, name, task, count, said, examples]) => [run, name, task, whole(count), el("div", {}, said, ...examples.map((text) => el("div", {}, el("code", {}, text))))]), 3);
+    byId("about").after(...(data.alarms.length ? [alarmNote()] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
   }
 
   return {
@@ -713,6 +729,7 @@ const REPORT = (() => {
       await getCells();
       showCards();
       showRuns();
+      showAlarms();
       showTasks();
       document.body.dataset.table = performance.now().toFixed(0);
       showMatrix();
@@ -724,6 +741,7 @@ const REPORT = (() => {
       document.body.dataset.ready = performance.now().toFixed(0);
     },
     cells(given) { cells = byPlace(given); },
+    alarms(given) { alarms = given; },
     metrics(given) { metrics = given; },
     samples(given) { samples = given; },
     texts(given) { chunks.set(given.number, given); },

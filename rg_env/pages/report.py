@@ -5,6 +5,7 @@
     overview.js                 numbers and curves, all that is read before a click
     cells.js                    numbers by run and task, read when a run is chosen
     metrics.js                  all numbers of steps, read when one of them is chosen
+    alarms.js                   all alarms, read when they are looked at
     samples.js                  columns of all samples, read when they are looked for
     texts-0001.js ...           their texts, read when one is opened
     datatables.*, uplot.*       tables and charts, copied from installed packages
@@ -39,7 +40,7 @@ from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
 from rg_env.new_folder import new_folder
 from rg_env.pages.report_tally import Numbering, ReportTally
-from rg_env.pages.run_metrics import overview_of, read_all_metrics
+from rg_env.pages.run_metrics import alarms_of, overview_of, read_all_metrics
 from rg_env.pages.run_names import Place, is_dumped, names_of, place_of
 from rg_env.reports.progress_bar import WorkProgress
 
@@ -258,6 +259,7 @@ def write_report(
         _script(new / "cells.js", "cells", tally.cells())
         curves = [one.curves(names, usual=False) for one in metrics]
         _script(new / "metrics.js", "metrics", curves)
+        _script(new / "alarms.js", "alarms", alarms_of(metrics, names))
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report", note=note)

@@ -11,7 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rg_env.errors import counted
 from rg_env.evaluation.sources import METRICS
+from rg_env.evaluation.statistics import grouped
 from rg_env.pages.run_names import Place, place_of
 
 USUAL: tuple[str, ...]
@@ -22,6 +24,11 @@ USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean
 POINTS = 600
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
+
+MOST_ALARM_CHARS = 8_000
+"""Of the rows of alarms that are read before a click."""
+
+NOT_HERE = "the metrics of these runs, with their curves and alarms, are not here"
 
 SCORED = "train/rollouts_scored"
 WEIGHT = ""
@@ -138,6 +145,25 @@ def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
     )
 
 
+def alarms_of(
+    metrics: Sequence[RunMetrics], names: Mapping[Place, str]
+) -> list[list[Any]]:
+    """Return the rows of all alarms, each with the name of its run."""
+    return [[names[one.place], *row] for one in metrics for row in one.alarms]
+
+
+def _alarm_counts(alarms: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Return name, tasks, runs and times of each alarm."""
+    by_name = grouped(alarms, lambda row: str(row[1])).items()
+    return [
+        [
+            *(name, len({str(row[2]) for row in of}), len({row[0] for row in of})),
+            sum(row[3] for row in of if isinstance(row[3], int)),
+        ]
+        for name, of in by_name
+    ]
+
+
 def overview_of(
     metrics: Sequence[RunMetrics],
     dumped: Mapping[Place, int],
@@ -153,33 +179,26 @@ def overview_of(
         names: Of runs.
         has_rows: Whether rollouts of a run, as `process` writes them, are there.
     """
+    alarms = alarms_of(metrics, names)
+    are_few = len(json.dumps(alarms)) <= MOST_ALARM_CHARS
+    scored = {run.place: run.scored for run in metrics if run.scored}
+    more = {run: scored[run] for run in dumped if scored.get(run, 0) > dumped[run]}
+    notes = []
+    if more:
+        held, of = sum(dumped[run] for run in more), sum(more.values())
+        runs = f"the dump files of {counted(len(more), 'run')} hold"
+        what = "numbers and tables are of these, curves and alarms of all"
+        notes.append(f"{runs} {held:,} of {of:,} scored rollouts: {what}")
+    if unknown := dumped.keys() - scored.keys():
+        runs = f"the dump files of {counted(len(unknown), 'run')} hold"
+        notes.append(f"{runs} groups that were kept, perhaps not all: {NOT_HERE}")
+    if has_rows and not metrics and not dumped:
+        notes.append(NOT_HERE)
     return {
         "metrics": [one.curves(names, usual=True) for one in metrics],
         "numbers": sorted({key for one in metrics for key in one.values}),
-        "alarms": [[names[one.place], *row] for one in metrics for row in one.alarms],
-        "notes": _notes(metrics, dumped, names, has_rows=has_rows),
+        "alarms": _alarm_counts(alarms),
+        "alarm_rows": alarms if are_few else None,
+        "scored": {names[run]: of for run, of in more.items()},
+        "notes": notes,
     }
-
-
-def _notes(
-    metrics: Sequence[RunMetrics],
-    dumped: Mapping[Place, int],
-    names: Mapping[Place, str],
-    *,
-    has_rows: bool,
-) -> list[str]:
-    """Return what is to be known of runs of which not all is in the files."""
-    scored = {run.place: run.scored for run in metrics}
-    found = []
-    if has_rows and not metrics and not dumped:
-        found = ["curves and alarms are in a run's file of metrics: none is here"]
-    for place, count in dumped.items():
-        of, name = scored.get(place), names[place]
-        if of is None:
-            end = "perhaps not all; curves and alarms are in its file of metrics"
-            found.append(f"{name}: its dump files hold groups that were kept, {end}")
-        elif of > count:
-            said = f"its dump files hold {count:,} of {of:,} scored rollouts: numbers"
-            end = "and tables are of these, curves and alarms of all"
-            found.append(f"{name}: {said} {end}")
-    return found

@@ -194,9 +194,14 @@ def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
         samples_of(tmp_path / "s", name, rows)
         numbers = dict.fromkeys(USUAL, 1 / (run + 3))
         lines = [json.dumps({"step": k, **numbers}) for k in range(250)]
+        said, examples = "32 groups " * 9, ["an answer of some length " * 4] * 3
+        alarms = [["no_variance", f"task_{k}", 1, said, examples] for k in range(60)]
+        lines.append(json.dumps({"step": 250, "alarms": alarms}))
         (tmp_path / "s" / name / "metrics.jsonl").write_text("\n".join(lines))
-    reported(tmp_path / "r", tmp_path / "s")
-    later = {"cells.js", "samples.js", "metrics.js", "texts-0001.js"}
+    found = reported(tmp_path / "r", tmp_path / "s")
+    assert found["alarms"] == [["no_variance", 60, 20, 1200]]
+    assert len(read_script(tmp_path / "r" / "alarms.js")) == 1200
+    later = {"cells.js", "samples.js", "metrics.js", "texts-0001.js", "alarms.js"}
     files = [file for file in (tmp_path / "r").iterdir() if file.name not in later]
     assert sum(file.stat().st_size for file in files) < 1_000_000
 
@@ -388,7 +393,9 @@ def test_what_is_no_number_is_no_point(tmp_path: Path, value: Any) -> None:
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
-    assert reported(tmp_path / "r", tmp_path)["alarms"] == [["0123abcd", *last]]
+    found = reported(tmp_path / "r", tmp_path)
+    assert found["alarms"] == [["a", 1, 1, 2]]
+    assert found["alarm_rows"] == [["0123abcd", *last]]
 
 
 @pytest.mark.parametrize("alarms", [7, [7], [["a", "b", 1]], [["a", "b", 1, "c", 2]]])
@@ -398,16 +405,23 @@ def test_what_is_no_alarm_is_none(tmp_path: Path, alarms: Any) -> None:
 
 
 @pytest.mark.parametrize("scored", [None, 2, 8])
-def test_it_says_which_dump_files_do_not_hold_all_groups(
+def test_one_line_says_that_dump_files_do_not_hold_all_groups(
     tmp_path: Path, scored: int | None
 ) -> None:
-    dump(tmp_path, [group(rollout("2", 1.0), rollout("3"))])
-    if scored is not None:
-        metrics_of(tmp_path, {"train/rollouts_scored": scored})
-    notes = reported(tmp_path / "r", tmp_path)["notes"]
-    said = {None: "0123abcd: its dump files hold", 8: "hold 2 of 8 scored"}
-    assert len(notes) == (scored != 2)
-    assert all(said[scored] in note for note in notes)
+    for run in "ab":
+        path = dump(tmp_path, [group(rollout("2", 1.0), rollout("3"))])
+        uuid = f"{run}{UUID.format(1)[1:]}"
+        path.rename(path.with_name(path.name.replace(UUID.format(1), uuid)))
+        line = {"step": 1, "train/rollouts_scored": scored}
+        (tmp_path / f"{uuid}_metrics.jsonl").write_text(json.dumps(line))
+    found = reported(tmp_path / "r", tmp_path)
+    said = {
+        2: [],
+        8: ["the dump files of 2 runs hold 4 of 16 scored rollouts"],
+        None: ["the dump files of 2 runs hold groups that were kept, perhaps not all"],
+    }
+    assert [note.partition(":")[0] for note in found["notes"]] == said[scored]
+    assert found["scored"] == ({"a123abcd": 8, "b123abcd": 8} if scored == 8 else {})
 
 
 def test_an_evaluation_says_its_settings(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_dump_files_alone_have_no_curves_and_the_page_says_why(
     browser.open(tmp_path / "report" / "index.html")
     assert browser.run("document.getElementById('curves').parentElement.hidden")
     said = browser.run("document.querySelector('.note').textContent")
-    assert "curves and alarms are in its file of metrics" in said
+    assert "curves and alarms, are not here" in said
 
 
 def test_the_curves_of_a_run_are_those_of_its_metrics_which_know_all_groups(
@@ -239,11 +239,12 @@ def test_a_number_of_the_metrics_is_read_and_drawn_when_it_is_chosen(
 DRAWN = """
 (() => {
   const canvas = document.querySelector('#curve-charts canvas'), seen = new Set();
-  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  for (let i = 0; i < pixels.data.length; i += 4) {
-    if (Math.abs(pixels.data[i + 2] - pixels.data[i]) > 90) seen.add(i / 4 % canvas.width);
+  const { width, height } = canvas;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+  for (let i = 0; i < data.length; i += 4) {
+    if (Math.abs(data[i + 2] - data[i]) > 90) seen.add(i / 4 % width);
   }
-  return seen.size / canvas.width;
+  return seen.size / width;
 })()
 """
 """The part of the columns of the first chart in which a line is."""
@@ -262,6 +263,31 @@ def test_a_count_is_drawn_to_its_highest_value(
     pick(browser, "metric", key)
     browser.wait(f"{TITLES}[0]?.textContent === '{key} over steps'")
     assert browser.run(DRAWN) > 0.5
+
+
+@pytest.mark.parametrize("count", [3, 1200])
+def test_alarms_are_a_line_at_the_top_and_a_paged_table_below(
+    browser: Browser, tmp_path: Path, count: int
+) -> None:
+    published(tmp_path, "model", "gcd", [("What?", "2", 1.0)])
+    names = [f"task_{k % 60}" for k in range(count)]
+    alarms = [["no_variance", name, 2, "32 groups", ["'7'"] * 3] for name in names]
+    line = {"step": 1, "mean_score": 1, "alarms": alarms}
+    (tmp_path / "model" / "metrics.jsonl").write_text(json.dumps(line))
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html")
+    place = "document.getElementById('{}').getBoundingClientRect().top"
+    tasks, rows = (browser.run(place.format(box)) for box in ("tasks", "alarms"))
+    assert tasks < 500 < rows
+    said = texts(browser, ".note")
+    assert said[0].startswith(f"Alarms: no_variance in {min(count, 60)} tasks of 1 run")
+    browser.run("document.querySelector('.note button').click()")
+    shown = "document.querySelectorAll('#alarm-rows tbody tr').length"
+    browser.wait(f"{shown} === {min(count, 10)}")
+    browser.wait(
+        f"document.activeElement.id === 'alarms' && {place.format('alarms')} < 900"
+    )
+    assert saved_rows(browser, "#alarm-rows")[0]["examples"] == "'7' | '7' | '7'"
 
 
 def test_metrics_alone_are_a_report(browser: Browser, tmp_path: Path) -> None:
@@ -690,6 +716,8 @@ def test_no_hostile_text_becomes_a_tag(browser: Browser, hostile: Path) -> None:
     outside = "[...document.scripts].filter(s => !s.src)"
     assert browser.run(f"{outside}.length") == 0
     assert browser.run("document.title") == ATTACKS[0]
+    browser.run("document.querySelector('.note button').click()")
+    browser.wait("document.querySelectorAll('#alarm-rows code').length > 0")
     alarms = browser.run("document.getElementById('alarm-rows').textContent")
     assert all(visible(text) in alarms for text in ATTACKS)
     assert browser.errors == []
