@@ -1,8 +1,4 @@
-"""One item and the score of an answer to it, as `show` prints them. Pure.
-
-Both are plain values, which `--json` prints as they are; the text is made from the same
-values, so that nothing is said in one of them alone.
-"""
+"""One item and the score of an answer to it, as `show` prints them. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +15,8 @@ from rg_env.tasks.scales import Scale, Step
 Values = dict[str, Any]
 """Names to what JSON can hold, in the order in which they are printed."""
 
-WIDTH = 80
-LABEL_WIDTH = 15
-MAX_ANSWER_SHOWN = 2_000
-
-BLOCKS = ("question", "solution", "answer")
-"""Foreign text, which is printed below a heading, unwrapped: a grid keeps its form."""
+BLOCKS = ("question", "solution", "answer", "system", "user")
+"""Foreign text, and the messages of a prompt by their roles."""
 
 JSON_ONLY = ("messages", "gold_answer", "metadata")
 """Left out of the text: `solution` is the gold answer, or a right one of many."""
@@ -81,50 +73,26 @@ def answer_values(
     }
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{round(value, 3):g}"
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_text(part)}" for name, part in value.items())
-    return visible(json.dumps(value, default=str))
-
-
-def _block(title: str, text: str) -> list[str]:
-    shown = visible(text)
-    if title == "answer" and len(text) > MAX_ANSWER_SHOWN:
-        shown = visible(text[:MAX_ANSWER_SHOWN]) + f"\n... ({len(text)} characters)"
-    return [f"-- {title} ".ljust(WIDTH, "-"), shown]
-
-
 def lines(values: Values) -> list[str]:
-    """Return an item or an answer as text.
+    """Return an item or an answer as text: the values that `--json` prints, for people.
 
-    Returns:
-        Lines of at most 80 columns, but for those of foreign text, which are as they
-        are; such a line may hold line breaks.
+    Foreign text is below its name, indented and unwrapped: a grid keeps its form.
     """
     result = []
     for name, value in values.items():
         if name in JSON_ONLY or (value is None and name not in MISSING):
             continue
-        if name in BLOCKS:
-            given = f"({MISSING[name]})" if value is None else value
-            result += _block(name, given or "(an empty text)")
-            continue
-        result += textwrap.wrap(
-            MISSING[name] if value is None else _text(value) or "none",
-            WIDTH,
-            initial_indent=name.ljust(LABEL_WIDTH),
-            subsequent_indent=" " * LABEL_WIDTH,
-            break_on_hyphens=False,
-        )
+        if value is None:
+            result.append(f"{name}: {MISSING[name]}")
+        elif name in BLOCKS and value:
+            result += [f"{name}:", textwrap.indent(visible(value), "  ")]
+        else:
+            is_text = isinstance(value, str) and value
+            text = value if is_text else json.dumps(value, default=str)
+            result.append(f"{name}: {visible(text)}")
     return result
 
 
 def message_lines(messages: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the messages of a prompt, each below its role."""
-    return [line for m in messages for line in _block(m["role"], m["content"])]
+    return [line for m in messages for line in lines({m["role"]: m["content"]})]

@@ -16,14 +16,12 @@ from rg_env.cli import show_command, standard_streams
 from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.reports import item_sheet, progress_bar
-from rg_env.reports.item_sheet import answer_values, step_values
+from rg_env.reports.item_sheet import step_values
 from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.pool_errors import JobError
 from tests.support.parts import (
@@ -105,9 +103,9 @@ def test_an_item_is_printed_with_the_score_of_a_piped_answer():
     assert (done.returncode, done.stderr) == (0, "")
     said = done.stdout.splitlines()
     assert [
-        label for label in LABELS if not any(s.startswith(label) for s in said)
+        label for label in LABELS if not any(s.startswith(f"{label}: ") for s in said)
     ] == []
-    assert "outcome        right" in said
+    assert "outcome: right" in said
 
 
 @pytest.mark.processes
@@ -125,7 +123,7 @@ def test_json_is_one_document_and_nothing_else():
 @pytest.mark.processes
 def test_a_terminated_command_leaves_no_process():
     process = start_entry("show", "gcd", "--answer", "-", stdin=subprocess.PIPE)
-    assert any("-- solution" in line for line in iter(process.stdout.readline, ""))
+    assert any(line == "solution:\n" for line in iter(process.stdout.readline, ""))
     children = descendants(process.pid)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=GUARD_S)
@@ -238,18 +236,19 @@ def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
 def test_a_level_says_on_which_step_it_falls(level, mix, number):
     step = step_at(level, mix)
     assert (step["number"], step["of"]) == (number, 3)
-    assert f"number={number}, of=3, position=" in text_of(item(step=step))
+    assert f'step: {{"number": {number}, "of": 3, ' in text_of(item(step=step))
 
 
 def test_a_scale_whose_items_do_not_change_says_so():
     dead = Scale("gcd", SCALE.steps, is_dead_knob=True, note="all alike")
     said = text_of(item(step=step_at(0.5, scale=dead)))
-    assert "note=all alike" in " ".join(said.split())
+    assert '"note": "all alike"}' in said
 
 
 def test_a_question_is_neither_wrapped_nor_read_as_markup():
-    question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\ta\\b  \n"
-    assert f"\n{question}\n" in text_of(item(question))
+    question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
+    indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")
+    assert f"question:\n  {indented}\n" in text_of(item(question))
 
 
 def test_control_characters_are_escaped():
@@ -274,26 +273,9 @@ def test_an_entry_without_an_answer_says_so():
 def test_the_prompt_is_the_one_of_training(pool):
     found = made(pool, "gcd")
     said = item_sheet.message_lines(found["messages"])
-    assert SYSTEM_PROMPT in said
-    assert found["question"] in said
-
-
-def test_no_line_but_those_of_foreign_text_is_longer_than_80_columns():
-    shown = item(
-        step=step_at(0.7),
-        params={"max_numbers": list(range(100))},
-        seed=MAX_ENTRY_SEED,
-    )
-    refused = Score(0.0, "rejected", "x")
-    answer = answer_values("standard input", True, refused, "long " * 40)
-    lines = [*item_sheet.lines(shown), *item_sheet.lines(answer)]
-    assert max(map(len, lines)) == 80
-
-
-def test_the_end_of_a_long_answer_is_left_out_with_a_word():
-    long = answer_values("a test", False, Score(0.0, "wrong", "1" * 3000), None)
-    assert text_of(long).count("1") == 2000
-    assert "... (3000 characters)" in text_of(long)
+    assert [line for line in said if not line.startswith("  ")] == ["system:", "user:"]
+    assert said[1].replace("\n  ", "\n") == f"  {SYSTEM_PROMPT}"
+    assert said[3] == f"  {found['question']}"
 
 
 # -- answers ---------------------------------------------------------------------------
@@ -328,14 +310,14 @@ def test_a_text_with_tags_is_read_as_a_completion(pool):
 def test_a_completion_without_one_answer_says_why(pool, text, outcome):
     found = scored(pool, item(), text)
     assert (found["outcome"], found["score"]) == (outcome, 0.0)
-    assert f"outcome        {outcome}" in item_sheet.lines(found)
+    assert f"outcome: {outcome}" in item_sheet.lines(found)
 
 
 def test_a_refused_answer_says_why(pool):
     found = scored(pool, made(pool, "puzzle24"), "9**9**9")
     assert found["outcome"] == "rejected"
     assert "'**'" in found["reason"]
-    assert f"reason         {found['reason']}" in item_sheet.lines(found)
+    assert f"reason: {found['reason']}" in item_sheet.lines(found)
 
 
 def test_a_refused_long_answer_says_how_long_it_may_be(pool):
