@@ -48,7 +48,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
-    "pages": {"errors", "evaluation", "installation", "new_folder", "reports"},
+    "pages": {"errors", "evaluation", "installation", "new_folder", "reports"}
+    | {"rollouts"},
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},
