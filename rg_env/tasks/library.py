@@ -272,11 +272,14 @@ def _own_entry(
     task: str, params: Mapping[str, Any], seed: int, checked: bool
 ) -> dict[str, Any]:
     """Make an entry of a user's own task; OwnTaskError for what their code raises."""
-    with own_tasks.blaming():
+    with own_tasks.blaming(UnusableEntryError):
         # Nobody knows what of it depends on the seed.
         entry: dict[str, Any] = build_dataset(task, params, seed)[0]
-        own_tasks.check_entry(entry)
-    with own_tasks.blaming(UnusableEntryError):
+        try:
+            own_tasks.check_entry(entry)
+        except UnicodeEncodeError as error:
+            reason = "its text has half a character (a surrogate)"
+            raise UnusableEntryError(task, reason) from error
         return _usable(task, entry, checked, published=False)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import sys
 import traceback
@@ -98,9 +99,15 @@ def blaming(*passing: type[Exception]) -> Iterator[None]:
 
 
 def check_entry(entry: object) -> None:
-    """Raise TypeError where an entry is not what a data set makes."""
+    """Check an entry of a user's data set.
+
+    Raises:
+        TypeError: It is not what a data set makes.
+        UnicodeEncodeError: A text in it has a lone surrogate, which no tokenizer takes.
+    """
     found = entry if isinstance(entry, dict) else {}
     if not isinstance(found.get("question"), str) or "answer" not in found:
         raise TypeError(
             f"an entry is a dict with question and answer, found {shown(entry)}"
         )
+    json.dumps(entry, ensure_ascii=False, skipkeys=True, default=str).encode()

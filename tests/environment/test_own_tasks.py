@@ -236,6 +236,17 @@ def test_a_task_that_does_not_work_is_left_out_with_its_line(task, reason, logge
     assert f"task {task} is left out: " in said and reason in said
 
 
+def test_an_entry_with_half_a_character_is_not_sampled_and_counted():
+    async def sampled(env):
+        items = await next_items(env, 6)
+        return [str(entry) for _, entry, _ in items], dict(env._items.items.unused)
+
+    entries, unused = with_env(sampled, tasks=["halves"])
+    assert len(entries) == 6 and not any("\\ud83d" in entry for entry in entries)
+    ((task, fault),) = unused
+    assert task == "halves" and fault == "its text has half a character (a surrogate)"
+
+
 def test_a_scorer_that_hangs_costs_the_answer_that_made_it():
     async def outcomes(env):
         ((_, entry, handle),) = await next_items(env, 1)

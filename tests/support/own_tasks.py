@@ -72,6 +72,16 @@ class NoEntryDataset(DoubleDataset):
         return {"answer": "1"}
 
 
+class HalvesDataset(DoubleDataset):
+    """Half a character is in one of the texts of every entry, or in none."""
+
+    def __getitem__(self, idx):
+        texts = [f"What is twice {self.seed}?", str(2 * self.seed), "", ""]
+        texts[self.seed % 4] += "\ud83d" * (self.seed % 4 != 3)
+        question, answer, note, _ = texts
+        return {"question": question, "answer": answer, "metadata": {"note": [note]}}
+
+
 class ReadsDataset(DoubleDataset):
     def __getitem__(self, idx):
         return {"question": Path("/etc/passwd").read_text(), "answer": "1"}
@@ -119,6 +129,7 @@ BAD = {
     "raises": RaisesDataset,
     "hangs": HangsDataset,
     "makes_no_entry": NoEntryDataset,
+    "halves": HalvesDataset,
     "reads_a_file": ReadsDataset,
     "scorer_raises": ScorerRaisesDataset,
     "scorer_hangs": ScorerHangsDataset,
