@@ -31,7 +31,6 @@ ELSEWHERE = {
     "make try-vllm": "installs vLLM, which takes ten minutes",
     "make pictures": "needs a browser",
     "git submodule": "its effects are tried in tests/project/test_submodule.py",
-    "wandb login": "needs an account",
     "pip install": "make installs the same",
     "source .venv/bin/activate": "changes a shell; what it finds is called by its path",
 }
