@@ -10,6 +10,7 @@ import inspect
 from enum import Enum
 from pathlib import Path
 
+from rg_env.settings import server_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
 from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.setting_types import CheckedModel
@@ -30,50 +31,30 @@ LINKS = {
     "dump_metrics": "metrics_and_logs.md#without-wb",
     "data_dumps_dir": "output_files.md",
     "debug_logging": "metrics_and_logs.md#the-log",
+    "server_type": "servers.md#token-ids",
+    "extra_body": "servers.md#fields-of-a-request",
 }
 """Field to the section that explains it."""
 
 TEXT = """\
 # Settings
 
-Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`)
-or in a YAML file (`--config FILE`); the command line takes precedence. `None` is
-`null` in YAML, and `~` in a path is your home folder. If an option is given twice,
-the last one counts.
+Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`,
+`--launch.FIELD VALUE`) or in a YAML file (`--config FILE`); the command line takes
+precedence. `None` is `null` in YAML, and `~` in a path is your home folder. All values
+are checked before anything is started, and unknown names are refused.
 
-All values are checked before anything is started. If a name is unknown, the error
-message suggests the nearest valid one.
-
-## The YAML file
-
-The file has the sections `env` and `openai`, and `launch` for the command
-[`launch`](commands.md#launch). Any of them can be missing. `openai` can be a [list of
-servers](servers.md#several-servers). Sections of other programs, such as a trainer,
-are ignored. A field outside of its section and a key that stands twice are refused.
-
-```yaml
-env:
-  tokenizer_name: NousResearch/DeepHermes-3-Llama-3-8B-Preview
-  group_size: 16
-  max_token_length: 16384
-  dump_rollouts: true
-  dump_failed_rollouts: true
-  rollout_save_score_threshold: 0.7
-  debug_logging: true
-openai:
-  base_url: http://localhost:9004/v1
-  server_type: vllm
-```
+The YAML file has the sections `env`, `openai` and `launch`, as in
+[this example](../examples/serve.yaml). Sections of other programs, such as a trainer,
+are ignored.
 
 ## What the commands start from
 
-The defaults below are those of the commands, which start from `config_init()`. If the
-class `ReasoningGymEnvConfig` has a different default, it follows in parentheses. Two
-commands have defaults of their own. `process` sets `ensure_scores_are_not_same` to
+The defaults below are those of the commands. If the class
+`ReasoningGymEnvConfig` has a different default, it follows in parentheses. In addition, `process` sets `ensure_scores_are_not_same` to
 false, `include_messages` to true and `data_path_to_save_groups` to
-data/reasoning_gym.jsonl. `evaluate` sets `data_dir_to_save_evals` to
-data/evaluate_DATE_TIME. The page about [servers](servers.md#fields) lists the fields of
-`openai`.
+data/reasoning_gym.jsonl, and `evaluate` sets `data_dir_to_save_evals` to
+data/evaluate_DATE_TIME.
 
 {tables}
 """
@@ -91,10 +72,11 @@ def _row(group: type[CheckedModel], name: str) -> str:
     default = {"shard_index": 0, "num_shards": 1}.get(
         name, info.get_default(call_default_factory=True)
     )
-    start = START.get(name, default)
+    is_server = group is server_settings.CheckedServer
+    start = (server_settings.START if is_server else START).get(name, default)
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
-    of_class = "" if start == default else f" (class: {_shown(default)})"
+    of_class = "" if is_server or start == default else f" ({_shown(default)})"
     return f"| {field} | {_shown(start)}{of_class} | {meaning} |"
 
 
@@ -108,7 +90,11 @@ def _table(group: type[CheckedModel]) -> str:
 
 def page() -> str:
     """Return the text of the page."""
-    groups: tuple[type[CheckedModel], ...] = (*GROUPS, LaunchSettings)
+    groups: tuple[type[CheckedModel], ...] = (
+        *GROUPS,
+        server_settings.CheckedServer,
+        LaunchSettings,
+    )
     return TEXT.format(tables="\n\n".join(map(_table, groups)))
 
 

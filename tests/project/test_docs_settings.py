@@ -25,7 +25,6 @@ from tests.support.documents import (
     EXAMPLES,
     README,
     ROOT,
-    blocks,
     codes,
     name_of,
     table,
@@ -67,7 +66,7 @@ def test_what_config_init_sets_of_the_fields_of_atropos_is_named():
     assert changed <= set(codes(text.split("\n## ")[0]))
 
 
-def test_the_settings_of_the_readme_are_first_in_the_help_and_have_what_it_starts_from():
+def test_the_settings_of_the_readme_are_first_in_the_help_and_have_its_defaults():
     rows = table("Setting", [README])
     starts = {"env": START, "openai": START_SERVER}
     assert {codes(row[0])[0] for row in rows} <= set(FIRST["serve"])
@@ -76,10 +75,11 @@ def test_the_settings_of_the_readme_are_first_in_the_help_and_have_what_it_start
         assert codes(value) == [shown(getattr(starts[section], name))], name
 
 
-def test_the_table_of_server_fields_is_complete_and_has_what_they_start_as():
+def test_the_fields_of_a_server_are_all_there_with_what_they_start_as():
     start = ServerSettings(**START_SERVER.model_dump())
-    rows = {codes(row[0])[0]: codes(row[1])[0] for row in table("Server field")}
-    assert rows == {
+    section = text_of(SETTINGS).split("## The inference server")[1].split("\n## ")[0]
+    cells = [row.strip("|").split("|") for row in section.splitlines() if "`" in row]
+    assert {codes(name)[0]: codes(value)[0] for name, value, *_ in cells} == {
         name: str(getattr(start, name)) for name in ServerSettings.model_fields
     }
 
@@ -115,16 +115,6 @@ def test_every_yaml_example_is_accepted(path):
     assert servers
     unset = [name for name, value in given.items() if getattr(config, name) is None]
     assert [name for name in unset if given[name] is not None] == []
-
-
-def test_the_yaml_of_the_pages_is_accepted(tmp_path):
-    samples = blocks("yaml")
-    assert samples
-    for text in samples:
-        (tmp_path / "page.yaml").write_text(text, encoding="utf-8")
-        config, _ = built(tmp_path / "page.yaml")
-        given = yaml.safe_load(text)["env"]
-        assert {name: getattr(config, name) for name in given} == given
 
 
 # -- tasks -----------------------------------------------------------------------------
