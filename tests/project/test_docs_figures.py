@@ -15,7 +15,7 @@ from tests.support.hostile_texts import HOSTILE
 FASTER = [one for row in TABLE.values() for one in row.faster]
 MEASUREMENTS = ROOT / "docs" / "measurements.md"
 
-OF_A_MACHINE = re.compile(r"\d[\d.,]* (?:ms|groups/s|MiB|MB)\b")
+OF_A_MACHINE = re.compile(r"\d(?:[\d.,]*\d)? (?:ms|groups/s|MiB|MB)\b")
 """A figure that another machine changes."""
 
 NUMBERS = {
