@@ -203,7 +203,7 @@ def test_modules_of_own_tasks_may_be_named_by_a_path_from_here(tmp_path, monkeyp
     tasks = Tasks("gcd", task_modules=["own.py"])
     item = Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', ["own.py"])
     assert item.task_modules == tasks.task_modules == (str(tmp_path / "own.py"),)
-    with pytest.raises(SettingError, match=r"task_modules: .* is no file"):
+    with pytest.raises(SettingError, match=r"task_modules: .* is not a file"):
         Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', ["none.py"])
 
 
