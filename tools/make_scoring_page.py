@@ -39,30 +39,29 @@ In tasks without a guard, only the length of an answer is limited (`max_answer_c
 
 ## The base scorer ({num_base_tasks} tasks)
 
-These tasks have no scorer of their own and use the library's base scorer. It gives
-credit to any text that contains the right answer, depending on the length of the text:
-0.5 to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if the
-other words cannot be a second answer. The correction also applies to tasks of later
-library versions that use the base scorer.
+These tasks, and those of later library versions, use the library's base scorer. It
+gives credit to any text that contains the right answer, depending on the length of the
+text: 0.5 to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if
+the other words cannot be a second answer.
 
 {base_tasks}.
 
 ## Fixes of other scorers ({num_fixes})
 
-The list describes what each of the library's scorers does wrong. Some of the library's
-own tests expect other scores; `tests/task_rules/test_library_expectations.py` gives the
-reasons.
+This is what the library's scorers do wrong; for some, the modules in
+`rg_env/task_rules/` name more. Some of the library's own tests expect other scores;
+`tests/task_rules/test_library_expectations.py` gives the reasons.
 
 {fixes}
 """
 
 
-def by_tasks(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return rows that begin with a task, those of equal cells as one of all tasks."""
-    tasks: dict[tuple[str, ...], list[str]] = {}
-    for task, *cells in rows:
-        tasks.setdefault(tuple(cells), []).append(task)
-    return [(", ".join(names), *cells) for cells, names in tasks.items()]
+def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the second parts of rows by the first, which several rows share."""
+    found: dict[str, list[str]] = {}
+    for text, part in rows:
+        found.setdefault(text, []).append(part)
+    return found
 
 
 def page() -> str:
@@ -82,8 +81,11 @@ def page() -> str:
         base_tasks=", ".join(base_tasks),
         num_fixes=len(fixes),
         fixes="\n".join(
-            f"- {tasks}: {fault}"
-            for tasks, fault in by_tasks((task, fix.fault) for task, fix in fixes)
+            f"- {', '.join(tasks)}: {fault}"
+            for fault, tasks in by_text(
+                (f"{fix.fault.split('; ')[0].rstrip('.')}.", task)
+                for task, fix in fixes
+            ).items()
         ),
     )
 

@@ -50,11 +50,11 @@ are ignored.
 
 ## What the commands start from
 
-The defaults below are those of the commands. If the class
-`ReasoningGymEnvConfig` has a different default, it follows in parentheses. In addition, `process` sets `ensure_scores_are_not_same` to
-false, `include_messages` to true and `data_path_to_save_groups` to
-data/reasoning_gym.jsonl, and `evaluate` sets `data_dir_to_save_evals` to
-data/evaluate_DATE_TIME.
+The defaults below are those of the commands. If the class `ReasoningGymEnvConfig` has a
+different default, it follows in parentheses. In addition, `process` sets
+`ensure_scores_are_not_same` to false, `include_messages` to true and
+`data_path_to_save_groups` to data/reasoning_gym.jsonl, and `evaluate` sets
+`data_dir_to_save_evals` to data/evaluate_DATE_TIME.
 
 {tables}
 """

@@ -7,7 +7,6 @@ this when `make_baselines` has measured again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 NORMAL_95 = 1.96
 """Standard errors from a mean to either end of its 95 % interval."""
 
-SHOWN_FROM = 0.25
+SHOWN_FROM = 0.4
 """What a strategy scores at least, somewhere, for its task to have a row."""
 
 NOTHING = "-"
@@ -55,23 +54,18 @@ the most common right answers to other items, are given as answers to every ques
 
 The strategies first answer {screened} items of a task. If one of them scores
 {worth_measuring} or more, the best {finalists} answer {chosen} further items, and the
-best of these answers {measured} more (at least {least} where items are slow). The
-figures and their 95 % intervals come from this last step.
+best of these answers {measured} more (at least {least} where items are slow), from
+which the figures and their 95 % intervals come.
 
-`python -m tools.make_baselines` measures the baselines, and `python -m
-tools.make_strategies_page` writes this page.
-
-## By task
-
-In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. The table lists
-the tasks in which one scores at least {shown_from}, with the strategy behind the
-highest figure; `{nothing}` means less than {worth}.
+In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. These are the
+tasks in which one scores at least {shown_from}, with the strategy behind the highest
+figure (`{nothing}`: less than {worth}; `python -m tools.make_baselines`, {measured_in};
+`rg_env/tasks/baselines.json` has all figures, and `python -m
+tools.make_strategies_page` writes this page):
 
 | Task | Defaults | Lowest on the scale | Highest on the scale | Strategy |
 |---|--:|--:|--:|---|
 {table}
-
-The highest figures of the others: {others}.
 
 In acre, circuit_logic, course_schedule, game_of_life_halting, isomorphic_strings,
 ransom_note and syllogism, a single feature of the question that none of the strategies
@@ -79,6 +73,9 @@ uses decides most items; in maze, mini_sudoku and tsumego, it decides many. For 
 in isomorphic_strings it is whether letters occur equally often in both words. Scores in
 these tasks say little about a model.
 """
+
+MEASURED_IN = "2026-11-24"
+"""When `baselines.json` was made."""
 
 
 Row = Sequence[Baseline]
@@ -114,7 +111,7 @@ def page() -> str:
     by_task = shipped.by_task
     rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
     ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
-    few = [t for t in ranked if round(_highest(rows[t]), 2) < SHOWN_FROM]
+    shown = [t for t in ranked if round(_highest(rows[t]), 2) >= SHOWN_FROM]
     figures = [one for row in by_task.values() for one in row.baselines]
     return TEXT.format(
         version=shipped.library_version,
@@ -131,18 +128,11 @@ def page() -> str:
         highest=HIGHEST,
         nothing=NOTHING,
         shown_from=SHOWN_FROM,
+        measured_in=MEASURED_IN,
         num_tasks=len(rows),
         all_tasks=len(by_task),
         table="\n".join(
-            _table_row(task, rows[task], scales.get(task))
-            for task in ranked
-            if task not in few
-        ),
-        others="; ".join(
-            f"{figure} {', '.join(tasks)}"
-            for figure, tasks in groupby(
-                few, key=lambda task: f"{_highest(rows[task]):.2f}"
-            )
+            _table_row(task, rows[task], scales.get(task)) for task in shown
         ),
     )
 

@@ -14,6 +14,7 @@ from tests.support.hostile_texts import HOSTILE
 
 FASTER = [one for row in TABLE.values() for one in row.faster]
 MEASUREMENTS = ROOT / "docs" / "measurements.md"
+AUDITS = ROOT / "docs" / "reward_audits.md"
 
 OF_A_MACHINE = re.compile(r"\d(?:[\d.,]*\d)? (?:ms|groups/s|MiB|MB)\b")
 """A figure that another machine changes."""
@@ -60,7 +61,7 @@ def test_the_counts_of_tasks_and_levels_are_those_of_the_table_of_scales():
 
 
 def test_the_number_of_hostile_texts_is_that_of_the_list():
-    assert f"each of {len(HOSTILE)} hostile texts" in text_of(MEASUREMENTS)
+    assert f"{len(HOSTILE)} hostile texts in each of" in text_of(AUDITS)
 
 
 def test_the_number_of_commands_is_that_of_the_program():
