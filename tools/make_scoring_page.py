@@ -32,9 +32,8 @@ checks whether the fault still exists, and logs the result.
 
 A guard rejects answers that contain something no right answer contains; they score 0.
 In tasks without a guard, only the length of an answer is limited (`max_answer_chars`).
+In the list, what the guard admits follows what the scorer does with an answer:
 
-| Task | What its scorer does with an answer | What the guard admits |
-|---|---|---|
 {guards}
 
 ## The base scorer ({num_base_tasks} tasks)
@@ -75,7 +74,7 @@ def page() -> str:
         version=described.version,
         num_guards=len(guards),
         guards="\n".join(
-            f"| {task} | {guard.danger} | {guard.admitted} |" for task, guard in guards
+            f"- {task} ({guard.danger}): {guard.admitted}" for task, guard in guards
         ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),

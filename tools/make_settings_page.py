@@ -1,6 +1,6 @@
 """Writes docs/settings.md: `python -m tools.make_settings_page`.
 
-The tables are made of the fields of `rg_env/settings/environment_settings.py`. A test
+The lists are made of the fields of `rg_env/settings/environment_settings.py`. A test
 compares the two, so run this when a field changes.
 """
 
@@ -50,13 +50,13 @@ are ignored.
 
 ## What the commands start from
 
-The defaults below are those of the commands. If the class `ReasoningGymEnvConfig` has a
-different default, it follows in parentheses. In addition, `process` sets
+Each field is followed by its default in the commands and, if it differs, in parentheses
+by that of the class `ReasoningGymEnvConfig`. In addition, `process` sets
 `ensure_scores_are_not_same` to false, `include_messages` to true and
 `data_path_to_save_groups` to data/reasoning_gym.jsonl, and `evaluate` sets
 `data_dir_to_save_evals` to data/evaluate_DATE_TIME.
 
-{tables}
+{sections}
 """
 
 
@@ -77,15 +77,14 @@ def _row(group: type[CheckedModel], name: str) -> str:
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
     of_class = "" if is_server or start == default else f" ({_shown(default)})"
-    return f"| {field} | {_shown(start)}{of_class} | {meaning} |"
+    return f"- {field}, {_shown(start)}{of_class}: {meaning}"
 
 
-def _table(group: type[CheckedModel]) -> str:
+def _section(group: type[CheckedModel]) -> str:
     title, _, about = (inspect.getdoc(group) or "").partition("\n\n")
     about = f"{about}\n\n" if about else ""
     rows = "\n".join(_row(group, name) for name in group.model_fields)
-    head = "| Field | Default | Meaning |\n|---|---|---|"
-    return f"## {title.rstrip('.')}\n\n{about}{head}\n{rows}"
+    return f"## {title.rstrip('.')}\n\n{about}{rows}"
 
 
 def page() -> str:
@@ -95,7 +94,7 @@ def page() -> str:
         server_settings.CheckedServer,
         LaunchSettings,
     )
-    return TEXT.format(tables="\n\n".join(map(_table, groups)))
+    return TEXT.format(sections="\n\n".join(map(_section, groups)))
 
 
 if __name__ == "__main__":

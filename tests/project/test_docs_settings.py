@@ -59,7 +59,7 @@ def shown(value):
 
 def test_what_config_init_sets_of_the_fields_of_atropos_is_named():
     start, default = START, ReasoningGymEnvConfig()
-    own = {codes(row[0])[0] for row in table("Field")}
+    own = set(re.findall(r"^- \[?`(\w+)`", text_of(SETTINGS), re.M))
     inherited = set(ReasoningGymEnvConfig.model_fields) - own
     changed = {n for n in inherited if getattr(start, n) != getattr(default, n)}
     text = text_of(SETTINGS).split("## What the commands start from")[1]
@@ -78,8 +78,7 @@ def test_the_settings_of_the_readme_are_first_in_the_help_and_have_its_defaults(
 def test_the_fields_of_a_server_are_all_there_with_what_they_start_as():
     start = ServerSettings(**START_SERVER.model_dump())
     section = text_of(SETTINGS).split("## The inference server")[1].split("\n## ")[0]
-    cells = [row.strip("|").split("|") for row in section.splitlines() if "`" in row]
-    assert {codes(name)[0]: codes(value)[0] for name, value, *_ in cells} == {
+    assert dict(re.findall(r"^- \[?`(\w+)`.*?, `([^`]*)`", section, re.M)) == {
         name: str(getattr(start, name)) for name in ServerSettings.model_fields
     }
 
