@@ -120,9 +120,10 @@ def _write_items(settings: Any, number: int, out: Path, form: Any) -> int:
     is_verl = form == "verl"
     form = "parquet" if is_verl else form
     with files.new_export(out, "verl" if is_verl else "items", form, made) as export:
-        held_out = tasks.evaluation(each, seed, settings.eval_level)
+        split = tasks.evaluation_items(each, seed, settings.eval_level)
+        held_out = list(_counted("test", split, each * len(tasks.categories())))
         new = files.new_items(tasks, held_out, export.left_out)
-        train = _counted(itertools.islice(new, number), number)
+        train = _counted("train", itertools.islice(new, number), number)
         for split, items in (("test", held_out), ("train", train)):
             rows = files.item_rows(tasks, items)
             export.write(split, files.verl_rows(split, rows) if is_verl else rows)
@@ -131,8 +132,8 @@ def _write_items(settings: Any, number: int, out: Path, form: Any) -> int:
     return int(export.tasks["train"].total() < number)
 
 
-def _counted(items: Iterable[Item], number: int) -> Iterator[Item]:
-    with WorkProgress("export", number, "items") as progress:
+def _counted(split: str, items: Iterable[Item], number: int) -> Iterator[Item]:
+    with WorkProgress(f"export of {split}", number, "items") as progress:
         for item in items:
             yield item
             progress.advance()

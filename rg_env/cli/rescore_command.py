@@ -20,7 +20,7 @@ import click
 from rg_env import ending
 from rg_env.cli.command import Command, FilePathType, option, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, counted
 from rg_env.evaluation.rescore_table import RescoreTally
 from rg_env.evaluation.rescored_file import TRIED_AGAIN, RescoredFile
 from rg_env.evaluation.rescoring import Rescoring, rescored_here
@@ -162,7 +162,7 @@ def rescore(
     published results of reasoning-gym, or your own JSONL files. Each completion gets
     three scores: of the library's scorer, of the corrected scorer, and of the corrected
     scorer with normalization. Items are made again; if the library now makes another
-    item, the completion gets no score.
+    item, the completion gets no score. The status is 0 only if one has a score.
     """
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
@@ -189,11 +189,11 @@ def rescore(
     if as_json:
         unread = {"unread": dict(sources.unread)}
         print_text(json.dumps(tally.numbers() | unread, indent=2, default=str))
-        return 0
+        return int(not tally.all.answers)
     lines = [*tally.lines(), *sources.unread_said()]
     if out and (again := sum(map(tally.all.outcomes.__getitem__, TRIED_AGAIN))):
         lines.append(f"{again} of these are not in {out}; run it again to retry")
     if found:
-        lines.append(f"{found} completions were already in {out}")
+        lines.append(f"already in {out}: {counted(found, 'completion')}")
     print_text("\n".join([rendered(tally.table()), *lines]))
-    return 0
+    return int(not tally.all.answers)

@@ -145,7 +145,7 @@ class RescoreTally:
         """Return what has no score with the reasons, then the examples."""
         missing = self.all.unscored.total()
         total = f"{missing} of {missing + self.all.answers} completions"
-        lines = [f"{total} have no score and no part in the means"] * bool(missing)
+        lines = [f"without a score, and so not in the means: {total}"] * bool(missing)
         for task, counts in sorted(self.by_task.items()):
             of = f"of {on_one_line(task, NAME_WIDTH)}"
             for why, number in counts.unscored.most_common(MOST_REASONS):

@@ -44,13 +44,15 @@ def test_items_are_those_of_the_settings(items):
     assert levels and all(0.2 <= level <= 0.4 for level in levels)
 
 
-def test_the_command_of_the_card_gives_the_same_bytes(items, tmp_path):
+def test_the_command_of_the_card_gives_the_same_bytes(items, tmp_path, logged):
     said = (items / "README.md").read_text().split("left out:")[1]
     made = yaml.safe_load(said)
     assert made["settings"]["tasks"] == ["gcd", "chain_sum"]
     words = made["command"].split()
     words[words.index("--out") + 1] = str(tmp_path / "again")
     assert run_main(words[2:]) == 0
+    for said in ("test: 4 of 4 items", "train: 20 of 20 items"):
+        assert f"export of {said}" in logged.text
     for split in ("train.jsonl", "test.jsonl"):
         again = tmp_path / "again" / split
         assert again.read_bytes() == (items / split).read_bytes()

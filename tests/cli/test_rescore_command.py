@@ -71,7 +71,7 @@ def test_an_answer_is_scored_once_however_often_the_command_is_given(
     assert len(rows_of(out)) == 100
     again = rescored(capsys, corpus / "one", "--out", out)
     assert again.startswith(first)
-    assert f"100 completions were already in {out}" in again
+    assert f"already in {out}: 100 completions" in again
     rescored(capsys, corpus, "--out", out)
     places = collections.Counter((row["source"], row["place"]) for row in rows_of(out))
     assert (len(places), max(places.values())) == (200, 1)
@@ -86,8 +86,9 @@ def test_an_answer_without_a_score_is_tried_again_by_the_same_command(
         raise ScoringUnavailableError("workers were killed")
 
     monkeypatch.setattr(GroupScorer, "score_group", lost)
-    said = rescored(capsys, file, "--out", out)
-    assert "50 of 50 completions have no score" in said
+    assert run_main(["rescore", str(file), "--out", str(out)]) == 1
+    said = capsys.readouterr().out
+    assert "without a score, and so not in the means: 50 of 50" in said
     assert f"50 of these are not in {out}; run it again to retry" in said
     monkeypatch.undo()
     rescored(capsys, file, "--out", out)

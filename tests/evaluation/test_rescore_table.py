@@ -52,7 +52,7 @@ def test_completions_without_a_score_are_in_no_mean_and_named_with_the_reason():
     tally = tally_of(row(1.0, 1.0), row(0.0, None, **lost), row(0.0, None, **lost))
     assert tally.all.mean("saved") == 1.0
     assert tally.all.numbers()["without_score"] == {"unmatched": 2}
-    total = "2 of 3 completions have no score and no part in the means"
+    total = "without a score, and so not in the means: 2 of 3 completions"
     said = "no score: 2 of gcd, unmatched: another question (the first: file 1)"
     assert tally.lines() == [total, said]
 
