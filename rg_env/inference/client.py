@@ -38,8 +38,7 @@ from rg_env.inference.connection import (
     sampling_extra_of,
     secrets_of,
 )
-from rg_env.inference.probe import NoRouteError, ProbeRequest, find_route, greeting
-from rg_env.inference.replies import Generated, TokenReply, read_chat, read_reply
+from rg_env.inference.probe import ProbeRequest, find_route, greeting, no_route
 from rg_env.inference.request_failures import (
     MAX_COMPLETION_TOKENS,
     NOTHING,
@@ -48,7 +47,15 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     failure_of,
 )
-from rg_env.inference.routes import Body, SamplingFields, TokenRoute
+from rg_env.inference.routes import (
+    Body,
+    Generated,
+    SamplingFields,
+    TokenReply,
+    TokenRoute,
+    read_chat,
+    read_reply,
+)
 from rg_env.inference.server_state import ServerLeftOutError, ServerState
 
 logger = logging.getLogger(__name__)
@@ -259,7 +266,7 @@ class Client(APIServer):
     async def read_route(
         self, route: TokenRoute, replies: list[list[bytes]]
     ) -> Generated:
-        """Read the replies of a route as one; `BadReplyError` where they are none."""
+        """Read the replies of a route as one; an error where they are none."""
         secrets = secrets_of(self.config)
         read = [await read_reply(route.read, blocks, *secrets) for blocks in replies]
         parts = zip(*read, strict=True)
@@ -284,7 +291,7 @@ class Client(APIServer):
         if not self.is_probed:
             await self.probe()
         if self.route is None:
-            raise NoRouteError(self, "it gives no token ids")
+            raise no_route(self, "it gives no token ids")
         route = self.route
         try:
             replies = await self.query_route(route, prompt, fields)

@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.replies import (
-    BadReplyError,
-    TokenReply,
-    UnusableReplyError,
+from rg_env.inference.request_failures import (
+    CUT_OFF,
+    UNUSABLE,
+    UNUSABLE_REPLY,
+    Failure,
+    bad_reply,
 )
-from rg_env.inference.request_failures import UNUSABLE, Failure
+from rg_env.inference.routes import TokenReply
 from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 PROMPT_MASK = -100
@@ -118,7 +120,7 @@ def why_cut_off(reason: Any) -> Failure | None:
     word = end.partition(":")[0].lower() if isinstance(end, str) else "none"
     if word not in NOT_WHOLE:
         return None
-    return Failure(f"finish_reason_{word}", f"finish_reason {word}")
+    return Failure(f"{CUT_OFF}{word}", f"finish_reason {word}")
 
 
 def why_unusable(
@@ -147,7 +149,7 @@ def why_unusable(
 
 
 def check_some_usable(reply: Any) -> None:
-    """Raise `UnusableReplyError` where no completion of tokens or a chat is of use."""
+    """Raise an error where no completion of a reply, tokens or a chat, is usable."""
     if isinstance(reply, tuple):
         reasons = [why_unusable(*each) for each in zip(*reply[-3:], strict=True)]
     else:
@@ -156,7 +158,7 @@ def check_some_usable(reply: Any) -> None:
         return
     why = next(filter(None, reasons), Failure(UNUSABLE, "there is none"))
     said = f"none of {len(reasons)} completions is usable: {why.said}"
-    raise UnusableReplyError(said, None if why.kind == UNUSABLE else why.kind)
+    raise bad_reply(said, UNUSABLE_REPLY if why.kind == UNUSABLE else why.kind)
 
 
 # -- of token ids ----------------------------------------------------------------------
@@ -166,7 +168,7 @@ def _as_array(ids: list[int]) -> np.ndarray:
     """Return token ids as decode() takes them without checking each one first."""
     array = np.asarray(ids)
     if ids and array.dtype.kind != "i":
-        raise BadReplyError("a token id is no whole number")
+        raise bad_reply("a token id is no whole number")
     return array.astype(np.int64)
 
 
@@ -174,7 +176,7 @@ async def from_tokens(tokenizer: Any, reply: TokenReply) -> list[Completion]:
     """Return the completions of a reply of token ids, as a client returns it.
 
     Raises:
-        BadReplyError: A token id is no whole number.
+        RequestFailedError: A token id is no whole number.
     """
     if sum(map(len, reply[1])) <= FEW_TOKENS:
         return _decoded(tokenizer, reply, keep_gil)

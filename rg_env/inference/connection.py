@@ -19,16 +19,17 @@ from typing import Any
 import aiohttp
 import orjson
 
-from rg_env.inference.replies import NO_SUCH_FORM, BadReplyError
 from rg_env.inference.request_failures import (
     FIRST_SERVER_FAULT,
+    LONG_REPLY,
     MODEL,
     Failure,
     RequestFailedError,
+    bad_reply,
     no_reply,
     refusal,
 )
-from rg_env.inference.routes import Body
+from rg_env.inference.routes import NO_SUCH_FORM, Body
 from rg_env.settings.server_settings import TEMPLATE_KWARGS
 
 logger = logging.getLogger(__name__)
@@ -110,25 +111,20 @@ def template_kwargs_of(config: Any) -> dict[str, Any]:
 # -- requests --------------------------------------------------------------------------
 
 
-class BodyTooLongError(BadReplyError):
-    """A body is longer than any correct reply could be."""
-
-
 def most_bytes(n: int, tokens: int) -> int:
     """Return how long a reply of n completions may be, of so many tokens in all."""
     return ANY_REPLY_BYTES + TOKEN_BYTES * n * tokens
 
 
 async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[bytes]:
-    """Return the blocks of a body; `BodyTooLongError` where there are more bytes."""
+    """Return the blocks of a body; `RequestFailedError` where there are more bytes."""
     read, left = [], most_bytes
     async for block in blocks:
         left -= len(block)
         if left < 0:
-            raise BodyTooLongError(
-                f"the reply is longer than {most_bytes // MEBIBYTE} MiB, far more than"
-                " was asked for"
-            )
+            most = most_bytes // MEBIBYTE
+            said = f"the reply is longer than {most} MiB, far more than was asked for"
+            raise bad_reply(said, LONG_REPLY)
         read.append(block)
     return read
 
@@ -218,7 +214,7 @@ class Connection:
             ) as reply:
                 yield reply
         except aiohttp.TooManyRedirects as error:
-            raise BadReplyError(type(error).__name__) from error
+            raise bad_reply(type(error).__name__) from error
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise RequestFailedError(no_reply(error, *self._secrets)) from error
 

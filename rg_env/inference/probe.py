@@ -21,25 +21,29 @@ from typing import Any, NamedTuple
 import orjson
 
 from rg_env.inference.completions import check_some_usable, end_of, why_unusable
-from rg_env.inference.connection import CHAT, BodyTooLongError
-from rg_env.inference.replies import (
-    LOGPROBS,
-    NO_SUCH_FORM,
-    TOKEN_IDS,
-    BadReplyError,
-    Generated,
-    MissingInReplyError,
-    UnusableReplyError,
-)
+from rg_env.inference.connection import CHAT
 from rg_env.inference.request_failures import (
     CONTEXT,
+    CUT_OFF,
+    LONG_REPLY,
     NOTHING,
+    UNUSABLE_REPLY,
     URL,
     Failure,
     RequestFailedError,
+    bad_reply,
     failure_of,
 )
-from rg_env.inference.routes import NUM_LIKELIEST, ReplyDetails, TokenRoute
+from rg_env.inference.routes import (
+    LOGPROBS,
+    NO_SUCH_FORM,
+    NUM_LIKELIEST,
+    TOKEN_IDS,
+    Generated,
+    ReplyDetails,
+    TokenRoute,
+    lacking,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +57,12 @@ LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
 
 TOKENIZER = "env.tokenizer_name"
+
+NO_ROUTE, WRONG_SETTING = "NoRouteError", "WrongSettingError"
+"""Kinds of failures."""
+
+OF_NO_ROUTE = frozenset({UNUSABLE_REPLY, LONG_REPLY, WRONG_SETTING})
+"""Kinds that say nothing of a route: the next one would fail likewise, or hide it."""
 
 
 class ProbeRequest(NamedTuple):
@@ -77,20 +87,21 @@ def greeting(tokenizer: Any) -> ProbeRequest:
     return ProbeRequest(messages, tokenizer.encode("hi"), {"n": 2})
 
 
-class NoRouteError(RequestFailedError):
-    """No route of a server gives what is needed; the text has what each answered."""
+def no_route(client: Any, told: str) -> RequestFailedError:
+    """Return the error for a server none of whose routes gives what is needed.
 
-    def __init__(self, client: Any, told: str) -> None:
-        said = f"cannot {'train' if client.needs_tokens else 'be queried'}: {told}"
-        advice = "see docs/servers.md"
-        super().__init__(Failure("NoRouteError", said, setting=URL, advice=advice))
+    Args:
+        client: The server's.
+        told: What each route answered.
+    """
+    said = f"cannot {'train' if client.needs_tokens else 'be queried'}: {told}"
+    advice = "see docs/servers.md"
+    return RequestFailedError(Failure(NO_ROUTE, said, setting=URL, advice=advice))
 
 
-class WrongSettingError(RequestFailedError):
-    """A setting does not fit the server, whatever its routes."""
-
-    def __init__(self, setting: str, reason: str) -> None:
-        super().__init__(Failure("WrongSettingError", reason, setting=setting))
+def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
+    """Return the error for a setting that fits no route of a server."""
+    return RequestFailedError(Failure(WRONG_SETTING, reason, setting=setting))
 
 
 # -- the search ------------------------------------------------------------------------
@@ -100,9 +111,8 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     """Return the route of token ids at which to query a `Client`; None for a chat.
 
     Raises:
-        NoRouteError: It gives nothing that will do.
-        WrongSettingError: A setting does not fit it.
-        RequestFailedError: It is not there, or refuses or fails otherwise.
+        RequestFailedError: It gives nothing that will do, a setting does not fit it,
+            it is not there, or it refuses or fails otherwise.
     """
     routes: Sequence[TokenRoute] = client.routes
     told, failures = [], []
@@ -123,7 +133,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         telling = telling or _telling([failure])
     if telling is not None:
         raise RequestFailedError(telling)
-    raise NoRouteError(client, "; ".join(dict.fromkeys(told)))
+    raise no_route(client, "; ".join(dict.fromkeys(told)))
 
 
 def _telling(failures: Sequence[Failure]) -> Failure | None:
@@ -143,10 +153,9 @@ async def _failure_of(trying: Awaitable[None]) -> Failure | None:
     """Return why a route does not do, None where it does; raises what may pass."""
     try:
         await trying
-    except (UnusableReplyError, BodyTooLongError, WrongSettingError):
-        raise
     except RequestFailedError as error:
-        if error.failure.how == NOTHING:
+        kind, how = error.failure.kind, error.failure.how
+        if how == NOTHING or kind in OF_NO_ROUTE or kind.startswith(CUT_OFF):
             raise
         return error.failure
     return None
@@ -160,7 +169,7 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
     details = route.details(orjson.loads(b"".join(replies[0])))
     _check_reply(generated)
     if details.prompt is not None and list(details.prompt) != prompt:
-        raise BadReplyError("it changes the tokens of the prompt")
+        raise bad_reply("it changes the tokens of the prompt")
     _check_texts(client, generated, details)
     if len(generated.tokens) < sampling["n"]:
         client.connection.query_one_by_one()
@@ -185,17 +194,17 @@ async def _try_chat(client: Any, request: ProbeRequest) -> None:
 
 def _check_reply(generated: Generated) -> None:
     if not any(generated.tokens):
-        raise MissingInReplyError(TOKEN_IDS)
+        raise lacking(TOKEN_IDS)
     for ids, logprobs in zip(generated.tokens, generated.logprobs, strict=False):
         if (ids or logprobs) and why_unusable(ids, logprobs, "stop"):
-            raise MissingInReplyError(LOGPROBS)
+            raise lacking(LOGPROBS)
         if max(logprobs, default=0.0) > HIGHEST_LOGPROB:
-            raise BadReplyError(
+            raise bad_reply(
                 f"what it gives as a log-probability is above 0 ({max(logprobs):.3g}):"
                 " logits perhaps (--logprobs-mode of vLLM)"
             )
     if all(end_of(reason) is None for reason in generated.finish_reasons):
-        raise BadReplyError("its completions have no finish_reason")
+        raise bad_reply("its completions have no finish_reason")
     check_some_usable(generated)
 
 
@@ -227,10 +236,10 @@ def _check_texts(client: Any, generated: Generated, details: ReplyDetails) -> No
         pairs = [(decode(ids, skip_special_tokens=True), text) for ids, text in both]
     except Exception as error:  # as many kinds as tokenizers
         reason = "it returns token ids that this tokenizer does not have"
-        raise WrongSettingError(TOKENIZER, reason) from error
+        raise _wrong_setting(TOKENIZER, reason) from error
     if pairs and not any(_agree(*pair) for pair in pairs):
         ours, theirs = pairs[0]
-        raise WrongSettingError(
+        raise _wrong_setting(
             TOKENIZER,
             f"its token ids are {ours[:60]!r} to this tokenizer, and {theirs[:60]!r}"
             " to the server; name the tokenizer of its model",
@@ -275,7 +284,7 @@ async def _check_temperature(
         " vLLM with --logprobs-mode processed_logprobs, or set 1.0"
     )
     if client.needs_tokens:
-        raise WrongSettingError(field, fault)
+        raise _wrong_setting(field, fault)
     url = client.config.base_url
     logger.warning("%s: %s: %s; the rows have those of 1", field, url, fault)
 

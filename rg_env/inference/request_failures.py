@@ -43,6 +43,19 @@ OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 UNUSABLE = "unusable"
 """Counted of a reply with too few completions of use."""
 
+BAD_REPLY, LACKING_REPLY, UNUSABLE_REPLY, LONG_REPLY = (
+    "BadReplyError",
+    "MissingInReplyError",
+    "UnusableReplyError",
+    "BodyTooLongError",
+)
+"""Kinds of replies: without completions; correct, but without what a trainer needs;
+none of whose completions is usable, which may be temporary; longer than any correct
+one. They are the names of metrics."""
+
+CUT_OFF = "finish_reason_"
+"""The kind of a completion that the server broke off begins with it."""
+
 LONGEST_READ = 2**16
 """Of a reply that is searched for a sentence."""
 
@@ -131,6 +144,11 @@ class RequestFailedError(RunError):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.said)
         self.failure = failure
+
+
+def bad_reply(said: str, kind: str = BAD_REPLY) -> RequestFailedError:
+    """Return the error for a reply that cannot be used; the message says why."""
+    return RequestFailedError(Failure(kind, said))
 
 
 def failure_of(error: BaseException, *secrets: str) -> Failure:

@@ -28,7 +28,8 @@ from rg_env.demo.inference_server import TELL, InferenceServer, build_app
 from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.probe import PROBE_TOKENS
-from rg_env.inference.replies import MissingInReplyError, read_completions
+from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.routes import read_completions
 from tests.support.parts import run_main
 
 QUESTION = "What is 6 times 7?\nAnswer with a number."
@@ -288,5 +289,5 @@ def test_completions_hold_the_ids_and_logprobs_that_are_asked_for():
     tokens, logprobs, ends = completed(logprobs=0, **ids)
     assert tokens[0][-1] == END_ID and ends == ["stop"] * 2
     assert [len(row) for row in logprobs] == [len(row) for row in tokens]
-    with pytest.raises(MissingInReplyError):
+    with pytest.raises(RequestFailedError, match="no token ids"):
         completed()

@@ -18,7 +18,7 @@ from rg_env import patience
 from rg_env.demo.http_app import serve_app
 from rg_env.inference import client as client_module
 from rg_env.inference import prompts as prompts_module
-from rg_env.inference import replies
+from rg_env.inference import routes
 from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling
 from rg_env.inference.inference import Inference
@@ -226,7 +226,7 @@ def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
 
     def watched(*args):
         order.append("read")
-        return replies.read_reply(*args)
+        return routes.read_reply(*args)
 
     async def run():
         nexts = []
@@ -260,7 +260,7 @@ def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatc
         off.append(function)
         return function(*args)
 
-    monkeypatch.setattr(replies, "off_loop", watched)
+    monkeypatch.setattr(routes, "off_loop", watched)
     texts = ["word " * words]
     answer, _ = asked(
         CLIENTS[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from rg_env.inference.completions import check_some_usable, whole_text, why_unusable
-from rg_env.inference.replies import UnusableReplyError
+from rg_env.inference.request_failures import RequestFailedError
 from rg_env.scoring.extraction import extract_answer
 
 
@@ -87,7 +87,7 @@ def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
 
 def test_one_completion_of_use_is_enough():
     check_some_usable(([5], [[5], [6]], [[-0.5], [-0.5]], ["abort", "stop"]))
-    with pytest.raises(UnusableReplyError, match="2 completions is usable: fin"):
+    with pytest.raises(RequestFailedError, match="2 completions is usable: fin"):
         check_some_usable(([[5], []], [[-0.5], []], ["abort", "stop"]))
-    with pytest.raises(UnusableReplyError, match="0 completions"):
+    with pytest.raises(RequestFailedError, match="0 completions"):
         check_some_usable(([], [], []))

@@ -9,7 +9,6 @@ from rg_env import patience
 from rg_env.inference.completions import Sampling, _as_array
 from rg_env.inference.inference import MOST_ENDS
 from rg_env.inference.prompts import render_prompt
-from rg_env.inference.replies import BadReplyError
 from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, WRONG, build_env, vllm_reply, vllm_server
@@ -72,7 +71,7 @@ def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
 
 @pytest.mark.parametrize("ids", [["12", 3], ["word"], [1.5], [None, 2], [2**70]])
 def test_a_token_that_is_no_whole_number_is_not_made_one(ids):
-    with pytest.raises(BadReplyError, match="whole number"):
+    with pytest.raises(RequestFailedError, match="whole number"):
         _as_array(ids)
 
 

@@ -8,9 +8,8 @@ from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.completions import Sampling
-from rg_env.inference.probe import NoRouteError, ProbeRequest
+from rg_env.inference.probe import NO_ROUTE, ProbeRequest
 from rg_env.inference.prompts import Prompt
-from rg_env.inference.replies import UnusableReplyError
 from rg_env.inference.server_types import client_of
 from tests.support.odd_servers import (
     HTML,
@@ -87,7 +86,7 @@ def probed(odd, kind="openai", **how):
 def fault_of(*odd, **how):
     """Return why no route of a server is fit."""
     error = probed(*odd, **how)
-    assert isinstance(error, NoRouteError), error
+    assert error.failure.kind == NO_ROUTE, error
     return str(error).partition(": ")[2]
 
 
@@ -394,7 +393,7 @@ def test_a_model_that_takes_another_limit_is_asked_with_that():
 
 def test_a_completion_that_was_broken_off_says_nothing_of_the_route():
     error = probed(with_changes(finish_reason="abort"))
-    assert isinstance(error, UnusableReplyError) and "abort" in str(error)
+    assert error.failure.kind == "finish_reason_abort" and "usable" in str(error)
 
 
 TELLING = {

@@ -9,10 +9,10 @@ from aiohttp import ClientResponseError
 
 from rg_env import patience
 from rg_env.inference.completions import why_unusable
-from rg_env.inference.replies import BadReplyError
 from rg_env.inference.request_failures import (
     LONGEST_SAID,
     NOTHING,
+    bad_reply,
     failure_of,
     retry_after_s,
 )
@@ -170,7 +170,7 @@ class _TenacityError(Exception):
         (asyncio.TimeoutError(), "TimeoutError", "does not reply"),
         (KeyError("logprobs"), "KeyError", "KeyError: 'logprobs'"),
         (ValueError("of\n two lines"), "ValueError", "ValueError: of two lines"),
-        (BadReplyError("no quota"), "BadReplyError", "no quota"),
+        (bad_reply("no quota"), "BadReplyError", "no quota"),
     ],
 )
 def test_whatever_a_client_raises_is_counted_by_its_kind(error, kind, said):

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.inference.completions import why_unusable
-from rg_env.inference.replies import (
+from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.routes import (
     LOGPROBS,
     NO_SUCH_FORM,
     TOKEN_IDS,
-    BadReplyError,
-    MissingInReplyError,
     read_atropos,
     read_completions,
     read_reply,
@@ -212,7 +211,7 @@ def test_ids_that_are_written_as_tokens_are_the_same():
     ("name", "missing"), [("neither", TOKEN_IDS), ("ids alone", LOGPROBS)]
 )
 def test_what_a_stock_vllm_did_not_say_is_named(name, missing):
-    with pytest.raises(MissingInReplyError, match=missing):
+    with pytest.raises(RequestFailedError, match=missing):
         read_completions(encoded(recorded(name)[1]))
 
 
@@ -220,7 +219,7 @@ def test_what_a_stock_vllm_did_not_say_is_named(name, missing):
     "token", ["a", "token_id:", "token_id:-1", "token_id:1e3", "token_id:" + "9" * 5000]
 )
 def test_a_token_that_holds_no_id_is_none(token):
-    with pytest.raises(MissingInReplyError):
+    with pytest.raises(RequestFailedError):
         read_completions(
             reply_of({"logprobs": {"tokens": [token], "token_logprobs": [-1.0]}})
         )
@@ -270,12 +269,14 @@ BODIES = {
 @pytest.mark.parametrize("read", [read_completions, read_atropos, read_sglang])
 @pytest.mark.parametrize(("body", "said"), BODIES.values(), ids=list(BODIES))
 def test_a_reply_of_another_form_is_said_in_its_own_words(body, said, read):
-    with pytest.raises(BadReplyError, match="a reply without completions: ") as bad:
+    with pytest.raises(
+        RequestFailedError, match="a reply without completions: "
+    ) as bad:
         asyncio.run(read_reply(read, [body.encode()]))
     assert said in str(bad.value) and len(str(bad.value)) < 300
 
 
 def test_a_long_reply_of_another_form_is_read_off_the_loop_and_said_as_well():
     blocks = [b'{"error": "later", "more": "', b"x" * 2**18, b'"}']
-    with pytest.raises(BadReplyError, match="without completions"):
+    with pytest.raises(RequestFailedError, match="without completions"):
         asyncio.run(read_reply(read_completions, blocks))
