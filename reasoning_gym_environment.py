@@ -80,7 +80,6 @@ from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_run import Evaluations
-from rg_env.atropos.group import Group
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
@@ -230,7 +229,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         # The framework's names for the same.
         self.workers, self.running_items = groups.workers, groups.running_items
         self.backlog = groups.backlog
-        self._delivery = GroupDelivery(self, ledger, session, self.jsonl_writer, dumps)
+        self._delivery = GroupDelivery(self, session, self.jsonl_writer, dumps)
         self._serve_loop = ServeLoop(self, session, groups, self._checkpoints)
 
     @classmethod
@@ -398,7 +397,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Process an item from start to end; return its group, if there is one."""
-        return await self._groups.work_on(item_uuid)
+        return await self._groups.handle(item_uuid)
 
     async def collect_trajectories(
         self, item: Item
@@ -424,7 +423,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         if not rollout_group_data:
             return None
-        return await self._rewards.score(Group.of_rollouts(rollout_group_data))
+        return await self._rewards.score(rollout_group_data)
 
     async def handle_send_to_api(
         self,
@@ -436,7 +435,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Check a group, or several, write the rows, and send what is left."""
         limit_tokens = self._length.trainer if abort_on_any_max_length_exceeded else 0
         await self._delivery.deliver(
-            scored_data, item, is_for_trainer=do_send_to_api, limit_tokens=limit_tokens
+            self._groups.of(item, scored_data),
+            scored_data,
+            is_for_trainer=do_send_to_api,
+            limit_tokens=limit_tokens,
         )
 
     # The framework's hook that sends one group, or a list of groups.
@@ -450,8 +452,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def rollout_and_score_eval(self, test_item: Any) -> float:
         """Return the score of an evaluation item, whole or as (entry, dataset)."""
-        group = await self._evaluations.group(*tuple(test_item)[-2:])
-        return float(group.scores[0].value)
+        _, score = await self._evaluations.rollout(*tuple(test_item)[-2:])
+        return score.value
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Query all evaluation items; write, show and keep the results."""

@@ -1,7 +1,5 @@
 """The delivery of groups: checks, rows for W&B and files, and sending to the API.
 
-The ending of every rollout is counted, even if an error occurs on the way.
-
 Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
 error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
 Counting, encoding, compressing and writing a long group is done off it; the API gets
@@ -30,12 +28,17 @@ from rg_env.atropos.api_client import (
     ApiUnreachableError,
 )
 from rg_env.atropos.api_session import ApiSession
-from rg_env.atropos.group import Group, listed, rollouts_in
+from rg_env.atropos.groups_in_flight import (
+    Group,
+    RowRefusedError,
+    listed,
+    rollouts_in,
+)
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.json_encoding import encode_groups
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.ledger import Ending
 from rg_env.rollouts.row_writer import RowWriter
 from rg_env.rollouts.run_dumps import Dumps
 
@@ -111,7 +114,6 @@ class GroupDelivery:
 
     Args:
         env: Its hooks send a group and take it into the table for W&B.
-        ledger: Counts what became of a group.
         session: This environment, as the API knows it.
         rows: Writes the rows for people; None where nobody asked for any.
         dumps: Keeps a group that the API did not take, with the reason.
@@ -120,95 +122,82 @@ class GroupDelivery:
     def __init__(
         self,
         env: BaseEnv,
-        ledger: Ledger,
         session: ApiSession,
         rows: RowWriter | None,
         dumps: Dumps,
     ) -> None:
         self._env = env
-        self._ledger = ledger
         self._client = session.client
         self._session = session
         self._rows = rows
         self._dumps = dumps
 
     async def deliver(
-        self, groups: Any, item: Any, *, is_for_trainer: bool, limit_tokens: int
+        self, group: Group, data: Any, *, is_for_trainer: bool, limit_tokens: int
     ) -> None:
-        """Check one or several groups, write their rows, and send those that pass.
+        """Check the data of a group, write their rows, and send those that pass.
 
-        `groups` is a group, or a list of groups some of which may be None.
+        Args:
+            group: Gets the ending of each rollout, but of those lost to an error.
+            data: That of one group, or a list of several of which some may be None.
+            is_for_trainer: Whether it is sent, or only written.
+            limit_tokens: Every sequence must stay below it; 0 or less for no limit.
         """
-        whole = Group.of(item)
-        parts = [Group(item, data=data) for data in listed(groups)]
-        otherwise = Ending.DISCARDED  # of a group that no step gives an ending
-        try:
-            left = await self._checked(parts, is_for_trainer, limit_tokens)
-            if left and is_for_trainer:
-                await self._send(left, as_list=isinstance(groups, list))
-            for part in left:
-                await self._env.add_rollouts_for_wandb(part.data, item)
-        except BaseException as error:
-            is_cancel = isinstance(error, asyncio.CancelledError)
-            otherwise = Ending.CANCELLED if is_cancel else Ending.FAILED
-            raise
-        finally:
-            for part in parts:
-                part.ending = part.ending or otherwise
-                rollouts = rollouts_in(part.data)
-                self._ledger.settle(part.ending, rollouts)
-                whole.in_flight -= rollouts
-                is_taken = part.ending in (Ending.SENT, Ending.UNSENT)
-                self._env.items_sent_this_step += is_taken
-
-    async def _checked(
-        self, parts: Sequence[Group], is_for_trainer: bool, limit_tokens: int
-    ) -> list[Group]:
-        """Return the groups that pass the checks, their rows written."""
         left = []
-        for part in parts:
-            data = part.data
-            masks = data.get("masks", ())
-            if is_short(data):
-                own = count_trained(masks)
-            else:
-                own = await off_loop(count_trained, masks)
-            fault, is_whole = fault_of(
-                data,
-                own,
-                self._env.config,
-                is_for_trainer=is_for_trainer,
-                limit_tokens=limit_tokens,
-            )
-            self._env.completion_lengths += own if is_whole else []
+        for part in listed(data):
+            fault = await self._fault_of(part, is_for_trainer, limit_tokens)
             if fault is not None:
                 logger.warning("a group is not sent: %s", fault)
-                part.ending = Ending.DISCARDED
+                group.end(Ending.DISCARDED, rollouts_in(part))
                 continue
-            if self._env.config.include_messages and data.get("messages") is None:
-                data["messages"] = await off_loop(self._decoded_messages, data)
-            await self._write_row(data, is_only_copy=not is_for_trainer)
-            part.ending = None if is_for_trainer else Ending.WRITTEN
+            if self._env.config.include_messages and part.get("messages") is None:
+                part["messages"] = await off_loop(self._decoded_messages, part)
+            await self._write_row(part, is_only_copy=not is_for_trainer)
+            if not is_for_trainer:
+                group.end(Ending.WRITTEN, rollouts_in(part))
             left.append(part)
-        return left
+        if left and is_for_trainer:
+            await self._send(group, left, as_list=isinstance(data, list))
+        for part in left:
+            await self._env.add_rollouts_for_wandb(part, group.item)
+
+    async def _fault_of(
+        self, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
+    ) -> str | None:
+        """Return why a group cannot be delivered; note its lengths where they count."""
+        masks = part.get("masks", ())
+        if is_short(part):
+            own = count_trained(masks)
+        else:
+            own = await off_loop(count_trained, masks)
+        fault, is_whole = fault_of(
+            part,
+            own,
+            self._env.config,
+            is_for_trainer=is_for_trainer,
+            limit_tokens=limit_tokens,
+        )
+        self._env.completion_lengths += own if is_whole else []
+        return fault
 
     def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
         texts = map(self._env.tokenizer.decode, group["tokens"])
         return [[{"role": "user", "content": text}] for text in texts]
 
-    async def _write_row(self, group: dict[str, Any], *, is_only_copy: bool) -> None:
+    async def _write_row(self, part: dict[str, Any], *, is_only_copy: bool) -> None:
         """Write a group's row.
 
         Raises:
-            OSError: The disk does not take it, and nobody else has the group.
+            RowRefusedError: The disk does not take it, and nobody else has the group.
         """
         if self._rows is None:
             return
         try:
-            await off_loop(self._rows.write, group)
+            await off_loop(self._rows.write, part)
         except OSError as error:
             if is_only_copy:
-                raise
+                said = f"env.data_path_to_save_groups: {self._rows.path}: {error}"
+                raise RowRefusedError(said) from error
             # The trainer's group is worth more than the copy of it.
             lost = self._rows.rows_lost
             if is_worth_a_line(lost):
@@ -217,27 +206,32 @@ class GroupDelivery:
         else:
             logger.debug("wrote a group to %s", self._rows.path)
 
-    async def _send(self, parts: Sequence[Group], *, as_list: bool) -> None:
-        """Send groups; those that the API does not take are kept on disk."""
-        groups = [part.data for part in parts]
-        ending = None
+    async def _send(
+        self, group: Group, parts: list[dict[str, Any]], *, as_list: bool
+    ) -> None:
+        """Have the hook send; what the API does not take is kept on disk."""
         try:
-            whole = groups if as_list or len(groups) > 1 else groups[0]
+            whole = parts if as_list or len(parts) > 1 else parts[0]
             await self._env._send_scored_data_to_api(whole)
-        except (asyncio.CancelledError, ApiRefusedError) as error:
-            ending = Ending.UNSENT
-            was_refused = isinstance(error, ApiRefusedError)
-            reason = str(error) if was_refused else "the run ended"
-            for group in groups:
-                await self._dumps.keep_unsent(group, reason)
-            if not was_refused:
-                raise
+        except asyncio.CancelledError:
+            await self._keep_unsent(group, parts, "the run ended")
+            raise
+        except ApiRefusedError as error:
+            await self._keep_unsent(group, parts, str(error))
             logger.error("a group was not sent: %s", error)
         else:
-            ending = Ending.SENT
-        finally:
-            for part in parts:
-                part.ending = ending
+            self._end(group, Ending.SENT, parts)
+
+    async def _keep_unsent(
+        self, group: Group, parts: list[dict[str, Any]], reason: str
+    ) -> None:
+        for part in parts:
+            await self._dumps.keep_unsent(part, reason)
+        self._end(group, Ending.UNSENT, parts)
+
+    def _end(self, group: Group, ending: Ending, parts: list[dict[str, Any]]) -> None:
+        group.end(ending, rollouts_in(parts))
+        self._env.items_sent_this_step += len(parts)
 
     async def close_rows(self) -> None:
         """Close the file of rows, after the row that is perhaps being written there."""

@@ -16,8 +16,7 @@ from rich.console import Console
 from rg_env import patience
 from rg_env.atropos import start_checks
 from rg_env.atropos.evaluation_files import EvaluationFiles
-from rg_env.atropos.group import Group, completion_tokens
-from rg_env.atropos.group_rewards import GroupRewards
+from rg_env.atropos.group_rewards import GroupRewards, Rollout, completion_tokens
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.summary import EvalSummary, summarise
@@ -28,14 +27,14 @@ from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_items import RunItems
 from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
-from rg_env.scoring.score import UNSCORED
+from rg_env.scoring.score import UNSCORED, Score
 from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.evaluation_specs import EvalSpec
 
 logger = logging.getLogger(__name__)
 
-EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[Group]]
-"""From the entry and the dataset of an item to a group of one rollout, scored."""
+EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[tuple[Rollout, Score]]]
+"""From the entry and the dataset of an item to one rollout of it and its score."""
 
 
 class Evaluations:
@@ -63,11 +62,13 @@ class Evaluations:
         self._rewards = rewards
         self._servers = servers
 
-    async def group(self, entry: Mapping[str, Any], dataset: Any) -> Group:
-        """Return a scored group of one rollout, which no metric counts."""
-        group = await self._requests.query_evaluation(entry, dataset)
-        await self._rewards.score_answers(group)
-        return group
+    async def rollout(
+        self, entry: Mapping[str, Any], dataset: Any
+    ) -> tuple[Rollout, Score]:
+        """Return a rollout of an item and its score, which no metric counts."""
+        rollout = await self._requests.query_evaluation(entry, dataset)
+        (score,) = await self._rewards.scores_of([rollout])
+        return rollout, score
 
     async def evaluate(self, made: RunItems) -> bool:
         """Query all evaluation items; write, show and keep the results.
@@ -86,7 +87,7 @@ class Evaluations:
             await self._requests.check_evaluation([e["question"] for e, _ in items])
         evaluation = Evaluation(
             items,
-            self.group,
+            self.rollout,
             category_of=lambda task: made.library.tasks[task].category,
             completions=config.eval_completions,
             about=about(config, servers[0].config),
@@ -232,7 +233,7 @@ class Evaluation:
         tries = 0
         while tries < patience.EVALUATION_TRIES and not self._servers.gave_up.is_set():
             try:
-                group = await self._rollout(entry, handle)
+                found = await self._rollout(entry, handle)
             except RequestFailedError as error:
                 # No server was there, which is not this item's fault.
                 tries += not isinstance(error, NoServerError)
@@ -244,11 +245,10 @@ class Evaluation:
                 outcome = UNSCORED
                 reason = str(error)
             else:
-                return {**known, **self._found(group)}
+                return {**known, **self._found(*found)}
         return {**known, "outcome": outcome, "reason": reason}
 
-    def _found(self, group: Group) -> Row:
-        (rollout,), (score,) = group.rollouts, group.scores
+    def _found(self, rollout: Rollout, score: Score) -> Row:
         length = completion_tokens(rollout) if self._has_tokens else None
         return {
             "answer": score.answer,

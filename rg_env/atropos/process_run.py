@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,14 @@ from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.group import Group
-from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.groups_in_flight import Group, GroupsInFlight
 from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.atropos.resumed_rows import resume_rows
 from rg_env.inference.servers import Servers
 from rg_env.items.run_items import RunItems
 from rg_env.off_loop import off_loop
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.rollouts.ledger import Ending
 from rg_env.rollouts.line_file import LineFile
 from rg_env.rollouts.row_writer import RowWriter
 from rg_env.tasks.feedback import Feedback
@@ -88,7 +88,6 @@ class ProcessRun:
         self._servers = servers
         self._made = made
         self._next_item_lock = asyncio.Lock()
-        self._row_lock = asyncio.Lock()
         self._is_ending = False
         self._fruitless = 0
         self._begun = self.written = 0
@@ -138,7 +137,9 @@ class ProcessRun:
                 await finish_or_cancel(lanes)
                 if self.written:  # else the reason of the end says enough
                     self._say_missing(total)
-            self._raise_what_ended(lanes)
+            errors = [lane.exception() for lane in lanes if not lane.cancelled()]
+            for error in filter(None, errors):
+                raise error
             if not self.written:
                 self._say_missing(total)
         return self.written >= total
@@ -148,17 +149,6 @@ class ProcessRun:
             then = "; the same command continues" if self.written else ""
             found = f"{self.written} of {total}"
             logger.error("only %s groups were written%s", found, then)
-
-    def _raise_what_ended(self, lanes: Iterable[asyncio.Future[None]]) -> None:
-        """Raise the error that ended a lane; a write error is one line."""
-        errors = [lane.exception() for lane in lanes if not lane.cancelled()]
-        said = {str(error) for error in errors if isinstance(error, OSError)}
-        for reason in said:
-            path = self._rows.path
-            logger.error("env.data_path_to_save_groups: %s: %s", path, reason)
-        for error in errors:
-            if error is not None and not isinstance(error, OSError):
-                raise error
 
     def _may_begin(self, total: int) -> bool:
         if self._fruitless >= patience.FRUITLESS_GROUPS_IN_A_ROW:
@@ -190,14 +180,8 @@ class ProcessRun:
                 self._fruitless += not catches_up
 
     async def _write_one(self, group: Group) -> bool:
-        """Collect and write a group; say whether a row was written."""
-        if not await self._groups.collect(group):
-            return False
-        async with self._row_lock:  # the row that is counted is this group's
-            rows_before = self._rows.rows
-            await self._groups.deliver(
-                group,
-                do_send_to_api=False,
-                abort_on_any_max_length_exceeded=False,
-            )
-            return self._rows.rows > rows_before
+        """Work on a group; return whether a row was written."""
+        await self._groups.work_on(
+            group, do_send_to_api=False, abort_on_any_max_length_exceeded=False
+        )
+        return Ending.WRITTEN in group.endings

@@ -1,4 +1,4 @@
-"""Prompts and completions of a group."""
+"""Prompts of items, and the rollouts that the servers complete them to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.group import Group
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Sampling
+from rg_env.inference.completions import Completion, Sampling
 from rg_env.inference.connection import template_kwargs_of
 from rg_env.inference.inference import Inference
 from rg_env.inference.probe import ProbeRequest
@@ -187,37 +186,62 @@ class RolloutRequests:
         sampling = {"temperature": config.temperature, "top_p": config.top_p}
         return {"n": config.group_size, **sampling}
 
-    async def query(self, group: Group, on_replies: Callable[[], None]) -> None:
-        """Have the servers complete a group's item, which gives it its rollouts.
+    async def query(
+        self, item: Any, on_replies: Callable[[], None]
+    ) -> list[dict[str, Any]]:
+        """Return the rollouts of an item, one for each completion of the servers.
 
         Args:
-            group: Its item is (messages, entry, dataset).
+            item: (messages, entry, dataset).
             on_replies: Called when the replies have come.
+
+        Returns:
+            What the hook `score` takes, shape (G,).
 
         Raises:
             RequestFailedError: The servers did not answer, or it is time to give up.
         """
-        await self._query(group, "train", self._length.tokens, on_replies)
+        rollouts = await self._query(item, "train", self._length.tokens, on_replies)
         on_replies()
+        return rollouts
 
-    async def query_evaluation(self, entry: Mapping[str, Any], dataset: Any) -> Group:
-        """Return a group of one rollout of an evaluation item; raises as `query`."""
+    async def query_evaluation(
+        self, entry: Mapping[str, Any], dataset: Any
+    ) -> dict[str, Any]:
+        """Return a rollout of an evaluation item; raises as `query`."""
         messages = self.messages(entry["question"], evaluates=True)
-        group = Group((messages, entry, dataset))
-        await self._query(group, "eval", self._length.evaluation_tokens)
-        return group
+        item = messages, entry, dataset
+        (rollout,) = await self._query(item, "eval", self._length.evaluation_tokens)
+        return rollout
 
     async def _query(
         self,
-        group: Group,
+        item: Any,
         split: str,
         limit_tokens: int,
         on_reply: Callable[[], None] | None = None,
-    ) -> None:
-        messages, _, _ = group.item
-        group.prompt = prompt = await self.prompt(messages)
+    ) -> list[dict[str, Any]]:
+        messages, entry, dataset = item
+        prompt = await self.prompt(messages)
         how = self._sampling(split)
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
         sampling = Sampling(max_tokens=room, split=split, **how)
         found = await self._inference.generate(prompt, n, sampling, on_reply)
-        group.take_completions(found)
+        return [_rollout(prompt, completion, entry, dataset) for completion in found]
+
+
+def _rollout(
+    prompt: Prompt, completion: Completion, entry: Any, dataset: Any
+) -> dict[str, Any]:
+    """Return what the hook `score` takes of a completion."""
+    answer = {"role": "assistant", "content": completion.text}
+    return {
+        "messages": [*prompt.messages, answer],
+        "rg_item": entry,
+        "dataset_obj": dataset,
+        "finish_reason": completion.finish_reason,
+        "tokens": completion.tokens,
+        "masks": completion.masks,
+        "logprobs": completion.logprobs,
+        "thinking_open": prompt.thinking_open,
+    }

@@ -16,7 +16,7 @@ import wandb
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
-from rg_env.atropos.group import listed
+from rg_env.atropos.groups_in_flight import listed
 from rg_env.errors import RunError
 from rg_env.items.run_items import RunItems
 from rg_env.reports.metrics import Metrics, run_numbers

@@ -163,21 +163,6 @@ def test_a_group_that_passes_is_sent_and_its_lengths_are_noted():
     assert env.completion_lengths == [2, 1]
 
 
-def test_a_send_that_fails_in_a_hook_is_no_group_that_the_api_did_not_take():
-    async def fails(groups):
-        raise ZeroDivisionError
-
-    async def run():
-        env = build_env(group_size=2)
-        env._send_scored_data_to_api = fails
-        with pytest.raises(ZeroDivisionError):
-            await env.handle_send_to_api(group(text="x"))
-        await env.close()
-        return env.ledger.outcomes
-
-    assert asyncio.run(run()) == {"failed": 2}
-
-
 REJECTED = {
     "of another size": {**group(), "tokens": [[1]]},
     "of equal scores": {**group(), "scores": [1.0, 1.0]},

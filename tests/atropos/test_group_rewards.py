@@ -4,7 +4,8 @@ import asyncio
 import json
 import pickle
 
-from rg_env.atropos.group import Group, completion_tokens
+from rg_env.atropos.group_rewards import completion_tokens, record_of
+from rg_env.scoring.score import Score
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
@@ -104,5 +105,6 @@ def test_completion_tokens_are_those_the_masks_leave_unmasked():
 def test_an_entry_from_outside_names_its_task_by_its_metadata():
     entry = {"metadata": {"source_dataset": "sums"}}
     named, unnamed = (rollout(RIGHT, entry=e) for e in (entry, {}))
-    assert Group.of_rollouts([named]).task == "sums"
-    assert Group.of_rollouts([unnamed]).task == "unknown"
+    wrong = [Score(0.0, "wrong", "5")]
+    assert record_of([named], wrong, [0.0]).task == "sums"
+    assert record_of([unnamed], wrong, [0.0]).task == "unknown"

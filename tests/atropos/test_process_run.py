@@ -9,7 +9,7 @@ from rg_env import patience
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.process_run import ProcessRun
 from rg_env.rollouts.json_encoding import read_groups
-from rg_env.rollouts.ledger import Ledger
+from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.line_file import LineFile
 from rg_env.rollouts.row_writer import RowWriter
 
@@ -41,6 +41,7 @@ class Hooks:
 
     async def handle_send_to_api(self, group, item, **checks):
         self.rows.write(group)
+        self.groups.of(item).end(Ending.WRITTEN)
 
     async def wandb_log(self):
         self.logs += 1
@@ -58,7 +59,7 @@ def written(
         watch = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
             watch.gave_up.set()
-        groups = GroupsInFlight(hooks, Ledger(), None, None, None)
+        hooks.groups = groups = GroupsInFlight(hooks, Ledger(), None, None, None)
         made = SimpleNamespace(items=items or ITEMS)
         process = ProcessRun(hooks, groups, rows, watch, made)
         hooks.n_groups_to_process, process._begun, process.written = total, there, there

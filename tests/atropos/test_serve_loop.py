@@ -7,8 +7,7 @@ import pytest
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_loop
-from rg_env.atropos.group import Group
-from rg_env.atropos.groups_in_flight import GroupsInFlight
+from rg_env.atropos.groups_in_flight import Group, GroupsInFlight
 from rg_env.atropos.serve_loop import ServeLoop, passed
 from rg_env.rollouts.ledger import Ledger
 
@@ -145,6 +144,6 @@ def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
 ):
     loop, _, groups = loop_of(eval_handling=handling)
     groups.workers |= set(range(in_flight))
-    groups.querying |= set(map(Group, range(in_flight)))
+    groups.querying |= {Group(i, Ledger()) for i in range(in_flight)}
     assert loop.may_start(evaluates=True) is may
     assert loop.may_start(evaluates=False) is True

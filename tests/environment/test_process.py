@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from rg_env.errors import RunError
 from rg_env.pages.report import write_report
 from rg_env.reports import alarms
 from rg_env.rollouts.json_encoding import read_groups
@@ -182,18 +183,18 @@ def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
     assert asyncio.run(run()) == 1
 
 
-def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path, logged):
+def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path):
     async def run():
         async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
             env = process_env(url, tmp_path / "rows.jsonl", 3)
             fill_disk_of(env.jsonl_writer)
-            return await status_of(env.process_manager()), env.metrics
+            said = r"env\.data_path_to_save_groups: .*rows\.jsonl: .*No space left"
+            with pytest.raises(RunError, match=said):
+                await env.process_manager()
+            return env.ledger
 
-    status, metrics = asyncio.run(run())
-    assert status == 1
-    (line,) = (line for line in logged.messages if "No space left" in line)
-    assert "env.data_path_to_save_groups" in line
-    assert metrics.ledger.outcomes["written"] == 0 and metrics.ledger.in_flight == 0
+    ledger = asyncio.run(run())
+    assert ledger.outcomes["written"] == 0 and ledger.in_flight == 0
 
 
 # -- bad bytes -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import re
 from typing import get_args
 
 from rg_env.atropos import wandb_run
-from rg_env.atropos.group import Group
+from rg_env.atropos.group_rewards import record_of
 from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.evaluation.summary import summarise
 from rg_env.inference.request_failures import refusal
@@ -119,8 +119,6 @@ def test_the_sample_line_has_the_keys_of_a_dumped_group():
         "tokens": [1, 2],
         "masks": [-100, 2],
     }
-    group = Group.of_rollouts([rollout])
-    group.scores, group.rewards = [Score(1.0, "right", "70")], [1.0]
-    line = group.make_record().line({}, "")
+    line = record_of([rollout], [Score(1.0, "right", "70")], [1.0]).line({}, "")
     assert list(sample) == list(line)
     assert list(sample["rollouts"][0]) == list(line["rollouts"][0])

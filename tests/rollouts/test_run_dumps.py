@@ -5,19 +5,19 @@ import json
 
 import pytest
 
-from rg_env.atropos.group import Group
+from rg_env.atropos.group_rewards import record_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
-def record_of(*texts):
+def scored(*texts):
     async def run():
-        env = build_env(ensure_scores_are_not_same=False)
-        group = Group.of_rollouts([rollout(text) for text in texts])
-        await env._rewards.score(group)
+        env = build_env()
+        rollouts = [rollout(text) for text in texts]
+        scores = await env._rewards.scores_of(rollouts)
         await env.close()
-        return group.record
+        return record_of(rollouts, scores, [score.value for score in scores])
 
     return asyncio.run(run())
 
@@ -65,12 +65,12 @@ GOOD, ALL_RIGHT, FAILED_ONE = (RIGHT, WRONG), (RIGHT, RIGHT), (WRONG, WRONG)
 def test_groups_go_to_the_files_that_the_settings_want(
     tmp_path, groups, changes, counts
 ):
-    found = dumped(tmp_path, *(record_of(*texts) for texts in groups), **changes)
+    found = dumped(tmp_path, *(scored(*texts) for texts in groups), **changes)
     assert {name: len(lines) for name, lines in found.items()} == counts
 
 
 def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
-    found = dumped(tmp_path, record_of(RIGHT, WRONG), cancel=True, keep_good=True)
+    found = dumped(tmp_path, scored(RIGHT, WRONG), cancel=True, keep_good=True)
     assert len(found[SAVED]) == 1
 
 
