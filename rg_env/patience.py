@@ -157,7 +157,8 @@ SEND_GIVE_UP_AFTER_S = 120.0
 """For a group at which an API fails that answers everything else."""
 
 HELD_UP_AFTER_S = 120.0
-"""Without a batch while groups wait, before `serve` looks for who holds them up."""
+"""Between two looks of `serve` for a new batch. If two find none, it says who holds it
+up, which is one or two of these times after the last batch."""
 
 SILENT_ENVIRONMENT_AFTER_S = 60.0
 """Without a word, at `run-api`: longer than any pause of one that still tries."""

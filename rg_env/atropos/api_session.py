@@ -1,8 +1,7 @@
 """The environment's session with the Atropos API: register, read the status, leave.
 
-Mends B6, B17 and B26 of docs/host_defects.md: the framework gives up after three
-requests, does not survive a restart of the API, cannot register without a name, and
-lets the registration of a killed process hold up every batch.
+Mends B6 and B17 of docs/host_defects.md: the framework gives up after three requests,
+does not survive a restart of the API, and cannot register without a name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import asyncio
 import itertools
 import logging
 import math
-import random
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,12 +19,10 @@ import aiohttp
 from rg_env import patience
 from rg_env.atropos.api_client import (
     ApiClient,
-    ApiDownError,
     ApiFaultError,
     ApiRefusedError,
     ApiUnreachableError,
 )
-from rg_env.atropos.registrations import RegistrationNote, of_killed_processes
 from rg_env.errors import RunError, SettingError
 from rg_env.inference.request_failures import (
     LONGEST_READ,
@@ -37,21 +33,8 @@ from rg_env.inference.request_failures import (
 
 logger = logging.getLogger(__name__)
 
-FINGERPRINT = 1e-5
-"""By up to this share our weight is more than the one that is set."""
-
-SAME_SHARE = 1e-14
-"""How far the quotient of two shares that the API tells is from the exact one."""
-
-LOOKS_AT_A_SHARE = 20
-"""At most, as long as others come and go and change all shares."""
-
 SMALLEST_SHARE = 1e-9
 """A share below is the rounding of others."""
-
-LEAST_WEIGHT = 0.01
-"""The API's floor of a share: environments there cannot be told apart."""
-
 
 FIELD = "env.rollout_server_url:"
 OWN_NAME = "AtroposLib"
@@ -113,9 +96,6 @@ class ApiSession:
 
     def __init__(self, client: ApiClient) -> None:
         self.client = client
-        self._fingerprint = 1.0 + random.random() * FINGERPRINT
-        self._share = 0.0
-        self._note: RegistrationNote | None = None
         self._status_s = -math.inf
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
@@ -182,14 +162,10 @@ class ApiSession:
         payload: dict[str, Any] = {
             "max_token_length": max_token_length,
             "desired_name": name,
-            "weight": weight * self._fingerprint,
+            "weight": weight,
             "min_batch_allocation": min_batch_allocation,
             "group_size": group_size,
         }
-        self._share = max_token_length * payload["weight"]
-        self._keep_note()
-        # The API took it before, if it is one that only seems to have been restarted.
-        may_be_there, tries = self.env_id is not None, self.client.retries
         reply = await self._register_once(payload)
         if reply["status"] != "success":
             logger.info("waiting for the trainer: the API says %r", reply["status"])
@@ -202,9 +178,6 @@ class ApiSession:
         logger.info(
             "registered as environment %s (%s)", self.env_id, reply["wandb_name"]
         )
-        await self._end_dead_registrations(
-            [self._share] if may_be_there or self.client.retries > tries else []
-        )
         return reply
 
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,78 +186,6 @@ class ApiSession:
                 "POST", "/register-env", payload, needs=("status",)
             )
         )
-
-    # -- registrations without a process -----------------------------------------------
-
-    def _keep_note(self) -> None:
-        """Record our registrations, in case this process is killed."""
-        if self._note is not None:
-            return
-        try:
-            self._note = RegistrationNote(self._share)
-        except OSError as error:
-            logger.warning(
-                "the registration cannot be recorded (%s); if this process is killed,"
-                " the next start will not remove it from the API. Set XDG_STATE_HOME to"
-                " a writable folder",
-                error,
-            )
-
-    async def _end_dead_registrations(self, ours: Sequence[float]) -> None:
-        """Remove registrations whose processes no longer exist.
-
-        The API would keep them forever and wait for their share of every batch. They
-        belong to killed processes, or are our own whose replies were lost. The last
-        digits of the weight identify them, even if a restarted API has assigned the
-        same numbers again.
-
-        Args:
-            ours: Our own share, if we may be registered more than once.
-        """
-        notes = of_killed_processes()
-        dead = {*ours, *notes.values()}
-        ended: dict[int, float] = {}
-        for env_id in range(self.env_id or 0) if dead else ():
-            share = await self._share_of(env_id)
-            same = [s for s in dead if math.isclose(s, share, rel_tol=SAME_SHARE)]
-            if same and await self.disconnect(env_id):
-                ended[env_id] = same[0]
-        for note, share in notes.items():
-            if share in ended.values():
-                note.unlink(missing_ok=True)
-        if ended:
-            logger.warning(
-                "removed registrations of killed processes, or of lost replies, from"
-                " the API: environments %s",
-                ", ".join(map(str, ended)),
-            )
-
-    async def _share_of(self, env_id: int) -> float:
-        """Return the share of an environment as recorded, or NaN if unknown."""
-        for _ in range(LOOKS_AT_A_SHARE):
-            try:
-                before = await self._patient_weight(self.env_id)
-                its = await self._patient_weight(env_id)
-                ours = await self._patient_weight(self.env_id)
-            except (ApiDownError, ApiRefusedError):
-                break
-            if min(its, ours) <= LEAST_WEIGHT:
-                break
-            if before == ours:  # or one came or went meanwhile
-                return its / ours * self._share
-        return math.nan
-
-    async def _patient_weight(self, env_id: int | None) -> float:
-        status = await patience.tried_again(
-            lambda: self._request_status(env_id),
-            lambda error: isinstance(error, (ApiDownError, ApiRefusedError)),
-            lambda error: None,
-            tries=patience.FORGOTTEN_AFTER_TRIES,
-            first_pause_s=patience.API_POLL_S / 2,
-            longest_pause_s=patience.API_POLL_S,
-        )
-        weight: float = status["env_weight"]
-        return weight
 
     async def trainer_limits(self) -> tuple[int, int]:
         """Return the trainer's batch, in rollouts, and limit of length, in tokens.
@@ -388,28 +289,20 @@ class ApiSession:
 
     # -- ending ------------------------------------------------------------------------
 
-    async def disconnect(self, env_id: int) -> bool:
-        """Tell the API that an environment has ended, if that can be done quickly.
-
-        Otherwise an environment with a minimum allocation would block every batch.
-
-        Returns:
-            Whether the API was told.
-        """
-        me = {"env_id": env_id}
-        leaving = self.client.patiently(
-            lambda: self.client.request("POST", "/disconnect-env", me)
-        )
-        try:
-            await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
-        except asyncio.TimeoutError:
-            logger.warning("the API was not told that environment %d ends", env_id)
-            return False
-        return True
-
     async def leave(self) -> None:
-        """Tell the API that this environment ends, and close the connections."""
-        is_told = self.env_id is not None and await self.disconnect(self.env_id)
-        if is_told and self._note is not None:
-            self._note.remove()
+        """Tell the API that this environment ends, and close the connections.
+
+        The API would keep waiting for the minimum allocation of an environment that
+        ended without a word, so an API that is down gets a moment to come back.
+        """
+        if self.env_id is not None:
+            me = {"env_id": self.env_id}
+            leaving = self.client.patiently(
+                lambda: self.client.request("POST", "/disconnect-env", me)
+            )
+            try:
+                await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
+            except asyncio.TimeoutError:
+                said = "the API was not told that environment %d ends"
+                logger.warning(said, self.env_id)
         await self.client.close()

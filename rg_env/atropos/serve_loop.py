@@ -2,7 +2,7 @@
 
 Mends B1, B3, B5 and B26 of docs/host_defects.md: the framework starts groups without
 yielding, waits for 5 s at the start and for a tick before it uses a free slot, misses
-steps, and blocks if nobody fills a minimum allocation.
+steps, and does not say who blocks a batch by a minimum allocation that nobody fills.
 """
 
 from __future__ import annotations
@@ -204,15 +204,15 @@ class ServeLoop:
         if without:
             self._env.metrics.events["batches_held_up"] += 1
             logger.warning(
-                "the API makes no batch of the %d groups that are waiting, because"
-                " at least one of the environments %s has a minimum allocation but no"
-                " group there; start it again, or remove it: curl -X POST"
-                " %s/disconnect-env -H 'Content-Type: application/json' -d"
-                " '{\"env_id\": %d}'",
+                "the API makes no batch of the %d groups that are waiting, because at"
+                " least one of the environments without a group there (%s) has a"
+                " minimum allocation; end the registrations of those that were killed:"
+                " for i in %s; do curl -X POST %s/disconnect-env -H"
+                ' \'Content-Type: application/json\' -d "{\\"env_id\\": $i}"; done',
                 waiting,
                 ", ".join(map(str, without)),
+                " ".join(map(str, without)),
                 self._session.client.name,
-                without[0],
             )
         return bool(without)
 
