@@ -22,17 +22,16 @@ TEXT = """\
 `rg_env/task_rules/` and from reasoning-gym {version}.
 
 The guard of a task checks each answer before the library's scorer sees it. Where that
-scorer has a known fault, it is corrected. `scorer_fixes: false` turns the corrections
-off, but not the guards. With a corrected scorer, a wrong answer scores at most 0.5, and
-it gets no credit for parts that a copy of the question or a constant answer has right
-too. If the installed version of the library has changed a scorer, the environment
-checks whether the fault still exists, and logs the result.
+scorer has a known fault, it is corrected, unless `scorer_fixes` is false. With a
+corrected scorer, a wrong answer scores at most 0.5, and gets no credit for parts that
+a copy of the question or a constant answer has right too. If the installed version of
+the library has changed a scorer, the environment checks whether the fault still exists.
 
 ## Guards ({num_guards})
 
 A guard rejects answers that contain something no right answer contains; they score 0.
 In tasks without a guard, only the length of an answer is limited (`max_answer_chars`).
-In the list, what the guard admits follows what the scorer does with an answer:
+What the guard admits follows what the scorer does with an answer:
 
 {guards}
 
@@ -47,16 +46,21 @@ the other words cannot be a second answer.
 
 ## Fixes of other scorers ({num_fixes})
 
-This is what the library's scorers do wrong; for some, the modules in
-`rg_env/task_rules/` name more. Some of the library's own tests expect other scores;
+This is what the library's scorers do wrong; for some tasks, `rg_env/task_rules/` names
+more. Some of the library's own tests expect other scores;
 `tests/task_rules/test_library_expectations.py` gives the reasons.
 
 {fixes}
 """
 
 
+def first_of(text: str) -> str:
+    """Return the first of the points of a text."""
+    return text.split("; ")[0]
+
+
 def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the second parts of rows by the first, which several rows share."""
+    """Return the second parts of rows by the first, which several rows may share."""
     found: dict[str, list[str]] = {}
     for text, part in rows:
         found.setdefault(text, []).append(part)
@@ -74,7 +78,8 @@ def page() -> str:
         version=described.version,
         num_guards=len(guards),
         guards="\n".join(
-            f"- {task} ({guard.danger}): {guard.admitted}" for task, guard in guards
+            f"- {task} ({guard.danger}): {first_of(guard.admitted)}"
+            for task, guard in guards
         ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),
@@ -82,8 +87,7 @@ def page() -> str:
         fixes="\n".join(
             f"- {', '.join(tasks)}: {fault}"
             for fault, tasks in by_text(
-                (f"{fix.fault.split('; ')[0].rstrip('.')}.", task)
-                for task, fix in fixes
+                (first_of(fix.fault).rstrip("."), task) for task, fix in fixes
             ).items()
         ),
     )
