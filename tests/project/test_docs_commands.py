@@ -11,6 +11,7 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.old_names import HELPERS
 from rg_env.cli.main import COMMANDS, PROGRAM
 from tests.support.documents import (
     DOCUMENTS,
@@ -159,13 +160,8 @@ def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():
     assert [p for p in set(parts) - foreign if p.removesuffix(" ...") not in said] == []
 
 
-def first_names(heading):
-    """Return the functions and attributes in the first column of a table."""
-    cells = (code for row in table(heading) for code in codes(row[0]))
-    return {cell.split("(")[0].split(".")[-1] for cell in cells}
-
-
-def test_helpers_of_the_original_exist_and_those_that_are_called_gone_do_not():
-    known = {*dir(ReasoningGymEnv), *ReasoningGymEnvConfig.model_fields}
-    assert first_names("Helper of the original") <= known
-    assert not first_names("Gone") & known
+def test_the_helpers_of_the_original_are_there_and_named():
+    page = text_of(ROOT / "docs" / "commands.md")
+    named = page.split("The helpers ")[1].split(" can be called")[0]
+    there = [name for name in HELPERS if hasattr(ReasoningGymEnv, name)]
+    assert sorted(codes(named)) == sorted(there)
