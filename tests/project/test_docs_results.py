@@ -22,9 +22,11 @@ from rg_env.scoring.extraction import FormatFailure
 from rg_env.scoring.score import UNSCORED, Score
 from rg_env.standalone.scores import UNMATCHED
 from rg_env.tasks.feedback import Feedback
-from tests.support.documents import ROOT, blocks, codes, table, text_of
+from tests.support.documents import ROOT, blocks, listed, text_of
 from tests.support.parts import build_env
 
+DOCS = ROOT / "docs"
+METRICS = DOCS / "metrics_and_logs.md"
 SOURCES = [ROOT / "reasoning_gym_environment.py", *(ROOT / "rg_env").rglob("*.py")]
 
 
@@ -49,7 +51,8 @@ def test_the_outcomes_table_has_every_outcome_of_the_code():
     product = [p for p in SOURCES if "demo" not in p.parts]
     others = {NOT_USED, UNSCORED, UNMATCHED}
     in_code = others.union(get_args(FormatFailure), *map(words_of_scores, product))
-    assert {word for row in table("Outcome") for word in codes(row[0])} == in_code
+    rows = listed("Outcomes", DOCS / "answers_and_rewards.md")
+    assert {name for names, _ in rows for name in names} == in_code
 
 
 def unlinked(cell):
@@ -57,7 +60,8 @@ def unlinked(cell):
 
 
 def test_the_table_of_endings_says_of_each_what_the_code_says():
-    said = {codes(word)[0]: unlinked(meaning) for word, meaning in table("Ending")}
+    rows = listed("Rollout accounting", METRICS)
+    said = {names[0]: unlinked(meaning) for names, meaning in rows}
     assert said == {
         ending.value: ending.meaning[0].upper() + ending.meaning[1:]
         for ending in Ending
@@ -86,7 +90,7 @@ def keys_of_the_code():
 
 
 def test_the_documented_metrics_are_those_of_the_code():
-    documented = [code for row in table("W&B key") for code in codes(row[0])]
+    documented = [name for names, _ in listed("Keys", METRICS) for name in names]
     patterns = [re.sub(r"<\w+>", r"[^/]+", code) for code in documented]
     made = keys_of_the_code()
     assert [p for p in patterns if not any(re.fullmatch(p, k) for k in made)] == []
@@ -104,7 +108,7 @@ def test_the_documented_events_are_those_of_the_code():
     )
     counted |= set(names.split())
     asyncio.run(env.close())
-    documented = {code for row in table("Event") for code in codes(row[0])}
+    documented = {name for names, _ in listed("Events", METRICS) for name in names}
     assert documented == counted | set(EVENTS)
 
 

@@ -51,6 +51,14 @@ def table(heading, pages=PAGES):
     ]
 
 
+def listed(section, page):
+    """Return the names and the text of each item of the list in a section."""
+    text = text_of(page).split(f"\n## {section}\n")[1].split("\n## ")[0]
+    items = re.findall(r"^- (`[^:]+`): (.+(?:\n  .+)*)", text, re.M)
+    assert items, f"{section} has no list of names"
+    return [(codes(names), " ".join(meaning.split())) for names, meaning in items]
+
+
 def blocks(language, pages=PAGES):
     """Return the samples of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", text_of(*pages), re.M | re.S)
