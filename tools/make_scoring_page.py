@@ -31,7 +31,7 @@ the library has changed a scorer, the environment checks whether the fault still
 
 A guard rejects answers that contain something no right answer contains; they score 0.
 In tasks without a guard, only the length of an answer is limited (`max_answer_chars`).
-What the guard admits follows what the scorer does with an answer:
+What the scorer does with an answer is followed by what the guards admit:
 
 {guards}
 
@@ -78,8 +78,11 @@ def page() -> str:
         version=described.version,
         num_guards=len(guards),
         guards="\n".join(
-            f"- {task} ({guard.danger}): {first_of(guard.admitted)}"
-            for task, guard in guards
+            f"- {danger}: {', '.join(tasks)}"
+            for danger, tasks in by_text(
+                (guard.danger, f"{task} ({first_of(guard.admitted)})")
+                for task, guard in guards
+            ).items()
         ),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),

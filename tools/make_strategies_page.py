@@ -46,16 +46,14 @@ rewards. The subtracted value is at most {highest}. It is 0 if the baseline is b
 {worth}, if you set dataset parameters, or if the installed library has another version
 of the task.
 
-There are {num_strategies} strategies that use the form of a question without knowing
-its task: they repeat a part of the question, pick something that it mentions, fill
-grids and blanks, sort, or reverse. {num_learned} of them learn from the answers to
-similar items. In addition, {num_phrases} fixed texts such as `-1`, `True` and `[]`, and
-the most common right answers to other items, are given as answers to every question.
-
-The strategies first answer {screened} items of a task. If one of them scores
-{worth_measuring} or more, the best {finalists} answer {chosen} further items, and the
-best of these answers {measured} more (at least {least} where items are slow), from
-which the figures and their 95 % intervals come.
+{num_strategies} strategies use the form of a question without knowing its task: they
+repeat a part of it, pick something that it mentions, fill grids and blanks, sort, or
+reverse; {num_learned} of them learn from the answers to similar items. {num_phrases}
+fixed texts such as `-1`, `True` and `[]`, and the most common right answers to other
+items, are tried too. On {screened} items, the best {finalists} are chosen (if one
+scores {worth_measuring} or more), and on {chosen} more the best one, which then answers
+{measured} more (at least {least} where items are slow). The figures and their 95 %
+intervals come from these.
 
 In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. These are the
 tasks in which one scores at least {shown_from}, with the strategy behind the highest
@@ -69,8 +67,7 @@ tools.make_strategies_page` writes this page):
 
 In acre, circuit_logic, course_schedule, game_of_life_halting, isomorphic_strings,
 ransom_note and syllogism, a single feature of the question that none of the strategies
-uses decides most items; in maze, mini_sudoku and tsumego, it decides many. For example,
-in isomorphic_strings it is whether letters occur equally often in both words. Scores in
+uses decides most items; in maze, mini_sudoku and tsumego, it decides many. Scores in
 these tasks say little about a model.
 """
 
