@@ -75,11 +75,11 @@ def _estimate_cells(value: Estimate | None, *others: Estimate | None) -> list[st
 
 
 def _table(title: str, first: str, others: Sequence[str]) -> FittingTable:
-    left_out = ("only in one", "cut", "by task", "score of answered", "answers")
+    left_out = ("only in one", "truncated", "by task", "score of answered")
     return FittingTable(
         [first],
         others,
-        [*left_out, "answered", "no score", "by item", "items"],
+        [*left_out, "completions", "answered", "no score", "by item", "items"],
         title=title,
         box=box.SIMPLE_HEAD,
         padding=0,
@@ -87,7 +87,7 @@ def _table(title: str, first: str, others: Sequence[str]) -> FittingTable:
 
 
 def _pair_name(pair: tuple[int, int]) -> str:
-    return f"{pair[1] + 1} - {pair[0] + 1}"
+    return f"{pair[1] + 1}-{pair[0] + 1}"
 
 
 PAIR_HEADINGS = ("items", "means", "difference", "by item", "by task")
@@ -114,8 +114,17 @@ def _part_tables(found: Comparison, kind: str) -> Iterator[FittingTable]:
         of_part = [one.by_item if one else None for one in found.measured[part]]
         table.add_row(name, *(_estimate_cells(one)[0] for one in of_part))
     yield table
-    for place, pair in enumerate(found.pairs if len(found.pairs) < 3 else []):
-        title = f"Differences by {kind}, of the items of both: {_pair_name(pair)}"
+    pairs = [*map(_pair_name, found.pairs)]
+    if len(pairs) > 2:
+        title = f"Differences by {kind}, of the items of both, with intervals by item"
+        table = _table(title, kind, pairs)
+        for part, name in zip(parts, names, strict=True):
+            of_part = [pair.by_item for pair in found.paired[part]]
+            table.add_row(name, *(" ".join(_estimate_cells(d, d)) for d in of_part))
+        yield table
+        return
+    for place, pair in enumerate(pairs):
+        title = f"Differences by {kind}, of the items of both: {pair}"
         table = _table(title, kind, PAIR_HEADINGS)
         for part, name in zip(parts, names, strict=True):
             table.add_row(name, *_pair_cells(found.paired[part][place]))
@@ -124,8 +133,8 @@ def _part_tables(found: Comparison, kind: str) -> Iterator[FittingTable]:
 
 def tables(found: Comparison, *, with_tasks: bool) -> Iterator[FittingTable]:
     """Yield the scores of all results and of their parts, and the differences."""
-    headings = ["items", "answers", "score", "by item", "by task"]
-    headings += ["answered", "score of answered", "cut", "no score"]
+    headings = ["items", "completions", "score", "by item", "by task"]
+    headings += ["answered", "score of answered", "truncated", "no score"]
     scores = _table("Mean score with 95 % intervals", "", headings)
     for place, one in enumerate(found.measured[WHOLE]):
         if one is not None:

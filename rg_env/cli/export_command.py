@@ -120,8 +120,9 @@ def _write_items(settings: Any, number: int, out: Path, form: Any) -> int:
     is_verl = form == "verl"
     form = "parquet" if is_verl else form
     with files.new_export(out, "verl" if is_verl else "items", form, made) as export:
-        split = tasks.evaluation_items(each, seed, settings.eval_level)
-        held_out = list(_counted("test", split, each * len(tasks.categories())))
+        made_ahead = tasks.evaluation_items(each, seed, settings.eval_level)
+        total = each * len(tasks.categories())
+        held_out = list(_counted("test", made_ahead, total))
         new = files.new_items(tasks, held_out, export.left_out)
         train = _counted("train", itertools.islice(new, number), number)
         for split, items in (("test", held_out), ("train", train)):

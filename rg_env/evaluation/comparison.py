@@ -25,7 +25,8 @@ class Paired:
 
     The mean difference has confidence intervals by item and by task; `means` are the
     means of the two results over the same items. All are None if no item has a score in
-    both results. Items with a score in only one result are counted.
+    both results, and `by_task` is None for a single task. Items with a score in only
+    one result are counted.
     """
 
     means: tuple[float, float] | None
@@ -59,7 +60,7 @@ def paired_means(
     return Paired(
         means=(sums[0] / len(both), sums[1] / len(both)) if both else None,
         by_item=difference(values, both, tasks) if both else None,
-        by_task=difference(values, tasks) if both else None,
+        by_task=difference(values, tasks) if len({*tasks}) > 1 else None,
         only_first=len(before) - len(both),
         only_second=len(after) - len(both),
     )

@@ -128,7 +128,7 @@ class RescoreTally:
         title = "Saved completions scored again (mean scores)"
         table = FittingTable(
             ["task"],
-            ["items", "answers", "saved", "library", "ours"],
+            ["items", "completions", "saved", "library", "ours"],
             ["items", "library"],
             title=title,
             box=box.SIMPLE_HEAD,

@@ -196,7 +196,7 @@ def _cells(task: TaskScreen) -> list[str]:
     found = task.found
     if found is None:
         return [task.task, "0", *[""] * 6, task.left_out]
-    share, low, high, cut = (
+    share, low, high, truncated = (
         f"{100 * share:.0f}"
         for share in (*dataclasses.astuple(found.share)[:3], found.truncated)
     )
@@ -207,7 +207,7 @@ def _cells(task: TaskScreen) -> list[str]:
         f"{share}% ({low}-{high})",
         "".join(map(_bar, task.bands)) if len(task.bands) > 1 else "",
         f"{found.score:.2f}",
-        f"{cut}%",
+        f"{truncated}%",
         f"{found.tokens:.0f}",
         f"{found.seconds:.1f}",
         task.left_out or levels,
@@ -218,8 +218,8 @@ def table_of(tasks: Sequence[TaskScreen]) -> FittingTable:
     """Return the results as a table for the terminal, without its `TITLE`."""
     table = FittingTable(
         [""],
-        ["n", "with variance", "fifths", "score", "cut", "tokens", "s", "levels"],
-        ["s", "tokens", "cut", "fifths", "score"],
+        ["n", "with variance", "fifths", "score", "truncated", "tokens", "s", "levels"],
+        ["s", "tokens", "truncated", "fifths", "score"],
         box=box.SIMPLE_HEAD,
         padding=0,
         pad_edge=False,

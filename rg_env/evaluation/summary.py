@@ -34,7 +34,7 @@ class PartResult:
 
     Attributes:
         by_item: Mean score of the completions.
-        by_task: The same, clustered by task.
+        by_task: The same, clustered by task; None for a single task.
         right: Share of the completions whose score is 1.0, which is pass@1.
         best_of_k: Mean of the best score of k completions, without bias.
         pass_at_k: Chance that one of k completions is right, without bias.
@@ -48,7 +48,7 @@ class PartResult:
     items: int
     completions: int
     by_item: Estimate
-    by_task: Estimate
+    by_task: Estimate | None
     right: Estimate
     best_of_k: Estimate | None
     pass_at_k: Estimate | None
@@ -63,12 +63,7 @@ class PartResult:
         found = dataclasses.asdict(self)
         by_item = found.pop("by_item")
         first = {name: by_item[name] for name in ("mean", "low", "high")}
-        return {**first, **found, "by_task": _of_tasks(self) and found["by_task"]}
-
-
-def _of_tasks(row: PartResult) -> Estimate | None:
-    """Return what can be said of tasks like these, None of one task."""
-    return row.by_task if row.by_task.clusters > 1 else None
+        return {**first, **found}
 
 
 def _score(sample: Sample) -> float:
@@ -111,13 +106,14 @@ def result_of(samples: Sequence[Sample], k: int = 1) -> PartResult | None:
     if not done:
         return None
     by_item, answered = _mean(done), [s for s in done if s.is_answered]
+    tasks = [*map(_task, done)]
     not_used = sum(sample.outcome == NOT_USED for sample in samples)
     is_known = any("finish_reason" in sample.row for sample in samples)
     return PartResult(
         items=by_item.clusters,
         completions=len(done),
         by_item=by_item,
-        by_task=estimate([*map(_score, done)], [*map(_task, done)]),
+        by_task=estimate([*map(_score, done)], tasks) if len({*tasks}) > 1 else None,
         right=_mean(done, _right),
         best_of_k=_of_k(done, k, _score),
         pass_at_k=_of_k(done, k, _right),
@@ -229,7 +225,7 @@ class EvalSummary:
             str(row.items),
             _shown(row.by_item),
             _interval(row.by_item),
-            _interval(_of_tasks(row)),
+            _interval(row.by_task),
             *map(_shown, [row.right, *of_k]),
             f"{row.answered:.0%}",
             _shown(row.score_of_answered),
@@ -240,7 +236,7 @@ class EvalSummary:
         found = []
         if self.overall is not None and self.overall.truncated:
             of = f"{self.overall.truncated} of {self.overall.completions}"
-            found.append(f"{of} completions were cut off at their longest")
+            found.append(f"truncated at the longest length: {of} completions")
         unscored = self.outcomes.get(UNSCORED, 0)
         if number := self.failed_requests - unscored:
             lost = counted(number, "completion")

@@ -60,6 +60,7 @@ def test_a_difference_of_tasks_that_disagree_is_unsure_by_task():
     found = paired(first, second)
     spans = [each.high - each.low for each in (found.by_item, found.by_task)]
     assert spans[1] > 2 * spans[0]
+    assert paired(result({"a": 1.0}), result({"a": 0.0})).by_task is None
 
 
 def test_results_are_paired_with_the_first_or_all_with_each_other():
