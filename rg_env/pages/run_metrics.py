@@ -73,6 +73,9 @@ def _mean(key: str, lines: Sequence[Any]) -> float | None:
     known = [line for line in lines if _finite(line.get(key)) is not None]
     if not known:
         return None
+    last = _finite(known[-1][key])
+    if last and last > 1 and all(isinstance(line[key], int) for line in known):
+        return last  # a count, which has no mean
     weights = [line[WEIGHT] for line in known]
     if not any(weights):  # as of an evaluation
         weights = [1] * len(known)
