@@ -182,7 +182,7 @@ const REPORT = (() => {
       columns.push({ title: "score B", data: "b", className: "n", render: numeric(points) });
       columns.push({ ...between("B − A", "mean", signed), about: "Mean difference on the items that both have" }, intervalColumn(signed, (row) => row.between), between("shared items", "items", whole), ...about);
       if (state.by === "task") columns.push({ title: "they disagree", data: "differs", className: "n", render: (v, type, row) => (type !== "display" ? numeric(whole)(v, type)
-        : link(known(v) ? v === 1 ? "1 item" : `${v} items` : "show", () => choose({ task: row.part.number, outcome: ALL, differ: true }, true))) });
+        : v === 0 ? row.between ? "0 items" : "" : link(known(v) ? times(v, "item") : "show", () => choose({ task: row.part.number, outcome: ALL, differ: true }, true))) });
     } else columns.push(intervalColumn(points, (row) => row), ...about);
     for (const [key, label, form, note] of isPair() ? [] : figureColumns().slice(1)) { // the cards have those of both
       if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: note, data: key, className: "n", render: numeric(form) });
@@ -255,13 +255,13 @@ const REPORT = (() => {
     const places = isPair() ? [state.a, state.b] : [state.a], runs = places.map(ofRun);
     const rows = data.outcomes.map(([word, meaning], number) => ({ word, meaning, number, of: runs.map((run) => { const [n, ...ends] = run.outcomes[number] || [0]; return { n, share: share(n, run.samples), ends }; }) }))
       .filter((row) => row.of.some(({ n }) => n));
-    const columns = [{ title: "outcome", data: "word", render: (v, type, row) => (type === "display" ? link(v, () => choose({ outcome: row.number, differ: false }, true)) : visible(v)) }, { title: "what it means", data: "meaning", render: asText }];
+    const columns = [{ title: "outcome", data: "word", render: (v, type, row) => (type === "display" ? link(v, () => choose({ outcome: row.number, differ: false }, true)) : visible(v)) }];
     places.forEach((_, k) => {
       const name = (text) => (isPair() ? `${text} ${"AB"[k]}` : text), shown = ({ share, ends }) => el("span", {}, percent(share), el("small", { class: "soft" }, span(...ends, percent)));
       columns.push({ title: name("rollouts"), data: null, className: "n", render: (row, type) => numeric(whole)(row.of[k].n, type) }, { title: name("share"), about: "With its 95 % interval, clustered by item", data: null, className: "n",
         render: (row, type) => (type === "display" ? shown(row.of[k]) : numeric()(row.of[k].share, type)), csv: { [name("share")]: (row) => row.of[k].share, [name("low")]: (row) => row.of[k].ends[0], [name("high")]: (row) => row.of[k].ends[1] } });
     });
-    columns.push({ title: "", data: null, orderable: false, render: (row) => el("div", { class: "bars" }, ...row.of.map((of, k) => bar(of.share, k))), csv: {} });
+    columns.push({ title: "", data: null, orderable: false, render: (row) => el("div", { class: "bars" }, ...row.of.map((of, k) => bar(of.share, k))), csv: {} }, { title: "what it means", data: "meaning", render: asText });
     table("outcome-rows", columns, rows, { order: [], searching: false });
   }
 
@@ -373,7 +373,7 @@ const REPORT = (() => {
     byId("histograms").replaceChildren();
     showCurves();
     showDistributions();
-    byId("curves").parentElement.hidden = !byId("curve-charts").children.length && !data.numbers.length;
+    byId("curves").parentElement.hidden = !data.metrics.some((one) => one.steps.length > 1); // one step is no curve
     byId("distributions").parentElement.hidden = !byId("histograms").children.length;
     byId("runs").parentElement.hidden = data.runs.length < 2;
     for (const link of document.querySelectorAll("body > nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;

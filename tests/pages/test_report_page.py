@@ -214,6 +214,10 @@ def test_dump_files_alone_have_no_curves_and_the_page_says_why(
     assert browser.run("document.getElementById('curves').parentElement.hidden")
     said = browser.run("document.querySelector('.note').textContent")
     assert "curves and alarms, are not here" in said
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "train/mean_score": 1}')
+    write_report([str(tmp_path)], tmp_path / "report")
+    browser.open(tmp_path / "report" / "index.html")
+    assert browser.run("document.getElementById('curves').parentElement.hidden")
 
 
 def test_the_curves_of_a_run_are_those_of_its_metrics_which_know_all_groups(
@@ -441,7 +445,7 @@ def test_what_is_compared_has_its_intervals(browser: Browser, models: Path) -> N
     assert len(of_both) >= 4
     for _, first, _, second in of_both:
         assert " to " in first and " to " in second
-    (shown, *_) = texts(browser, "#outcome-rows tbody td:nth-child(4) small")
+    (shown, *_) = texts(browser, "#outcome-rows tbody td:nth-child(3) small")
     assert re.fullmatch(r"\d+\.\d% to \d+\.\d%", shown)
 
 
