@@ -25,12 +25,7 @@ def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
         SettingError: Something else is at the place, or nothing can be written there.
         StoppedError: A signal came.
     """
-    is_other = folder.exists() and not (mark and (folder / mark).is_file())
-    if is_other and (not folder.is_dir() or any(folder.iterdir())):
-        found = f"holds something else than {kind}" if kind else "is there already"
-        raise SettingError(
-            f"--out: {shown(str(folder))} {found}; choose another folder"
-        )
+    _refuse_others(folder, mark, kind)
     with ending.undoing(), contextlib.ExitStack() as stack:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -42,6 +37,16 @@ def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
         new, old = Path(near) / "new", Path(near) / "old"
         new.mkdir()
         yield new
-        if folder.exists():
+        _refuse_others(folder, mark, kind)  # it was filled for hours, perhaps
+        if mark and folder.exists():
             folder.rename(old)
-        new.rename(folder)
+        new.rename(folder)  # replaces an empty folder and nothing else
+
+
+def _refuse_others(folder: Path, mark: str, kind: str) -> None:
+    is_other = folder.exists() and not (mark and (folder / mark).is_file())
+    if is_other and (not folder.is_dir() or any(folder.iterdir())):
+        found = f"holds something else than {kind}" if kind else "is there already"
+        raise SettingError(
+            f"--out: {shown(str(folder))} {found}; choose another folder"
+        )

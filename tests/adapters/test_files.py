@@ -160,10 +160,11 @@ def test_a_stream_that_follows_results_is_refused(how):
 ROW = {"messages": TALK, "score": 1.0, "task": "gcd", "level": None, "item": None}
 
 
-def write(out, form="jsonl", split="train", **left_out):
+def write(out, form="jsonl", split="train", meanwhile=lambda: None, **left_out):
     """Write one row, and fail where `left_out` says so."""
     with files.new_export(out, "sft", form) as export:
         export.write(split, [ROW])
+        meanwhile()
         export.left_out.update(left_out)
         if "fails" in left_out:
             raise KeyError
@@ -184,7 +185,9 @@ def test_a_folder_that_is_there_is_refused_and_stays(tmp_path):
     (tmp_path / "x" / "mine").touch()
     with pytest.raises(SettingError, match="is there already"):
         write(tmp_path / "x")
-    assert [path.name for path in (tmp_path / "x").iterdir()] == ["mine"]
+    with pytest.raises(SettingError, match="is there already"):
+        write(tmp_path / "y", meanwhile=lambda: (tmp_path / "x").rename(tmp_path / "y"))
+    assert [path.name for path in tmp_path.rglob("*")] == ["y", "mine"]
 
 
 def test_nothing_is_left_of_an_export_that_fails(tmp_path):
