@@ -23,20 +23,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
+from rg_env.adapters.draws import draws
 from rg_env.errors import RunError, SettingError
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.statistics import grouped
 from rg_env.installation import VERSION
+from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.new_folder import new_folder
 from rg_env.patience import REPEATS_IN_A_ROW
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.standalone.item import Item
 from rg_env.standalone.tasks import Tasks
 from rg_env.tasks.sampler import split_of
+
+if TYPE_CHECKING:
+    from rg_env.adapters.ray import Cluster
 
 Form = Literal["jsonl", "parquet"]
 Kind = Literal["items", "verl", "sft", "preferences"]
@@ -219,11 +224,20 @@ def _digest(*texts: str | None) -> bytes:
 
 
 def new_items(
-    tasks: Tasks, held_out: Iterable[Item], left_out: Counter[str]
+    tasks: Tasks,
+    held_out: Iterable[Item],
+    left_out: Counter[str],
+    cluster: Cluster | None = None,
 ) -> Iterator[Item]:
     """Yield the items of a stream whose question is new, and not one of `held_out`.
 
     It ends after `REPEATS_IN_A_ROW` draws without one, and raises what `next` does.
+
+    Args:
+        tasks: The stream, which continues behind the last draw.
+        held_out: The evaluation items.
+        left_out: Where the other draws are counted.
+        cluster: Whose nodes make the items; by default this machine does.
 
     Raises:
         SettingError: The stream follows results, which nobody feeds back.
@@ -234,15 +248,23 @@ def new_items(
             " which a file has none of; take random levels, a level or a range"
         )
     known = {_digest(item.question): "questions of evaluation" for item in held_out}
-    repeats = 0
-    while repeats < REPEATS_IN_A_ROW:
-        item = next(tasks)
-        question, repeats = _digest(item.question), repeats + 1
-        if question in known:
-            left_out[known[question]] += 1
-        else:
-            known[question], repeats = "questions that came again", 0
-            yield item
+    repeats = failures = 0
+    with contextlib.closing(draws(tasks, cluster)) as drawn:
+        while repeats < REPEATS_IN_A_ROW:
+            item = next(drawn)
+            tasks.skip(1)
+            if item is None:
+                left_out["draws without an item"] += 1
+                failures += 1
+                if failures == MAX_FAILURES_IN_A_ROW:
+                    raise NoItemsError(f"{failures} items in a row could not be made")
+                continue
+            question, repeats, failures = _digest(item.question), repeats + 1, 0
+            if question in known:
+                left_out[known[question]] += 1
+            else:
+                known[question], repeats = "questions that came again", 0
+                yield item
 
 
 def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:

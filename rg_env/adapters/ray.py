@@ -7,14 +7,15 @@ need reasoning-gym and msgspec; this package is sent to them.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from rg_env.errors import RunError, shown
+from rg_env.errors import RunError, SettingError, shown
 
 T = TypeVar("T")
 
@@ -59,18 +60,29 @@ class Cluster:
             arguments: They pickle, as the result does.
 
         Raises:
+            SettingError: The node has another reasoning-gym.
             RunError: Too many nodes were lost, or the cluster is.
             Exception: What the function has raised.
         """
-        far = ray.remote(num_cpus=1, max_retries=CALLS_A_NODE_MAY_LOSE)(function)
+        far = ray.remote(num_cpus=1, max_retries=CALLS_A_NODE_MAY_LOSE)(_called)
+        found: T
         try:
-            found: T = await far.remote(*arguments)
+            found, release = await far.remote(function, arguments)
         except RayTaskError as error:
             raise error.cause from error
         except RayError as error:
             raise RunError(f"a call was lost with its node: {error}") from error
+        here = metadata.version("reasoning-gym")
+        if release != here:
+            said = f"a node has reasoning-gym {release}, this machine {here}"
+            raise SettingError(f"--ray: {said}")
         return found
 
     def close(self) -> None:
         """End the connection; calls that are running are ended."""
         ray.shutdown()
+
+
+def _called(function: Callable[..., T], arguments: Sequence[Any]) -> tuple[T, str]:
+    """Return the result of a call, and the version of the library it was made with."""
+    return function(*arguments), metadata.version("reasoning-gym")

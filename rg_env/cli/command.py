@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import ipaddress
 import logging
 import math
 import re
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rg_env import installation, logs
 from rg_env.errors import SettingError, shown
+
+if TYPE_CHECKING:
+    from rg_env.adapters.ray import Cluster
 
 START = installation.COMMAND
 WORDS = f"{__name__}.words"
@@ -190,6 +196,32 @@ class DifficultyType(click.ParamType[Any]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return setting
+
+
+# -- more than one machine -------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def cluster_at(address: str | None) -> Iterator[Cluster | None]:
+    """Yield the connection to a cluster, None without an address.
+
+    Raises:
+        SettingError: Ray is not installed.
+        RunError: There is no cluster.
+    """
+    if address is None:
+        yield None
+        return
+    if importlib.util.find_spec("ray") is None:
+        raise SettingError("--ray: ray is not installed; run `pip install ray`")
+    from rg_env.adapters.ray import Cluster
+
+    # Ray prints what became of nodes, and the result is to be read alone.
+    with (
+        contextlib.closing(Cluster(address)) as cluster,
+        contextlib.redirect_stdout(sys.stderr),
+    ):
+        yield cluster
 
 
 # -- where a command listens -----------------------------------------------------------

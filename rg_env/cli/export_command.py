@@ -7,13 +7,21 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rg_env.adapters import files
 from rg_env.adapters.files import Form
-from rg_env.cli.command import HELP_NAMES, START, WORDS, Command, FilePathType, Number
+from rg_env.cli.command import (
+    HELP_NAMES,
+    START,
+    WORDS,
+    Command,
+    FilePathType,
+    Number,
+    cluster_at,
+)
 from rg_env.cli.setting_options import ENV, SettingOption, SettingsCommand
 from rg_env.cli.settings_command import checked, start_of
 from rg_env.cli.standard_streams import print_text
@@ -23,6 +31,9 @@ from rg_env.evaluation.sources import Sources, files_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.standalone.item import Item
 from rg_env.standalone.tasks import Tasks
+
+if TYPE_CHECKING:
+    from rg_env.adapters.ray import Cluster
 
 ITEMS = "export items"
 SUMMARY = (
@@ -82,12 +93,17 @@ def _print(out: Path, export: files.Export) -> None:
 def _items(env_cls: Any) -> SettingsCommand:
     start = start_of(env_cls, {})
 
-    def run(number: int, out: Path, form: str, **values: Any) -> int:
+    def run(
+        number: int, out: Path, form: str, address: str | None, **values: Any
+    ) -> int:
         settings = checked(command, values, env_cls).build_env(start)
-        return _write_items(settings, number, out, form)
+        with cluster_at(address) as cluster:
+            return _write_items(settings, number, out, form, cluster)
 
     own = [_option("--number", COUNT, 1000, "Training items")]
     own += _files("jsonl", "parquet", "verl")
+    text = "Make training items on a Ray cluster; `auto` is the one of this machine"
+    own.append(click.Option(["--ray", "address"], metavar="ADDRESS", help=text))
     command = SettingsCommand(ITEMS, SUMMARY, start, run, own)
     command.params = [
         option
@@ -98,7 +114,9 @@ def _items(env_cls: Any) -> SettingsCommand:
     return command
 
 
-def _write_items(settings: Any, number: int, out: Path, form: Any) -> int:
+def _write_items(
+    settings: Any, number: int, out: Path, form: Any, cluster: Cluster | None
+) -> int:
     for name in NOT_USED:
         field = type(settings).model_fields[name]
         if getattr(settings, name) != field.get_default(call_default_factory=True):
@@ -120,15 +138,14 @@ def _write_items(settings: Any, number: int, out: Path, form: Any) -> int:
     is_verl = form == "verl"
     form = "parquet" if is_verl else form
     with files.new_export(out, "verl" if is_verl else "items", form, made) as export:
-        made_ahead = tasks.evaluation_items(each, seed, settings.eval_level)
-        total = each * len(tasks.categories())
-        held_out = list(_counted("test", made_ahead, total))
-        new = files.new_items(tasks, held_out, export.left_out)
+        split = tasks.evaluation_items(each, seed, settings.eval_level)
+        held_out = list(_counted("test", split, each * len(tasks.categories())))
+        export.left_out["draws without an item"] = tasks.failures.total()
+        new = files.new_items(tasks, held_out, export.left_out, cluster)
         train = _counted("train", itertools.islice(new, number), number)
         for split, items in (("test", held_out), ("train", train)):
             rows = files.item_rows(tasks, items)
             export.write(split, files.verl_rows(split, rows) if is_verl else rows)
-        export.left_out["draws without an item"] = tasks.failures.total()
     _print(out, export)
     return int(export.tasks["train"].total() < number)
 

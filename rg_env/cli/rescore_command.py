@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
-import importlib.util
 import itertools
 import json
 import logging
 import os
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +16,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rg_env import ending
-from rg_env.cli.command import Command, FilePathType, option, task_modules_option
+from rg_env.cli.command import (
+    Command,
+    FilePathType,
+    cluster_at,
+    option,
+    task_modules_option,
+)
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError, counted
 from rg_env.evaluation.rescore_table import RescoreTally
@@ -48,8 +52,8 @@ CALLS_A_CORE = 4
 class _OverNodes:
     """Scores samples again on the nodes of a cluster, as `Rescoring` does here."""
 
-    def __init__(self, cluster: Cluster, modules: Sequence[str], release: str) -> None:
-        self._cluster, self._modules, self._release = cluster, tuple(modules), release
+    def __init__(self, cluster: Cluster, modules: Sequence[str]) -> None:
+        self._cluster, self._modules = cluster, tuple(modules)
 
     async def rescored(
         self,
@@ -57,14 +61,7 @@ class _OverNodes:
         take: Callable[[Sequence[Sample]], Awaitable[None]],
     ) -> None:
         async def one_call(part: Sequence[Sample]) -> None:
-            found = await self._cluster.call(rescored_here, part, self._modules)
-            others = {s.row["reasoning_gym"] for s in found} - {self._release}
-            if others:
-                raise SettingError(
-                    f"--ray: a node has reasoning-gym {others.pop()}, this machine"
-                    f" {self._release}"
-                )
-            await take(found)
+            await take(await self._cluster.call(rescored_here, part, self._modules))
 
         starts = range(0, len(samples), SAMPLES_A_CALL)
         await asyncio.gather(
@@ -85,7 +82,7 @@ async def _rescore(
     rescoring: Rescoring | _OverNodes = Rescoring(pool, library)
     at_once = SAMPLES_AT_ONCE
     if cluster is not None:
-        rescoring = _OverNodes(cluster, modules, library.release)
+        rescoring = _OverNodes(cluster, modules)
         at_once = max(at_once, cluster.cpus * CALLS_A_CORE * SAMPLES_A_CALL)
     with contextlib.ExitStack() as end:
         file = await off_loop(RescoredFile, out, library.release) if out else None
@@ -168,19 +165,11 @@ def rescore(
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)
     modules = task_modules or ()
-    with contextlib.ExitStack() as end:
-        cluster = None
-        if address is not None:
-            if importlib.util.find_spec("ray") is None:
-                raise SettingError("--ray: ray is not installed; run `pip install ray`")
-            from rg_env.adapters.ray import Cluster
-
-            cluster = Cluster(address)
-            end.callback(cluster.close)
-            # Ray prints what became of nodes, and the result is to be read alone.
-            end.enter_context(contextlib.redirect_stdout(sys.stderr))
-        pool = WorkerPool(workers, preload=worker_jobs.preload_of(task_modules))
-        end.callback(pool.close)
+    preload = worker_jobs.preload_of(task_modules)
+    with (
+        cluster_at(address) as cluster,
+        contextlib.closing(WorkerPool(workers, preload=preload)) as pool,
+    ):
         work = _rescore(sources, out, tally, pool, cluster, modules)
         found = ending.run(work)
     if not tally.by_task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import threading
 from collections import Counter
 
 import pytest
@@ -14,7 +15,9 @@ from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import RunError, SettingError
 from rg_env.items import group_scorer
+from rg_env.items.item_source import NoItemsError
 
+GUARD_S = 60.0
 FORMS = ["jsonl", "parquet"]
 FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}
 """Parameters with 16 questions."""
@@ -98,6 +101,35 @@ def test_items_are_those_of_the_stream_and_of_the_evaluation(tmp_path, form):
             assert (row["level"], row["gold"]) == (item.level, item.gold)
             assert (row["question"], row["prompt"]) == (item.question, item.messages)
             assert row["category"] in ("arithmetic", "algebra")
+
+
+@pytest.mark.processes
+def test_items_are_made_by_several_workers_at_once(monkeypatch):
+    at, both = Tasks.at, threading.Barrier(2)
+
+    def made_beside_another(tasks, position):
+        if position < both.parties:
+            both.wait(GUARD_S)
+        return at(tasks, position)
+
+    monkeypatch.setattr(Tasks, "at", made_beside_another)
+    tasks = Tasks("gcd", levels="random")
+    items = list(itertools.islice(files.new_items(tasks, [], Counter()), 8))
+    assert items == [at(tasks, position) for position in range(8)]
+
+
+@pytest.mark.processes
+def test_a_draw_without_an_item_is_counted_and_too_many_in_a_row_end_it(monkeypatch):
+    monkeypatch.setattr(files, "MAX_FAILURES_IN_A_ROW", 5)
+    at = Tasks.at
+    monkeypatch.setattr(Tasks, "at", lambda t, p: None if p % 8 < 4 else at(t, p))
+    tasks, left_out = Tasks("gcd", levels="random"), Counter()
+    items = list(itertools.islice(files.new_items(tasks, [], left_out), 8))
+    assert [item.index for item in items] == [4, 5, 6, 7, 12, 13, 14, 15]
+    assert left_out == {"draws without an item": 8}
+    monkeypatch.setattr(Tasks, "at", lambda *_: None)
+    with pytest.raises(NoItemsError, match="5 items in a row"):
+        next(files.new_items(tasks, [], left_out))
 
 
 @pytest.mark.processes
