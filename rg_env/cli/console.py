@@ -6,11 +6,15 @@ import importlib.util
 import runpy
 import sys
 
+WITHOUT_FRAMEWORK = {"score-server", "export", "rescore", "report", "compare"}
+"""Commands that need only an extra: server, export, ray or report."""
+
 
 def main() -> None:
     """Run a command line; ends the process with its status."""
     # The entry file is for those who have installed the framework.
-    if sys.argv[1:2] == ["score-server"] and importlib.util.find_spec("click"):
+    is_light = sys.argv[1:2] and sys.argv[1].replace("_", "-") in WITHOUT_FRAMEWORK
+    if is_light and importlib.util.find_spec("click"):
         from rg_env.cli.main import run_and_exit
 
         run_and_exit(None, sys.argv[1:])

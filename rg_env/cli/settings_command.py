@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-from atroposlib.utils.cli import merge_dicts
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from rg_env import yaml_text
@@ -57,7 +57,7 @@ class GivenSettings:
 
     def build_env(self, start: Start) -> Any:
         """Build the settings of the environment, over what a command starts from."""
-        values = merge_dicts(dict(start.env_values), dict(self.env))
+        values = merged(dict(start.env_values), dict(self.env))
         return setting_types.build(ENV, start.env, values)
 
     def build_servers(self, start: Start) -> list[Any]:
@@ -76,9 +76,19 @@ class GivenSettings:
             is_listed = not isinstance(self.openai, Mapping)
             section = f"{OPENAI}.{number}" if is_listed else OPENAI
             quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
-            values = merge_dicts(dict(each), quiet, dict(part))
+            values = merged(dict(each), quiet, dict(part))
             servers.append(setting_types.build(section, start.server, values))
         return servers
+
+
+def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return maps as one: later values replace earlier ones, and maps are merged."""
+    found: dict[str, Any] = {}
+    for name, value in itertools.chain.from_iterable(part.items() for part in parts):
+        earlier = found.get(name)
+        are_maps = isinstance(earlier, dict) and isinstance(value, dict)
+        found[name] = merged(earlier, value) if are_maps else value
+    return found
 
 
 def _read_file(path: str | None, start: Start) -> dict[str, Any]:
@@ -165,7 +175,7 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
                 " servers in --config"
             )
         is_list = isinstance(section, list)
-        sections[name] = section if is_list else merge_dicts(section, typed)
+        sections[name] = section if is_list else merged(section, typed)
     for flag in FLAGS:
         value = content.get(flag) if values[flag] is None else values[flag]
         sections[flag] = value is not None and _as_bool(f"--{flag}", value)

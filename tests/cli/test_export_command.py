@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -56,6 +58,21 @@ def test_the_command_of_the_card_gives_the_same_bytes(items, tmp_path, logged):
     for split in ("train.jsonl", "test.jsonl"):
         again = tmp_path / "again" / split
         assert again.read_bytes() == (items / split).read_bytes()
+
+
+def test_the_installed_command_needs_no_framework(tmp_path):
+    foreign = "aiohttp atroposlib fastapi isal jinja2 openai orjson tokenizers wandb"
+    argv = ["export", "items", "--env.tasks=gcd", "--number=3", f"--out={tmp_path}/x"]
+    source = f"""
+import sys
+sys.modules.update(dict.fromkeys({foreign.split()}))  # as if they were missing
+sys.argv = ["reasoning-gym-environment", *{argv}]
+from rg_env.cli.console import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert len(rows_of(tmp_path / "x")) == 3
 
 
 def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(
