@@ -275,6 +275,8 @@ def test_the_secret_is_wanted_for_all_but_the_health(start):
         authorized = {"Authorization": f"{scheme} {SECRET}"}
         assert served.request("GET", "/items?start=0", **authorized)[0] == 200
     assert positions(served.get(f"/{SECRET}/items?start=4")) == [4]
+    # NeMo Gym appends its paths to a host and a port, which may end in the secret.
+    assert served.post(f"/{SECRET}/ng-rollout/r-1/seed_session", {}) == (200, {})
 
 
 # -- wrong and hostile requests --------------------------------------------------------
