@@ -13,6 +13,7 @@ says how they were made. The same items and completions give the same bytes.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib.util
 import itertools
@@ -36,7 +37,7 @@ from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.new_folder import new_folder
 from rg_env.patience import REPEATS_IN_A_ROW
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.standalone.item import Item
+from rg_env.standalone.item import Item, LostItemError
 from rg_env.standalone.tasks import Tasks
 from rg_env.tasks.sampler import split_of
 
@@ -311,7 +312,7 @@ def usable(
         SettingError: One is of an evaluation item, and `with_evaluation` is not set.
     """
     seen: set[bytes] = set()
-    for sample in samples:
+    for sample in map(_asked, samples):
         row = sample.row
         if not with_evaluation and _is_evaluated(row):
             raise SettingError(
@@ -332,6 +333,18 @@ def usable(
             yield sample
         else:
             left_out[why] += 1
+
+
+def _asked(sample: Sample) -> Sample:
+    """Return a sample with its item's question, if it has a text and no question."""
+    has_all = sample.question or not sample.row.get("completion")
+    item = None if has_all else _item(sample)["item"]
+    if item is None:
+        return sample
+    try:
+        return dataclasses.replace(sample, question=Item.from_json(item).question)
+    except LostItemError:
+        return sample
 
 
 def _is_evaluated(row: Mapping[str, Any]) -> bool:

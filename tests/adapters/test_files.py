@@ -366,6 +366,19 @@ def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
     assert result.value == row["score"]
 
 
+@pytest.mark.processes
+def test_a_line_without_a_question_has_that_of_its_item(tmp_path):
+    item = Item("gcd", {}, 7)
+    line = {"task": "gcd", "seed": 7, "completion": "a", "score": 1.0}
+    other = line | {"params": {"min_numbers": "no number"}}
+    (row,), left_out = exported(tmp_path, "sft", line, line, other)
+    assert row["messages"][0] == {"role": "user", "content": item.question}
+    assert left_out == {
+        "completions that came again": 1,
+        "completions without a text or question": 1,
+    }
+
+
 @pytest.mark.parametrize("change", [{"seed": None}, {"level": 7}, {"params": [1]}])
 def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
     (row,), _ = exported(tmp_path, "sft", group(("a", 1.0), **change))
