@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import distribution
@@ -23,6 +24,14 @@ PROGRAMS = {
     "examples/trainer": ["train.py", "prepare.py"],
 }
 """Programs that run in an environment of their own, by the folder that has its list."""
+
+EXTRAS = {
+    "server": "cli.score_server_command adapters.http serving",
+    "export": "cli.export_command cli.compare_command adapters.files",
+    "ray": "cli.rescore_command",
+    "report": "cli.report_command pages.report",
+}
+"""Extra to the modules of the commands that need nothing else."""
 
 
 def read_requirements(path: Path) -> list[Requirement]:
@@ -90,10 +99,31 @@ def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
     assert [r.name for r in declared if not provided_modules(r) & imported] == []
 
 
-def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> None:
-    text = (repo_root / "pyproject.toml").read_text()
+def project_of(root: Path) -> Any:
+    text = (root / "pyproject.toml").read_text()
     toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    project = toml.loads(text)["project"]
+    return toml.loads(text)["project"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_the_commands_of_an_extra_import_its_packages_only(
+    repo_root: Path, extra: str
+) -> None:
+    of_extra = project_of(repo_root)["optional-dependencies"][extra]
+    brought = {Requirement(line).name for line in of_extra}
+    brought |= {"msgspec", "numpy", "pyyaml", "sympy"}  # the core, by reasoning-gym
+    listed = [*read_requirements(repo_root / "requirements.txt")]
+    others = [r for r in [*listed, Requirement("starlette")] if r.name not in brought]
+    missing = sorted(set().union(*map(provided_modules, others)))
+    names = ", ".join(f"rg_env.{name}" for name in EXTRAS[extra].split())
+    source = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {names}"
+    done = subprocess.run([sys.executable, "-c", source], cwd=repo_root, text=True)
+    assert done.returncode == 0
+
+
+def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> None:
+    project = project_of(repo_root)
     listed = read_requirements(repo_root / "requirements.txt")
     extra = map(Requirement, project["optional-dependencies"]["atropos"])
     assert sorted(map(str, extra)) == sorted(map(str, listed))
