@@ -67,25 +67,30 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
 
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def reasoning_gym(self, trace: vf.Trace) -> float:
-        """Return the score of the last reply, in [0, 1].
+        """Return the score of the last reply, in [0, 1]; raises as `_score`."""
+        return await self._score(self.item, trace.last_reply)
+
+    async def validate(self, runtime: vf.Runtime) -> bool | None:
+        """Tell whether the item's gold answer scores 1.0; None where it has none.
+
+        Raises as `_score`.
+        """
+        item = self.item
+        if item.gold is None:
+            return None
+        return await self._score(item, f"<answer>{item.gold}</answer>") == 1.0
+
+    async def _score(self, item: Item, text: str) -> float:
+        """Return the score of a text.
 
         Raises:
             NoScoreError: There is none: the workers were lost, or the library that is
                 installed makes another item.
         """
-        item = self.item
-        (result,) = await score_async(item, [trace.last_reply])
+        (result,) = await score_async(item, [text])
         if result.value is None:
             raise NoScoreError(f"{item.task}: {result.outcome}: {result.reason}")
         return result.value
-
-    async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Tell whether the item's gold answer scores 1.0; None where it has none."""
-        item = self.item
-        if item.gold is None:
-            return None
-        (result,) = await score_async(item, [f"<answer>{item.gold}</answer>"])
-        return result.value == 1.0
 
 
 class ReasoningGymConfig(vf.TasksetConfig):

@@ -24,6 +24,8 @@ from reasoning_gym_verifiers import ReasoningGymTaskset
 from rg_env import Item, Tasks
 from rg_env.adapters.verifiers import NoScoreError, ReasoningGymConfig
 from rg_env.errors import SettingError
+from rg_env.items import group_scorer
+from rg_env.workers.worker_pool import WorkerPool
 
 ID = "reasoning-gym-verifiers"
 LIMIT_S = 120.0
@@ -180,3 +182,13 @@ def test_a_reply_without_a_score_raises_and_is_no_reward_of_0():
     trace = SimpleNamespace(last_reply="<answer>1</answer>")
     with pytest.raises(NoScoreError, match="gcd: unmatched"):
         asyncio.run(lost.reasoning_gym(trace))
+
+
+def test_gold_that_the_machine_does_not_score_is_not_called_wrong(monkeypatch):
+    (task,) = islice(taskset(tasks=["gcd"]).load(), 1)
+    assert task.item.gold is not None
+    closed = WorkerPool(1)
+    closed.close()
+    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    with pytest.raises(NoScoreError, match="gcd: unscored"):
+        asyncio.run(task.validate(None))
