@@ -241,7 +241,7 @@ class StateCallback(TrainerCallback):
     ) -> None:
         """Check the settings, and go on where a resumed run was saved."""
         for name, value in self._tasks.settings.items():
-            if getattr(args, name) != value:
+            if getattr(args, name, None) != value:
                 raise SettingError(
                     f"GRPOConfig: {name} must be {value!r};"
                     " pass GRPOConfig(**tasks.settings, ...)"

@@ -134,8 +134,12 @@ def begin(tasks, folder, step=0, **settings):
 
 
 def test_settings_that_would_shuffle_the_stream_stop_the_start(tmp_path):
+    tasks = GRPOTasks(Tasks("gcd"))
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
-        begin(GRPOTasks(Tasks("gcd")), tmp_path)
+        begin(tasks, tmp_path)
+    with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
+        # AsyncGRPOConfig has no such field.
+        tasks.callbacks[0].on_train_begin(SimpleNamespace(), None, None)
 
 
 def test_a_resumed_run_goes_on_behind_the_last_item_that_was_trained_on(tmp_path):
