@@ -1,7 +1,6 @@
-"""Sees to it that the marker `processes` tells the truth.
+"""Fails a test that starts a process, itself or by its fixture, and is not marked so.
 
-`make quick` leaves out what starts a process. So a test that starts one, itself or by
-a fixture, fails unless it is marked.
+`make quick` leaves out what is marked `processes`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ class StartedProcesses:
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._starts: list[str] = []
-        self._fixtures: dict[Any, str] = {}
         sys.addaudithook(self._note)
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -48,41 +46,16 @@ class StartedProcesses:
         self._starts.clear()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(
-        self, fixturedef: pytest.FixtureDef[Any]
-    ) -> Generator[None, Any, Any]:
-        before = len(self._starts)
-        try:
-            return (yield)
-        finally:
-            if len(self._starts) > before:
-                start = self._starts[before]
-                self._fixtures[fixturedef] = f"fixture {fixturedef.argname}: {start}"
-
-    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Function, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         starts, self._starts = self._starts, []
-        if item.get_closest_marker("processes") is not None:
-            return report
-        if call.when == "call":
-            starts += self._fixture_starts(item)
-        if starts and report.passed:
+        is_marked = item.get_closest_marker("processes") is not None
+        if starts and report.passed and not is_marked:
             report.outcome = "failed"
             report.longrepr = (
                 f"{item.name} starts a process and is not marked so; put"
                 f" @pytest.mark.processes before it: {starts[0]}"
             )
         return report
-
-    def _fixture_starts(self, item: pytest.Function) -> list[str]:
-        """Return what the fixtures of a test have started, for it or earlier."""
-        found = item._fixtureinfo.name2fixturedefs.values()
-        return [
-            self._fixtures[one]
-            for all_ in found
-            for one in all_
-            if one in self._fixtures
-        ]
