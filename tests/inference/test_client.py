@@ -192,18 +192,17 @@ def test_a_request_without_a_key_carries_none(kind):
 
 
 @KINDS
-def test_a_connection_serves_many_requests_and_more_are_open_than_aiohttp_allows(kind):
-    async def run():
-        reply = SHAPES[kind]([RIGHT])
-        async with talking(CLIENTS[kind], kind, lambda: reply) as (client, seen):
-            for _ in range(5):
-                await ask(client, input_ids=[5], n=1)
-            assert (len(seen.connections), len(seen.bodies)) == (1, 5)
-            seen.waits_for = 101
-            asking = [ask(client, input_ids=[5], n=1) for _ in range(150)]
-            await asyncio.gather(*asking)
-
-    asyncio.run(run())
+async def test_a_connection_serves_many_requests_and_more_are_open_than_aiohttp_allows(
+    kind,
+):
+    reply = SHAPES[kind]([RIGHT])
+    async with talking(CLIENTS[kind], kind, lambda: reply) as (client, seen):
+        for _ in range(5):
+            await ask(client, input_ids=[5], n=1)
+        assert (len(seen.connections), len(seen.bodies)) == (1, 5)
+        seen.waits_for = 101
+        asking = [ask(client, input_ids=[5], n=1) for _ in range(150)]
+        await asyncio.gather(*asking)
 
 
 def test_a_client_works_in_one_event_loop_after_another():
@@ -221,33 +220,30 @@ def test_a_client_works_in_one_event_loop_after_another():
 
 
 @KINDS
-def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
+async def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
     order = []
 
     def watched(*args):
         order.append("read")
         return routes.read_reply(*args)
 
-    async def run():
-        nexts = []
+    nexts = []
 
-        async def ask_next(client):
-            order.append("next request")
-            return await ask(client, input_ids=[6], n=1)
+    async def ask_next(client):
+        order.append("next request")
+        return await ask(client, input_ids=[6], n=1)
 
-        def reply():
-            return SHAPES[kind]([RIGHT])
+    def reply():
+        return SHAPES[kind]([RIGHT])
 
-        async with talking(CLIENTS[kind], kind, reply) as (client, _):
-            monkeypatch.setattr(client_module, "read_reply", watched)
+    async with talking(CLIENTS[kind], kind, reply) as (client, _):
+        monkeypatch.setattr(client_module, "read_reply", watched)
 
-            def refill():
-                nexts.append(asyncio.ensure_future(ask_next(client)))
+        def refill():
+            nexts.append(asyncio.ensure_future(ask_next(client)))
 
-            await ask(client, input_ids=[5], n=1, on_reply=refill)
-            await nexts[0]
-
-    asyncio.run(run())
+        await ask(client, input_ids=[5], n=1, on_reply=refill)
+        await nexts[0]
     assert order == ["next request", "read", "read"]
 
 
@@ -269,45 +265,39 @@ def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatc
     assert len(answer[1][0]) > words
 
 
-def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
+async def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
     monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.01)
     is_well = [False]
 
     async def health(request):
         return web.Response(status=200 if is_well[0] else 500)
 
-    async def run():
-        app = web.Application()
-        app.add_routes([web.get("/health", health)])
-        async with serve_app(app) as url, client_of(OpenAiClient, "openai", url) as c:
-            check = asyncio.ensure_future(c.check_server_status_task())
-            await until(lambda: c.state.is_out, "it is left out")
-            for _ in range(9):  # its pause grows to a minute
-                c.state.end_probe(passed=False)
-            assert not c.state.begin_probe()
-            is_well[0] = True
-            await until(c.state.begin_probe, "it is tried")
-            check.cancel()
-
-    asyncio.run(run())
+    app = web.Application()
+    app.add_routes([web.get("/health", health)])
+    async with serve_app(app) as url, client_of(OpenAiClient, "openai", url) as c:
+        check = asyncio.ensure_future(c.check_server_status_task())
+        await until(lambda: c.state.is_out, "it is left out")
+        for _ in range(9):  # its pause grows to a minute
+            c.state.end_probe(passed=False)
+        assert not c.state.begin_probe()
+        is_well[0] = True
+        await until(c.state.begin_probe, "it is tried")
+        check.cancel()
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
-    async def run():
-        config = server_config(kind=kind, rolling_buffer_length=3, model_name=TOKENIZER)
-        client = CLIENTS[kind](config)
-        for i in range(5):
-            client.request_timings.append(float(i))
-            client.attempts_list.append(1)
-            client.eval_request_timings.append(float(i))
-            client.eval_attempts_list.append(1)
-        shown = await client.wandb_metrics({}, "s")
-        if hasattr(client, "openai"):
-            await client.openai.close()
-        return list(client.request_timings), shown
-
-    timings, shown = asyncio.run(run())
+async def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
+    config = server_config(kind=kind, rolling_buffer_length=3, model_name=TOKENIZER)
+    client = CLIENTS[kind](config)
+    for i in range(5):
+        client.request_timings.append(float(i))
+        client.attempts_list.append(1)
+        client.eval_request_timings.append(float(i))
+        client.eval_attempts_list.append(1)
+    shown = await client.wandb_metrics({}, "s")
+    if hasattr(client, "openai"):
+        await client.openai.close()
+    timings = list(client.request_timings)
     assert timings == [2.0, 3.0, 4.0]
     assert shown["server/s_request_time_avg"] == 3.0
     assert shown["server/s_eval_request_time_99p"] <= 4.0
@@ -369,14 +359,11 @@ TEXTS = ["<answer>4</answer>", "a", "é 数 \U0001f600 <|im_end|>"]
 
 @KINDS
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
-def test_completions_are_those_of_the_hosts_managed_server(kind, finish_reason):
-    async def run():
-        async with serving(lambda: SHAPES[kind](TEXTS, finish_reason)) as (url, seen):
-            theirs = await through_the_hosts_managed_server(kind, url)
-            ours = await through_our_inference(kind, url)
-            return theirs, ours, [seen.bodies[0], seen.bodies[-1]]
-
-    theirs, ours, bodies = asyncio.run(run())
+async def test_completions_are_those_of_the_hosts_managed_server(kind, finish_reason):
+    async with serving(lambda: SHAPES[kind](TEXTS, finish_reason)) as (url, seen):
+        theirs = await through_the_hosts_managed_server(kind, url)
+        ours = await through_our_inference(kind, url)
+        bodies = [seen.bodies[0], seen.bodies[-1]]
     assert bodies[0] == bodies[1]
     assert ours == theirs
 

@@ -11,7 +11,7 @@ from rg_env.inference.inference import MOST_ENDS
 from rg_env.inference.prompts import render_prompt
 from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import openai_endpoint, serving
-from tests.support.parts import RIGHT, WRONG, build_env, vllm_reply, vllm_server
+from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,6 @@ def sampled(server, kind="vllm", n=2, max_tokens=50, left=()):
 
 
 def completions(reply, **how):
-    """Sample once from a server that answers as told."""
     return sampled(vllm_server(reply), **how)[:2]
 
 
@@ -90,12 +89,6 @@ def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
         assert completion.finish_reason == "length"
 
 
-@pytest.mark.parametrize("reply", [{"error": {"message": "no quota left"}}, 500, 404])
-def test_a_reply_that_cannot_be_used_is_a_failed_request(reply):
-    with pytest.raises(RequestFailedError):
-        completions(lambda body: reply)
-
-
 # -- why completions ended -------------------------------------------------------------
 
 
@@ -111,15 +104,6 @@ def test_ends_are_counted_by_a_bounded_number_of_names():
     names = [name for name in events if name.startswith("finish_reason_")]
     assert len(names) == MOST_ENDS + 1
     assert max(map(len, names)) < 50 and events["finish_reason_other"] > 0
-
-
-@pytest.mark.parametrize("end", ["abort", "error", "content_filter", None])
-def test_what_the_server_broke_off_is_asked_again_and_counted_by_its_end(end):
-    broken = vllm_reply([WRONG, RIGHT], finish_reason=end)
-    broken["finish_reasons"][1] = "stop"
-    events = made_with(broken, vllm_reply([RIGHT]))
-    assert events[f"failed_requests_finish_reason_{end or 'none'}"] == 1
-    assert events["finish_reason_stop"] == 2
 
 
 # -- prompts ---------------------------------------------------------------------------

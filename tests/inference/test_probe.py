@@ -24,11 +24,7 @@ from tests.support.odd_servers import (
     stock_vllm,
     with_changes,
 )
-from tests.support.parts import (
-    TOKENIZER,
-    env_config,
-    server_config,
-)
+from tests.support.parts import TOKENIZER, env_config, server_config
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +80,6 @@ def probed(odd, kind="openai", **how):
 
 
 def fault_of(*odd, **how):
-    """Return why no route of a server is fit."""
     error = probed(*odd, **how)
     assert error.failure.kind == NO_ROUTE, error
     return str(error).partition(": ")[2]
@@ -118,34 +113,26 @@ def test_the_models_own_sampling_is_told_to_be_off():
     assert odd.bodies[-1]["top_k"] == -1 and odd.bodies[-1]["repetition_penalty"] == 1
 
 
-def test_requests_that_come_together_wait_for_the_same_tries():
+async def test_requests_that_come_together_wait_for_the_same_tries():
     odd = stock_vllm()
 
-    async def run():
-        async with client_at(odd) as client:
-            asking = [
-                client.query_tokens(input_ids=[5, 6], **SAMPLED) for _ in range(9)
-            ]
-            await asyncio.gather(*asking)
-
-    asyncio.run(run())
+    async with client_at(odd) as client:
+        asking = [client.query_tokens(input_ids=[5, 6], **SAMPLED) for _ in range(9)]
+        await asyncio.gather(*asking)
     assert [body["n"] for body in odd.bodies] == [2] + [3] * 9
 
 
-def test_a_server_that_came_back_with_another_route_is_asked_there():
+async def test_a_server_that_came_back_with_another_route_is_asked_there():
     odd = stock_vllm()
 
-    async def run():
-        async with client_at(odd) as client:
-            ask = client.query_tokens
-            before = await ask(input_ids=list(PROMPT), **SAMPLED)
-            odd.replies["POST /generate"] = sglang_answer
-            del odd.replies["POST /v1/completions"]
-            with pytest.raises(Exception, match="Not Found"):
-                await ask(input_ids=list(PROMPT), **SAMPLED)
-            return before, await ask(input_ids=list(PROMPT), **SAMPLED)
-
-    before, after = asyncio.run(run())
+    async with client_at(odd) as client:
+        ask = client.query_tokens
+        before = await ask(input_ids=list(PROMPT), **SAMPLED)
+        odd.replies["POST /generate"] = sglang_answer
+        del odd.replies["POST /v1/completions"]
+        with pytest.raises(Exception, match="Not Found"):
+            await ask(input_ids=list(PROMPT), **SAMPLED)
+        after = await ask(input_ids=list(PROMPT), **SAMPLED)
     assert before[1][0] == IDS[0]["token_ids"] and after[1][0] == IDS[0]["token_ids"]
     assert odd.asked[-1] == "POST /generate"
 
@@ -358,15 +345,13 @@ def test_a_server_that_ignores_n_is_asked_as_often(logged):
     assert "one completion whatever n is" in logged.text
 
 
-def test_a_chat_that_ignores_n_is_asked_as_often(logged):
+async def test_a_chat_that_ignores_n_is_asked_as_often(logged):
     odd = openai_endpoint(lambda body: chat({**body, "n": 1}))
 
-    async def run():
-        async with client_at(odd, trains=False) as client:
-            await client.probe()
-            return await client.chat_completion(messages=[{}], n=3, max_tokens=9)
-
-    assert len(asyncio.run(run()).choices) == 3
+    async with client_at(odd, trains=False) as client:
+        await client.probe()
+        found = await client.chat_completion(messages=[{}], n=3, max_tokens=9)
+    assert len(found.choices) == 3
     assert [body["n"] for body in odd.bodies] == [2, 1] + [1] * 3
     assert logged.text.count("one completion whatever n is") == 1
 
@@ -377,16 +362,13 @@ UNSUPPORTED = (
 )
 
 
-def test_a_model_that_takes_another_limit_is_asked_with_that():
+async def test_a_model_that_takes_another_limit_is_asked_with_that():
     refused = (400, refusal(UNSUPPORTED, "unsupported_parameter", "max_tokens"))
     odd = openai_endpoint(lambda body: refused if "max_tokens" in body else chat(body))
 
-    async def run():
-        async with client_at(odd, trains=False) as client:
-            for _ in range(2):
-                await client.chat_completion(messages=[{}], n=2, max_tokens=9)
-
-    asyncio.run(run())
+    async with client_at(odd, trains=False) as client:
+        for _ in range(2):
+            await client.chat_completion(messages=[{}], n=2, max_tokens=9)
     limits = ["max_completion_tokens" in body for body in odd.bodies]
     assert limits == [False, True, True]
 

@@ -1,11 +1,13 @@
 """What servers say when they refuse a request is read into the setting at fault."""
 
 import asyncio
+import ssl
 from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import orjson
 import pytest
-from aiohttp import ClientResponseError
+from aiohttp import ClientConnectorCertificateError, ClientResponseError
 
 from rg_env import patience
 from rg_env.inference.completions import why_unusable
@@ -30,68 +32,40 @@ def setting(status, body):
     return read_refusal(status, text_of(body)).setting
 
 
+CONTEXT, KEY, NAME = "env.max_token_length", "openai.api_key", "openai.model_name"
 CASES = {
     "openai, more than the model writes": (
-        400,
-        refusal("max_tokens is too large: 200000.", "invalid_value", "max_tokens"),
-        "env.max_token_length",
+        *(400, refusal("max_tokens is too large: 200000.", "", "max_tokens")),
+        CONTEXT,
     ),
     "openai, context": (
-        400,
-        refusal("Please reduce the length.", "context_length_exceeded", "messages"),
-        "env.max_token_length",
+        *(400, refusal("Please reduce the length.", "context_length_exceeded")),
+        CONTEXT,
     ),
-    "vllm, context": (
-        400,
-        {"object": "error", "message": "This model's maximum context length is 4096"},
-        "env.max_token_length",
+    "no credit": (402, {"error": {"message": "Add credits"}}, KEY),
+    "no key": (401, {"error": {"message": "Incorrect API key"}}, KEY),
+    "no rights": (403, {"error": {"message": "Country"}}, KEY),
+    "vllm, another model": (*recorded("unknown model"), NAME),
+    "vllm, too long": (*recorded("too long"), CONTEXT),
+    "older vllm": (
+        *(404, {"object": "error", "message": "The model `m` does not exist."}),
+        NAME,
     ),
-    "vllm since 0.9, context": (
-        400,
-        {"error": {"message": "max_tokens exceeds max_model_len", "code": 400}},
-        "env.max_token_length",
-    ),
-    "sglang, context": (
-        400,
-        {"error": {"message": "The input (9 tokens) is longer than the model's limit"}},
-        "env.max_token_length",
-    ),
-    "llama.cpp, context": (
-        400,
-        {"error": {"message": "the request exceeds the available context size"}},
-        "env.max_token_length",
-    ),
-    "no credit": (402, {"error": {"message": "Add credits"}}, "openai.api_key"),
-    "no key": (401, {"error": {"message": "Incorrect API key"}}, "openai.api_key"),
-    "no rights": (403, {"error": {"message": "Country"}}, "openai.api_key"),
-    "vllm, another model": (*recorded("unknown model"), "openai.model_name"),
-    "vllm, too long": (*recorded("too long"), "env.max_token_length"),
-    "openai, another model": (
-        404,
-        refusal("The model `m` does not exist", "model_not_found"),
-        "openai.model_name",
-    ),
-    "older vllm, another model": (
-        404,
-        {"object": "error", "message": "The model `m` does not exist."},
-        "openai.model_name",
-    ),
-    "ollama, another model": (
-        404,
-        {"error": {"message": 'model "m" not found, try pulling it first'}},
-        "openai.model_name",
-    ),
-    "openrouter, another model": (
-        400,
-        {"error": {"message": "m is not a valid model ID"}},
-        "openai.model_name",
-    ),
-    "the parameter of the model": (
-        400,
-        refusal("unknown", None, "model"),
-        "openai.model_name",
-    ),
+    "the parameter of the model": (400, refusal("unknown", None, "model"), NAME),
+    **{
+        said: (400, {"error": {"message": said}}, setting)
+        for said, setting in {
+            "This model's maximum context length is 4096": CONTEXT,
+            "max_tokens exceeds max_model_len": CONTEXT,
+            "The input (9 tokens) is longer than the model's limit": CONTEXT,
+            "the request exceeds the available context size": CONTEXT,
+            "The model `m` does not exist": NAME,
+            'model "m" not found, try pulling it first': NAME,
+            "m is not a valid model ID": NAME,
+        }.items()
+    },
 }
+"""What OpenAI, vLLM, SGLang, llama.cpp, Ollama and OpenRouter say."""
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -186,6 +160,14 @@ def test_a_completion_that_was_broken_off_is_counted_by_its_end():
 def test_a_connection_that_failed_is_no_reply():
     failure = failure_of(ConnectionRefusedError())
     assert failure.status is None and failure.how == NOTHING and failure.is_temporary
+
+
+def test_a_certificate_that_nobody_trusts_is_of_the_address():
+    untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    key = SimpleNamespace(host="h", port=443, is_ssl=True)
+    failure = failure_of(ClientConnectorCertificateError(key, untrusted))
+    assert failure.setting == "openai.base_url"
+    assert "certificate verify failed" in failure.said
 
 
 @pytest.mark.parametrize(

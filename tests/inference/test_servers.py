@@ -17,15 +17,12 @@ from rg_env.inference.servers import Servers
 from tests.support.odd_servers import (
     MODEL,
     Odd,
-    atropos_api,
-    atropos_vllm,
     chat,
     hanging,
     moved,
     openai_endpoint,
     refusal,
     serving,
-    serving_tls,
     stock_vllm,
     web_page,
     with_changes,
@@ -57,13 +54,10 @@ SETTINGS = {"ensure_scores_are_not_same": False}
 def hurried(monkeypatch, tmp_path):
     rows = str(tmp_path / "rows.jsonl")
     monkeypatch.setitem(SETTINGS, "data_path_to_save_groups", rows)
-    monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(patience, "CIRCUIT_LONGEST_PAUSE_S", 0.02)
+    for room in ("CIRCUIT", "COMPLETION", "OUTAGE"):
+        monkeypatch.setattr(patience, f"{room}_FIRST_PAUSE_S", 0.01)
+        monkeypatch.setattr(patience, f"{room}_LONGEST_PAUSE_S", 0.05)
     monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.5)
-    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(patience, "COMPLETION_LONGEST_PAUSE_S", 0.01)
-    monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 0.05)
     monkeypatch.setattr(patience, "OUTAGE_LOOK_EVERY_S", 0.05)
 
 
@@ -124,54 +118,33 @@ def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered(
     assert "/generate: 404 Not Found" in end and end.endswith("; see docs/servers.md")
 
 
-NO_SERVERS = {
-    "a web page": (web_page, "/v1/completions: a reply without completions: Welcome"),
-    "the Atropos API": (atropos_api, "/v1/completions: 404 Not Found"),
-    "nothing that is known": (lambda: Odd({}), "/v1/completions: 404 Not Found"),
-    "a place that leads to itself": (lambda: moved("/there"), "TooManyRedirects"),
-}
-
-
-@pytest.mark.parametrize("case", NO_SERVERS)
-def test_what_is_no_inference_server_is_said_in_its_own_words(case):
-    odd, said = NO_SERVERS[case]
-    end = end_at(odd())
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [(Odd({}), "/v1/completions: 404 Not Found"), (moved("/there"), "TooManyRed")],
+)
+def test_what_is_no_inference_server_is_said_in_its_own_words(odd, said):
+    end = end_at(odd)
     assert end.startswith("openai.base_url: U/v1: cannot be queried: ")
     assert said in end
 
 
-def test_one_wrong_server_of_several_is_named():
-    async def run():
-        right = atropos_vllm(vllm_reply([RIGHT, WRONG, RIGHT, WRONG]))
-        async with serving(right) as one, serving(web_page()) as other:
-            end = await ended(bare(one, other))
-            return end.replace(other, "OTHER")
-
-    assert asyncio.run(run()).startswith("openai.base_url: OTHER/v1: cannot be queried")
+async def test_one_wrong_server_of_several_is_named():
+    reply = vllm_reply([RIGHT, WRONG] * 2)
+    right = Odd({"POST /generate": lambda body: reply})
+    async with serving(right) as one, serving(web_page()) as other:
+        end = await ended(bare(one, other))
+    assert end.startswith(f"openai.base_url: {other}/v1: cannot be queried")
 
 
 # -- connections -----------------------------------------------------------------------
 
 
-def test_tls_where_there_is_none_is_said():
-    async def run():
-        async with serving(stock_vllm()) as url:
-            host = url.removeprefix("http://")
-            return await ended(bare(f"https://{host}/v1"))
-
-    end = asyncio.run(run())
+async def test_tls_where_there_is_none_is_said():
+    async with serving(stock_vllm()) as url:
+        host = url.removeprefix("http://")
+        end = await ended(bare(f"https://{host}/v1"))
     assert end.startswith("openai.base_url: https://")
     assert "SSL" in end
-
-
-@pytest.mark.processes
-def test_a_certificate_that_nobody_trusts_is_said():
-    async def run():
-        async with serving_tls(stock_vllm()) as host:
-            return await ended(bare(f"https://{host}/v1"))
-
-    end = asyncio.run(run())
-    assert "certificate verify failed" in end
 
 
 def test_a_host_that_does_not_exist_is_said_to():
@@ -272,16 +245,13 @@ def test_after_the_first_completion_a_refusal_is_counted_and_logged(
 # -- servers that come later -----------------------------------------------------------
 
 
-def test_a_wrong_server_that_is_started_later_is_refused_then(logged):
+async def test_a_wrong_server_that_is_started_later_is_refused_then(logged):
     port = free_port()
 
-    async def run():
-        running = asyncio.ensure_future(ended(bare(f"http://127.0.0.1:{port}")))
-        await until(lambda: "does not answer yet" in logged.text, "it is waited for")
-        async with serving(web_page(), port):
-            return await running
-
-    assert asyncio.run(run()).startswith("openai.base_url: http://127.0.0.1")
+    running = asyncio.ensure_future(ended(bare(f"http://127.0.0.1:{port}")))
+    await until(lambda: "does not answer yet" in logged.text, "it is waited for")
+    async with serving(web_page(), port):
+        assert (await running).startswith("openai.base_url: http://127.0.0.1")
     assert [r for r in logged.records if r.levelno >= logging.ERROR] == []
 
 
@@ -294,13 +264,9 @@ def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(logged):
     assert sum("does not answer" in line.getMessage() for line in lines) == 1
 
 
-def test_a_server_that_hangs_is_given_up_in_time(logged):
-    async def run():
-        async with hanging() as url:
-            settings = {"kind": "openai", "give_up_after_s": 0.4}
-            return await ended(bare(url, **settings))
-
-    assert asyncio.run(run()) == 1
+async def test_a_server_that_hangs_is_given_up_in_time(logged):
+    async with hanging() as url:
+        assert await ended(bare(url, kind="openai", give_up_after_s=0.4)) == 1
     assert "accepts the connection but does not reply" in logged.text
 
 
@@ -324,48 +290,33 @@ class OwnClient(Bare):
     server_cls = OwnServer
 
 
-def test_a_client_of_a_subclass_is_left_to_itself():
+async def test_a_client_of_a_subclass_is_left_to_itself():
     odd = Odd({"POST /generate": lambda body: vllm_reply([RIGHT, WRONG] * 2)})
 
-    async def run():
-        async with serving(odd) as url:
-            env = bare(url, cls=OwnClient)
-
-            await probe_only(env)
-
-    asyncio.run(run())
+    async with serving(odd) as url:
+        await probe_only(bare(url, cls=OwnClient))
     assert odd.asked == []
 
 
-def test_a_request_that_a_subclass_client_is_refused_ends_no_start():
-    async def run():
-        odd = Odd({}, otherwise=(401, refusal("no")))
-        async with serving(odd) as url:
-            env = bare(url, cls=OwnClient, give_up_after_s=0.3, model=MODEL)
-            return await ended(env)
-
-    assert asyncio.run(run()) == 1
+async def test_a_request_that_a_subclass_client_is_refused_ends_no_start():
+    odd = Odd({}, otherwise=(401, refusal("no")))
+    async with serving(odd) as url:
+        env = bare(url, cls=OwnClient, give_up_after_s=0.3, model=MODEL)
+        assert await ended(env) == 1
 
 
 def test_the_hosts_mock_server_is_not_probed():
     env = ReasoningGymEnv(env_config(), [server_config()], testing=True)
-
-    async def run():
-        await probe_only(env)
-
-    asyncio.run(run())
+    asyncio.run(probe_only(env))
 
 
-def test_an_environment_that_is_used_from_python_asks_nothing_by_itself():
+async def test_an_environment_that_is_used_from_python_asks_nothing_by_itself():
     odd = stock_vllm()
 
-    async def run():
-        async with serving(odd) as url:
-            env = build_env(url, cls=Bare)
-            await env.setup()
-            await env.close()
-
-    asyncio.run(run())
+    async with serving(odd) as url:
+        env = build_env(url, cls=Bare)
+        await env.setup()
+        await env.close()
     assert odd.asked == []
 
 
@@ -405,11 +356,6 @@ def test_without_a_bound_it_never_gives_up():
     assert not asyncio.run(watched(False, None, 0.3)).gave_up.is_set()
 
 
-def test_healthy_servers_are_no_outage(logged):
-    asyncio.run(watched(True, 0.1, 0.3))
-    assert logged.messages == []
-
-
 async def failing(*statuses, answers=True):
     """Let requests fail, with or without an answer after each."""
     servers = Servers([Server(True)])
@@ -440,63 +386,51 @@ def test_a_failed_request_among_answered_ones_is_no_outage(logged):
     assert servers.failures == 3 and begun(logged) == []
 
 
-def test_a_server_that_is_there_has_not_answered_yet(logged):
-    async def run():
-        client = VllmClient(server_config())
-        servers = Servers([client])
-        client.leave_out(Failure("ClientConnectorError", "nothing listens", NOTHING))
-        await servers.note_failure(servers.why_none())
-        client.state.end_probe(passed=True)
-        servers.note_answer()
-
-    asyncio.run(run())
+async def test_a_server_that_is_there_has_not_answered_yet(logged):
+    client = VllmClient(server_config())
+    servers = Servers([client])
+    client.leave_out(Failure("ClientConnectorError", "nothing listens", NOTHING))
+    await servers.note_failure(servers.why_none())
+    client.state.end_probe(passed=True)
+    servers.note_answer()
     assert [line.partition(" after ")[0] for line in logged.messages[1:]] == [
         "inference is available",
         "inference answers",
     ]
 
 
-def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
-    async def run():
-        clients = [VllmClient(server_config(f"http://{i}")) for i in "ab"]
-        Servers(clients)
-        for client in clients:
-            client.leave_out(Failure("gone", "gone", NOTHING))
-        for client in clients:
-            client.state.end_probe(passed=True)
-
-    asyncio.run(run())
+async def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
+    clients = [VllmClient(server_config(f"http://{i}")) for i in "ab"]
+    Servers(clients)
+    for client in clients:
+        client.leave_out(Failure("gone", "gone", NOTHING))
+    for client in clients:
+        client.state.end_probe(passed=True)
     out, back = logged.messages
     assert "http://a" in out and "not used for now, other servers are" in out
     assert "http://a" in back and "is back" in back
 
 
-def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
-    async def run():
-        async with hanging() as one, hanging() as other:
-            clients = [VllmClient(server_config(url)) for url in (one, other)]
-            Servers(clients)
-            for client in clients:
-                client.state.is_awaited = True
-                client.probe_if_due()
-            await asyncio.sleep(0.1)
-            for client in clients:
-                await client.close()
-
-    asyncio.run(run())
+async def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
+    async with hanging() as one, hanging() as other:
+        clients = [VllmClient(server_config(url)) for url in (one, other)]
+        Servers(clients)
+        for client in clients:
+            client.state.is_awaited = True
+            client.probe_if_due()
+        await asyncio.sleep(0.1)
+        for client in clients:
+            await client.close()
     assert logged.messages == []
 
 
-def test_giving_up_ends_a_request_that_never_returns():
-    async def run():
-        servers = Servers([Server(True)])
-        asking = asyncio.ensure_future(servers.unless_given_up(asyncio.sleep(3600)))
-        await asyncio.sleep(0)
-        servers.gave_up.set()
-        await asking
-
+async def test_giving_up_ends_a_request_that_never_returns():
+    servers = Servers([Server(True)])
+    asking = asyncio.ensure_future(servers.unless_given_up(asyncio.sleep(3600)))
+    await asyncio.sleep(0)
+    servers.gave_up.set()
     with pytest.raises(RequestFailedError):
-        asyncio.run(run())
+        await asking
 
 
 # -- the commands ----------------------------------------------------------------------
@@ -504,15 +438,15 @@ def test_giving_up_ends_a_request_that_never_returns():
 
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["serve", "evaluate"])
-def test_a_command_at_another_program_ends_with_one_sentence(command, tmp_path, capsys):
-    async def run():
-        async with serving(web_page()) as url:
-            rows, evals = tmp_path / "rows.jsonl", tmp_path / "evals"
-            files = {"data_path_to_save_groups": rows, "data_dir_to_save_evals": evals}
-            argv = [command, *options_of(url, **files)]
-            return await asyncio.to_thread(run_main, argv)
-
-    status, said = asyncio.run(run()), capsys.readouterr().err
+async def test_a_command_at_another_program_ends_with_one_sentence(
+    command, tmp_path, capsys
+):
+    async with serving(web_page()) as url:
+        rows, evals = tmp_path / "rows.jsonl", tmp_path / "evals"
+        files = {"data_path_to_save_groups": rows, "data_dir_to_save_evals": evals}
+        argv = [command, *options_of(url, **files)]
+        status = await asyncio.to_thread(run_main, argv)
+    said = capsys.readouterr().err
     assert status == 2 and said.count("error: ") == 1
     assert "error: openai.base_url: " in said and "Welcome" in said
     assert "Traceback" not in said and "does not answer" not in said

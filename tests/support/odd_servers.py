@@ -6,9 +6,6 @@ import contextlib
 import copy
 import json
 import socket
-import ssl
-import subprocess
-import tempfile
 from pathlib import Path
 
 from aiohttp import web
@@ -32,16 +29,7 @@ def answered(answer):
 
 
 class Odd:
-    """A server of fixed replies.
-
-    Args:
-        replies: "GET /path" to an answer, or to a function of the request's body.
-        otherwise: The answer to everything else.
-
-    Attributes:
-        asked: "POST /path" and so on, in their order.
-        bodies: Of those that were posted to a route.
-    """
+    """A server of fixed replies, or functions of the body, by "GET /path" and so on."""
 
     def __init__(self, replies, otherwise=NOT_FOUND):
         self.replies, self.otherwise = replies, otherwise
@@ -100,18 +88,11 @@ RECORDED = json.loads(
 
 
 def recorded(name):
-    """Return the status and the reply of a recorded request."""
     return RECORDED[name]["status"], copy.deepcopy(RECORDED[name]["reply"])
 
 
 def completions(body, name="ids", **changes):
-    """Answer a request for token ids as the recorded server did, with `n` choices.
-
-    Args:
-        body: Of the request.
-        name: Which recorded reply.
-        changes: Fields of every choice, or of its `logprobs`, that are other.
-    """
+    """Answer as the recorded server did, with fields of choices or logprobs changed."""
     if "prompt" not in body:
         return recorded("no prompt")
     if body["model"] != MODEL:
@@ -141,7 +122,6 @@ def stock_vllm(answer=chat, complete=completions):
 
 
 def with_changes(name="ids", **changes):
-    """Return a stock vLLM whose choices are changed."""
     return stock_vllm(complete=lambda body: completions(body, name, **changes))
 
 
@@ -152,15 +132,6 @@ def openai_endpoint(answer=chat, *names):
     }
     unknown = "Unknown request URL. Please check the URL for typos"
     return Odd(pages, otherwise=(404, refusal(unknown, "unknown_url")))
-
-
-def atropos_vllm(answer=(500, "Internal Server Error")):
-    pages = {
-        "GET /health": (200, ""),
-        "GET /bridge/is_paused": {"paused": False},
-        "POST /generate": lambda body: answer,
-    }
-    return Odd(pages)
 
 
 def atropos_api():
@@ -185,33 +156,6 @@ async def serving(odd, port=0):
     """Serve in this process; yield the base URL, without /v1."""
     async with serve_app(odd.app(), port=port) as url:
         yield url
-
-
-def certificate(folder):
-    """Make a certificate that nobody has signed; return its file and its key's."""
-    names = [Path(folder) / name for name in ("certificate.pem", "key.pem")]
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
-    subprocess.run(
-        [*command.split(), "-out", names[0], "-keyout", names[1]],
-        capture_output=True,
-        check=True,
-    )
-    return names
-
-
-@contextlib.asynccontextmanager
-async def serving_tls(odd, port=0):
-    """Serve with TLS; yield host and port."""
-    with tempfile.TemporaryDirectory() as folder:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate(folder))
-    runner = web.AppRunner(odd.app())
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
-    try:
-        yield f"127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
 
 
 @contextlib.asynccontextmanager

@@ -59,7 +59,6 @@ def ask(url, path, body, model):
 
 
 def main(url, model, path):
-    """Write the file."""
     replies = {}
     for name, (route, body) in REQUESTS.items():
         status, reply = ask(url, route, body or (None if body is None else {}), model)
