@@ -25,28 +25,11 @@ def file_of(folder, step=4):
     return folder / "env_checkpoints" / "reasoning_gym" / f"step-{step}.json"
 
 
-async def save_after(n, folder, **changes):
-    """Save after n items; return the three that come then."""
-    async with ready_env(**changes) as env:
-        checkpointed(env, folder, 4)
-        await next_items(env, n)
-        env.ledger.queried = 8
-        env.ledger.outcomes["sent"] = 8
-        env.save_checkpoint(4)
-        return await next_items(env, 3)
-
-
-async def resume(folder):
+async def save(folder):
     async with ready_env() as env:
-        checkpointed(env, folder, 4).load_checkpoint()
-        return env, await next_items(env, 3)
-
-
-def test_a_resumed_run_continues_its_items_and_its_ledger(tmp_path):
-    expected = asyncio.run(save_after(5, tmp_path))
-    env, items = asyncio.run(resume(tmp_path))
-    assert questions(items) == questions(expected)
-    assert env.ledger.queried == 8
+        checkpointed(env, folder, 4)
+        await next_items(env, 5)
+        env.save_checkpoint(4)
 
 
 async def saved_or_resumed(folder, shard, name, save):
@@ -69,6 +52,7 @@ def test_shards_that_register_in_another_order_continue_their_own_items(tmp_path
     for number, shard in enumerate((1, 0)):
         now = asyncio.run(saved_or_resumed(tmp_path, shard, f"rg_{number}", save=False))
         assert now == then[shard]
+    assert set(then[0]).isdisjoint(then[1])
 
 
 def spoiled(state):
@@ -87,7 +71,7 @@ def spoiled(state):
 
 
 def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path):
-    asyncio.run(save_after(5, tmp_path))
+    asyncio.run(save(tmp_path))
     state = json.loads(file_of(tmp_path).read_text())
 
     async def run():
@@ -105,18 +89,15 @@ def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path)
     asyncio.run(run())
 
 
-def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
+async def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
     class Own(ReasoningGymEnv):
         def save_checkpoint(self, step, data=None):
             super().save_checkpoint(step, {"own": 7, **(data or {})})
 
-    async def run():
-        async with ready_env(cls=Own) as env:
-            checkpointed(env, tmp_path).save_checkpoint(4)
-
-    asyncio.run(run())
+    async with ready_env(cls=Own) as env:
+        checkpointed(env, tmp_path, 4).save_checkpoint(4)
+        env.load_checkpoint()
     assert json.loads(file_of(tmp_path).read_text())["own"] == 7
-    asyncio.run(resume(tmp_path))
 
 
 # -- in a run, against the real API ----------------------------------------------------

@@ -14,7 +14,6 @@ TASKS = ["basic_arithmetic", "chain_sum", "gcd"]
 
 
 def with_env(work, **changes):
-    """Run some work on an environment after its setup."""
 
     async def run():
         async with ready_env(**({"tasks": TASKS} | changes)) as env:

@@ -74,7 +74,6 @@ class Load:
         await self.dumps.close()
 
     async def more(self, groups):
-        """Wait until some more groups are recorded."""
         enough = self.recorded + groups
         await until(lambda: self.recorded >= enough, "groups are recorded")
 
@@ -117,24 +116,20 @@ def episode(folder, how):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [removed, full])
-def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
+async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     tmp_path, logged, monkeypatch, how
 ):
     folder = tmp_path / "dumps"
     monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 10**6)
 
-    async def run():
-        async with Load(folder) as load:
-            for _ in range(2):
-                await load.more(20)
-                with episode(folder, how):
-                    await load.more(40)
-                    assert load.dumps.groups_waiting >= 30
-                await load.more(20)
-                assert load.dumps.groups_waiting <= BEING_WRITTEN
-        return load
-
-    load = asyncio.run(run())
+    async with Load(folder) as load:
+        for _ in range(2):
+            await load.more(20)
+            with episode(folder, how):
+                await load.more(40)
+                assert load.dumps.groups_waiting >= 30
+            await load.more(20)
+            assert load.dumps.groups_waiting <= BEING_WRITTEN
     # What was moved away holds whole files, and a copy of the open one.
     found = indices(folder, *tmp_path.glob("away_*"))
     assert found == list(range(len(found)))
@@ -144,22 +139,19 @@ def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     assert logged.text.count("groups can be written again") == 2
 
 
-def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
+async def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 3)
     folder = tmp_path / "dumps"
     folder.mkdir()
 
-    async def run():
-        env = build_env(data_dumps_dir=str(folder), dump_rollouts=True)
-        removed(folder)
-        for number in range(5):
-            await env._dumps.record(record(number), {})
-        await env.wandb_log()
-        mended(folder)
-        await env.close()
-        return env.metrics.events
-
-    events = asyncio.run(run())
+    env = build_env(data_dumps_dir=str(folder), dump_rollouts=True)
+    removed(folder)
+    for number in range(5):
+        await env._dumps.record(record(number), {})
+    await env.wandb_log()
+    mended(folder)
+    await env.close()
+    events = env.metrics.events
     assert (events["dump_groups_waiting"], events["dump_groups_lost"]) == (3, 2)
 
 
@@ -170,9 +162,13 @@ def size_of_part(folder):
     return sum(path.stat().st_size for path in folder.glob("*_rollouts_*.part"))
 
 
-@contextlib.asynccontextmanager
-async def on_a_full_disk(folder):
-    """Yield a world, its server and a run that dumps groups to a disk that is full."""
+def newest_ledger(folder):
+    paths = folder.rglob("ledger.json")
+    return json.loads(max(paths, key=lambda path: path.stat().st_mtime_ns).read_bytes())
+
+
+async def killed_while_groups_wait(folder):
+    """Return the ledger that a kill leaves, and that of the next run at its end."""
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
     async with (
         faulty_server(listed(), latency_ms=200) as server,
@@ -186,67 +182,6 @@ async def on_a_full_disk(folder):
         await until(lambda: "takes no groups" in run.said, "the disk is full")
         before = server.faults.requests
         await until(lambda: server.faults.requests > before + 30, "it goes on")
-        yield world, server, run
-
-
-async def served_through_a_full_disk(folder):
-    """Serve while the disk of the dump files is full and then taken away."""
-    dumps, away = folder / "dumps", folder / "away"
-    async with on_a_full_disk(folder) as (world, _, run):
-        resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (-1, -1))
-        await until(
-            lambda: "groups can be written again" in run.said, "the disk has room"
-        )
-        dumps.rename(away)
-        await until(lambda: size_of_part(dumps) > 0, "the folder is made again")
-        status, _, _ = await run.end(signal.SIGTERM)
-        return {
-            "status": status,
-            "said": run.said,
-            "state": world.last_state(),
-            "lines": [
-                group
-                for kind in ("rollouts", "FAILED_rollouts")
-                for place in ("dumps", "away")
-                for group in world.dumped(kind, place)
-            ],
-            "unfinished": list(dumps.glob("*.part")),
-        }
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served")
-    return asyncio.run(served_through_a_full_disk(folder))
-
-
-@pytest.mark.processes
-def test_a_run_goes_on_while_the_disk_is_full_and_says_so_once(served):
-    assert served["status"] == 143
-    kinds_of_files = 2
-    assert 1 <= served["said"].count("takes no groups") <= kinds_of_files
-    assert served["said"].count("takes no groups") == served["said"].count(
-        "groups can be written again; 0 were lost"
-    )
-    assert "Traceback" not in served["said"]
-
-
-@pytest.mark.processes
-def test_a_run_over_a_full_disk_leaves_every_group_and_true_counters(served):
-    counted = [served["state"][name]["groups_total"] for name in ("saved", "failed")]
-    assert sum(counted) == len(served["lines"]) > 30
-    assert len({line["index"] for line in served["lines"]}) == len(served["lines"])
-    assert served["unfinished"] == []
-
-
-def newest_ledger(folder):
-    paths = folder.rglob("ledger.json")
-    return json.loads(max(paths, key=lambda path: path.stat().st_mtime_ns).read_bytes())
-
-
-async def killed_while_groups_wait(folder):
-    """Return the ledger that a kill leaves, and that of the next run at its end."""
-    async with on_a_full_disk(folder) as (world, server, run):
         await run.end(signal.SIGKILL)
         left = newest_ledger(folder)
         run = world.start(server.url)

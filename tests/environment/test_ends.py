@@ -5,34 +5,22 @@ spent in waiting.
 """
 
 import asyncio
-import contextlib
-import dataclasses
 import json
 import signal
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from rg_env.demo.stand_in_trainer import StandInTrainer
-from rg_env.rollouts.json_encoding import read_groups
 from tests.support import faults
 from tests.support.faults import always, listed
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (
-    GUARD_S,
     NOWHERE,
-    descendants,
-    empty_api,
     end_of,
-    left_alive,
-    options_of,
     run_main,
-    start_entry,
     until,
 )
 from tests.support.real_api import RealApi
-from tests.support.runs import trainer_config
 from tests.support.world import World
 
 pytestmark = pytest.mark.processes
@@ -55,15 +43,18 @@ async def hanging(folder):
         faulty_server(always("hang")) as second,
     ):
         runs = {
-            first: world.start(first.url, "one"),
+            first: world.start(first.url, "one", inference_weight=1.0),
             # A busy machine may send the second signal late.
-            second: world.start(second.url, "two", has_slow_end=True),
+            second: world.start(
+                second.url, "two", has_slow_end=True, inference_weight=1.0
+            ),
         }
         for server in runs:
             await until(lambda server=server: server.faults.requests, "requests hang")
         one = await runs[first].end(signal.SIGTERM)
+        registered = await asyncio.to_thread(RealApi(world.api, "").connected)
         two = await runs[second].end(signal.SIGTERM, signal.SIGTERM)
-        return one, two, runs[first].said
+        return one, two, runs[first].said, registered
 
 
 async def in_setup(folder, number):
@@ -75,7 +66,6 @@ async def in_setup(folder, number):
 
 
 async def in_imports(folder, number):
-    """Send a signal while the libraries are loaded."""
     async with World(folder) as world:
         run = world.start(NOWHERE)
         maps = Path(f"/proc/{run.pid}/maps")
@@ -136,16 +126,28 @@ def ends(tmp_path_factory):
 # -- claims ----------------------------------------------------------------------------
 
 
-def test_a_server_that_hangs_does_not_hold_up_the_end(ends):
-    (status, seconds, left), _, said = end_of(ends, "hanging")
+def test_the_exit_status_says_how_it_ended(ends):
+    (status, *_), _, said, _ = end_of(ends, "hanging")
     assert status == 143, said
+
+
+def test_an_end_in_order_leaves_no_process_and_shows_no_traceback(ends):
+    (*_, left), _, said, _ = end_of(ends, "hanging")
+    assert left == [] and "Traceback" not in said
+
+
+def test_the_api_is_told_of_an_end(ends):
+    *_, registered = end_of(ends, "hanging")
+    assert registered == 1  # of two
+
+
+def test_a_server_that_hangs_does_not_hold_up_the_end(ends):
+    (_, seconds, _), *_ = end_of(ends, "hanging")
     assert seconds < END_WITHIN_S
-    assert left == []
-    assert "Traceback" not in said
 
 
 def test_a_second_signal_ends_at_once_and_leaves_no_process(ends):
-    _, (status, _, left), _ = end_of(ends, "hanging")
+    _, (status, _, left), *_ = end_of(ends, "hanging")
     # Of the signal itself: an end in order has the status 143.
     assert status == -signal.SIGTERM
     assert left == []
@@ -201,153 +203,3 @@ def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends):
     for group in unsent:
         assert len(group["tokens"]) == len(group["scores"]) == 4
         assert group["unsent_because"]
-
-
-# -- several instances, and their ends -------------------------------------------------
-
-
-@dataclasses.dataclass
-class Ending:
-    """What was seen of the end of one child process."""
-
-    status: int
-    said: str
-    children_left: list
-    connected_after: int
-    steps_after: int
-    dumps: list
-    unfinished: list
-
-
-class Instances:
-    """Three instances with a minimum allocation, as a user starts them."""
-
-    def __init__(self, api, url, folder):
-        self.api = api
-        self.folder = folder
-        self.trainer = StandInTrainer(trainer_config(api, step_time_s=0.05))
-        self.slow_trainer = StandInTrainer(trainer_config(api, step_time_s=3.0))
-        self._url = url
-        self._children = {}
-
-    def start(self, name, total_steps=10**6):
-        options = options_of(
-            self._url,
-            rollout_server_url=self.api,
-            total_steps=total_steps,
-            shard_index=len(self._children),
-            num_shards=3,
-            inference_weight=1.0,
-            min_batch_allocation=0.1,
-            dump_rollouts="true",
-            dump_failed_rollouts="true",
-            rollout_save_score_threshold=0.0,
-            data_dumps_dir=self.folder / name,
-        )
-        self._children[name] = start_entry("serve", *options)
-
-    async def ending(self, name, number=None):
-        """End an instance, by a signal or of itself, and look at what is left."""
-        child = self._children[name]
-        started = descendants(child.pid)
-        if number is not None:
-            child.send_signal(number)
-        said, _ = await asyncio.to_thread(child.communicate, timeout=GUARD_S)
-        left = await asyncio.to_thread(left_alive, started)
-        connected = await asyncio.to_thread(RealApi(self.api, "").connected)
-        steps = self.trainer.counts.steps
-        with contextlib.suppress(asyncio.TimeoutError):
-            enough = until(lambda: self.trainer.counts.steps >= steps + 4, "batches")
-            await asyncio.wait_for(enough, 20 if connected else 0)
-        return Ending(
-            child.returncode,
-            said,
-            left,
-            connected,
-            self.trainer.counts.steps - steps,
-            list((self.folder / name).glob("*_rollouts_*.jsonl")),
-            list((self.folder / name).glob("*.part")),
-        )
-
-    def kill(self):
-        for child in self._children.values():
-            child.kill()
-            child.communicate()
-
-
-async def see_endings(api, url, folder):
-    instances = Instances(api, url, folder)
-    training = asyncio.create_task(instances.slow_trainer.run(10**6))
-    try:
-        instances.start("complete", total_steps=10)
-        instances.start("terminated")
-        instances.start("interrupted")
-        # Steps are slow until the slowest start, or an instance may find that all of
-        # its own were taken before it had sent a group.
-        for name in STATUSES:
-            dumped = instances.folder / name
-            await until(lambda d=dumped: any(d.glob("*.part")), "groups are dumped")
-        training.cancel()
-        training = asyncio.create_task(instances.trainer.run(10**6))
-        endings = {"complete": await instances.ending("complete")}
-        endings["terminated"] = await instances.ending("terminated", signal.SIGTERM)
-        endings["interrupted"] = await instances.ending("interrupted", signal.SIGINT)
-        return endings, instances.trainer.counts
-    finally:
-        training.cancel()
-        await asyncio.gather(training, return_exceptions=True)
-        instances.kill()
-
-
-@pytest.fixture(scope="module")
-def seen(only_api, simulated, tmp_path_factory):
-    empty_api(only_api)
-    folder = tmp_path_factory.mktemp("endings")
-    return asyncio.run(see_endings(only_api, simulated.url, folder))
-
-
-STATUSES = {"complete": 0, "terminated": 143, "interrupted": 130}
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_the_exit_status_says_how_it_ended(seen, name):
-    assert seen[0][name].status == STATUSES[name], seen[0][name].said
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_an_end_in_order_leaves_no_process_and_shows_no_traceback(seen, name):
-    assert seen[0][name].children_left == []
-    assert "Traceback" not in seen[0][name].said
-
-
-@pytest.mark.parametrize(
-    ("name", "connected"), [("complete", 2), ("terminated", 1), ("interrupted", 0)]
-)
-def test_the_api_is_told_of_every_end(seen, name, connected):
-    assert seen[0][name].connected_after == connected
-
-
-@pytest.mark.parametrize("name", ["complete", "terminated"])
-def test_the_other_instances_keep_filling_batches(seen, name):
-    assert seen[0][name].steps_after >= 4
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_every_dump_file_is_completed(seen, name):
-    ending = seen[0][name]
-    assert ending.unfinished == []
-    assert sum(len(list(read_groups(path))) for path in ending.dumps) > 0
-
-
-def test_shards_share_no_item(seen):
-    indices = [
-        group["index"]
-        for ending in seen[0].values()
-        for path in ending.dumps
-        for group in read_groups(path)
-    ]
-    assert max(Counter(indices).values()) == 1
-
-
-def test_a_mixture_of_instances_gives_valid_groups_alone(seen):
-    assert seen[1].invalid_groups == 0

@@ -20,7 +20,6 @@ Env = Any
 
 
 def with_env(work: Callable[[Env], Awaitable[Any]], **changes: Any) -> Any:
-    """Run some work on an environment that is set up, and close it."""
 
     async def run() -> Any:
         async with ready_env(**changes) as env:
@@ -45,23 +44,19 @@ async def mixed_group(env: Env, **changes: Any) -> Any:
 # -- items -----------------------------------------------------------------------------
 
 
-def test_an_item_is_two_messages_an_entry_and_a_scorer() -> None:
-    async def work(env: Env) -> None:
+async def test_an_item_is_two_messages_an_entry_and_a_scorer() -> None:
+    async with ready_env() as env:
         messages, entry, dataset = await env.get_next_item()
         assert [dict(m)["role"] for m in messages] == ["system", "user"]
         assert dict(messages[1])["content"] == entry["question"]
         assert dataset.score_answer(entry["answer"], entry) == 1.0
 
-    with_env(work)
 
-
-def test_the_scorer_of_an_item_has_a_short_repr_and_pickles() -> None:
-    async def work(env: Env) -> None:
+async def test_the_scorer_of_an_item_has_a_short_repr_and_pickles() -> None:
+    async with ready_env() as env:
         *_, dataset = await env.get_next_item()
         assert len(repr(dataset)) < 60
         assert pickle.loads(pickle.dumps(dataset)) == dataset
-
-    with_env(work)
 
 
 def test_two_environments_of_one_seed_sample_the_same_items() -> None:
@@ -70,8 +65,8 @@ def test_two_environments_of_one_seed_sample_the_same_items() -> None:
     assert questions(first) == questions(second)
 
 
-def test_a_prompt_that_leaves_no_room_is_counted_and_replaced() -> None:
-    async def work(env: Env) -> None:
+async def test_a_prompt_that_leaves_no_room_is_replaced() -> None:
+    async with ready_env() as env:
         lengths = []
         for _ in range(10):
             messages, *_ = await env.get_next_item()
@@ -79,8 +74,6 @@ def test_a_prompt_that_leaves_no_room_is_counted_and_replaced() -> None:
         env.config.max_token_length = sorted(lengths)[5]
         messages, *_ = await env.get_next_item()
         assert len((await env._requests.prompt(messages)).tokens) < env.limit_tokens
-
-    with_env(work)
 
 
 # -- scores ----------------------------------------------------------------------------
@@ -166,14 +159,12 @@ def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> None:
 # -- state -----------------------------------------------------------------------------
 
 
-def test_a_missing_checkpoint_is_said_and_starts_anew(
+async def test_a_missing_checkpoint_is_said_and_starts_anew(
     tmp_path: Path, logged: pytest.LogCaptureFixture
 ) -> None:
-    async def work(env: Env) -> None:
+    async with ready_env() as env:
         env.checkpoint_dir, env.curr_step = str(tmp_path), 3
         env.load_checkpoint()
-
-    with_env(work)
     assert "no checkpoint" in logged.text
 
 

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 import reasoning_gym
 import yaml
-from aiohttp import web
 
 from rg_env.demo.chat_tokenizer import load_tokenizer
-from rg_env.demo.http_app import serve_app
 from rg_env.evaluation.samples import read_rows, sample_of
 from rg_env.evaluation.statistics import grouped
 from rg_env.evaluation.summary import summarise
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.tasks.evaluation_specs import load_preset
+from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import (
     FAST_TASKS,
     NOWHERE,
@@ -37,7 +36,6 @@ NO_FOLDER = "--env.data_dir_to_save_evals=None"
 
 
 def evaluate(folder, url, kind="vllm", **changes):
-    """Run `evaluate`; return its status."""
     given = {"data_dir_to_save_evals": folder, "num_eval_samples_per_task": 2}
     return run_main(["evaluate", *options_of(url, kind, **(given | changes))])
 
@@ -104,7 +102,6 @@ def question_of(body):
 
 
 async def evaluated(url, folder, **changes):
-    """Evaluate in this process; return the status."""
     env = build_env(url, data_dir_to_save_evals=str(folder), **changes)
     return await status_of(env._run_evaluate())
 
@@ -406,20 +403,6 @@ def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path
     assert "500" in failed["reason"]
 
 
-def test_a_request_that_fails_once_is_tried_again(tmp_path):
-    asked = set()
-
-    def reply(body):
-        question = question_of(body)
-        if question in asked:
-            return always_wrong(body)
-        asked.add(question)
-        return 500
-
-    assert evaluated_by(reply, tmp_path) == 0
-    assert numbers(tmp_path)["eval/failed_requests"] == 0
-
-
 def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     tmp_path, logged
 ):
@@ -429,31 +412,19 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     assert "results" not in logged.text and not folder.exists()
 
 
-def test_an_endpoint_that_charges_is_queried_once_more_and_not_for_its_health(tmp_path):
-    asked = []
+async def test_an_endpoint_that_charges_is_queried_once_more_and_not_for_its_health(
+    tmp_path,
+):
+    odd = openai_endpoint()
 
-    async def chat(request):
-        body = await request.json()
-        asked.append(body["messages"][-1]["content"])
-        message = {"role": "assistant", "content": "<answer>x</answer>"}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
-        return web.json_response({**reply, "choices": [choice]})
-
-    async def run():
-        app = web.Application()
-        app.add_routes([web.post("/v1/chat/completions", chat)])
-        async with serve_app(app) as url:
-            argv = options_of(url, "openai", data_dir_to_save_evals=tmp_path)
-            return await asyncio.to_thread(run_main, ["evaluate", *argv])
-
-    assert asyncio.run(run()) == 0
-    assert len(asked) == len(FAST_TASKS) + 1 and asked[0] == "What is 2 + 2?"
+    async with serving(odd) as url:
+        argv = options_of(url, "openai", data_dir_to_save_evals=tmp_path)
+        assert await asyncio.to_thread(run_main, ["evaluate", *argv]) == 0
+    assert odd.asked == ["POST /v1/chat/completions"] * (len(FAST_TASKS) + 1)
+    assert odd.bodies[0]["messages"][-1]["content"] == "What is 2 + 2?"
 
 
-def test_one_item_can_be_evaluated_by_hand():
-    async def run():
-        async with vllm_server(always_wrong) as url, ready_env(url) as env:
-            return await env.rollout_and_score_eval(env.test_items_with_scorers[0])
-
-    assert 0.0 <= asyncio.run(run()) < 1.0
+async def test_one_item_can_be_evaluated_by_hand():
+    async with vllm_server(always_wrong) as url, ready_env(url) as env:
+        found = await env.rollout_and_score_eval(env.test_items_with_scorers[0])
+    assert 0.0 <= found < 1.0

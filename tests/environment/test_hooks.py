@@ -41,15 +41,7 @@ OF_SERVE = {
 
 @dataclasses.dataclass
 class Call:
-    """One call of a hook.
-
-    Attributes:
-        hook: Its name.
-        within: The hook that was running when it was called, "" if there was none.
-        given: Its arguments, by name.
-        result: What it returned.
-        has_ended: Whether it has returned.
-    """
+    """One call of a hook, within another one or "", by name of its arguments."""
 
     hook: str
     within: str
@@ -134,7 +126,6 @@ def served(only_api, simulated, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def processed(simulated, tmp_path_factory):
-    """An environment that has processed, and its rows."""
     path = tmp_path_factory.mktemp("processed") / "rows.jsonl"
     env = process_env(simulated.url, path, GROUPS, cls=Extended)
     asyncio.run(env.process_manager())
@@ -143,7 +134,6 @@ def processed(simulated, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def evaluated(simulated, tmp_path_factory):
-    """An environment that has evaluated, and the folder of its results."""
     folder = tmp_path_factory.mktemp("evaluated")
     env = build_env(simulated.url, cls=Extended, data_dir_to_save_evals=str(folder))
     asyncio.run(env._run_evaluate())

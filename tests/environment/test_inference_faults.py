@@ -4,7 +4,6 @@ Sockets and servers are real; the model is simulated.
 """
 
 import asyncio
-import json
 import logging
 
 import aiohttp
@@ -20,7 +19,6 @@ from rg_env.inference.completions import Sampling
 from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
 from rg_env.inference.servers import NoServerError
 from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
-from rg_env.rollouts.json_encoding import read_groups
 from tests.support import faults
 from tests.support.faults import always, listed
 from tests.support.inference_server import FaultyServer, faulty_server
@@ -88,15 +86,7 @@ def env_of(*urls, kind="vllm", timeout=60, health_check=False, **changes):
 
 
 def beside(work, *scripts, **settings):
-    """Do work beside a server for each script; it needs no setup for that.
-
-    Each was probed while it was healthy.
-
-    Args:
-        work: Takes the environment and the servers.
-        scripts: Of the servers.
-        settings: Of `env_of`.
-    """
+    """Do work beside a server for each script; each was probed while it was healthy."""
 
     async def run(*servers):
         if len(servers) < len(scripts):
@@ -328,7 +318,7 @@ def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(logged, monkey
     assert "is not used for now" in opened and "is back" in closed
 
 
-def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
+async def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
     monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.0)
     looked = 0
 
@@ -337,58 +327,25 @@ def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
         looked += 1
         return web.Response(status=404)
 
-    async def run():
-        app = web.Application()
-        app.add_routes(
-            [
-                web.get("/health", no_such_page),
-                web.post("/generate", FaultyServer(listed()).handle),
-            ]
-        )
-        async with serve_app(app) as url:
-            env = env_of(url, health_check=True)
-            try:
-                await query(env)
-                await until(lambda: looked > 5, "its health is looked at")
-                await query(env)
-            finally:
-                await env.close()
-
-    asyncio.run(run())
+    app = web.Application()
+    app.add_routes(
+        [
+            web.get("/health", no_such_page),
+            web.post("/generate", FaultyServer(listed()).handle),
+        ]
+    )
+    async with serve_app(app) as url:
+        env = env_of(url, health_check=True)
+        try:
+            await query(env)
+            await until(lambda: looked > 5, "its health is looked at")
+            await query(env)
+        finally:
+            await env.close()
     assert said(logged) == []
 
 
 # -- giving up -------------------------------------------------------------------------
-
-
-def serving_two(fault):
-    """Return a script that serves the probe and two groups."""
-    return lambda number: "" if number < 3 else fault
-
-
-@pytest.mark.processes
-def test_process_gives_up_with_all_rows_on_disk(tmp_path):
-    path = tmp_path / "rows.jsonl"
-
-    async def run():
-        async with faulty_server(serving_two("hang")) as server:
-            env = env_of(
-                server.url,
-                data_path_to_save_groups=str(path),
-                ensure_scores_are_not_same=False,
-                include_messages=True,
-                give_up_after_s=0.5,
-                max_num_workers=1,
-                timeout=timeout_of("hang"),
-            )
-            env.n_groups_to_process = env.group_size_to_process = 4
-            with pytest.raises(SystemExit) as end:
-                await env.process_manager()
-            return end.value.code, env.metrics
-
-    status, metrics = asyncio.run(run())
-    assert (status, len(list(read_groups(path)))) == (1, 2)
-    assert metrics.ledger.outcomes["written"] == 8 and metrics.ledger.in_flight == 0
 
 
 def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
@@ -412,44 +369,21 @@ def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
 
 
 @pytest.mark.processes
-def test_evaluate_gives_up_with_all_samples_on_disk(tmp_path):
-    async def run():
-        async with faulty_server(serving_two("reset")) as server:
-            env = env_of(
-                server.url,
-                data_dir_to_save_evals=str(tmp_path),
-                give_up_after_s=0.5,
-                max_eval_workers=1,
-            )
-            with pytest.raises(SystemExit) as end:
-                await env._run_evaluate()
-            return end.value.code
-
-    assert asyncio.run(run()) == 1
-    lines = (tmp_path / "samples.jsonl").read_text().splitlines()
-    scored = [sample for sample in map(json.loads, lines) if "score" in sample]
-    assert (len(scored), len(lines)) == (2, len(FAST_TASKS))
-
-
-@pytest.mark.processes
-def test_an_evaluation_waits_out_an_outage(monkeypatch):
+async def test_an_evaluation_waits_out_an_outage(monkeypatch):
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
     enough = 2 * patience.EVALUATION_TRIES * len(FAST_TASKS)
 
-    async def run():
-        async with (
-            faulty_server(always("reset")) as server,
-            ready_env(server.url) as env,
-        ):
-            env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
-            evaluating = asyncio.ensure_future(env.evaluate())
-            waits = env._servers.kinds
-            await until(lambda: waits["NoServerError"] > enough, "all wait")
-            server.faults.script = listed()
-            await evaluating
-            return dict(env.eval_metrics)
-
-    numbers = asyncio.run(run())
+    async with (
+        faulty_server(always("reset")) as server,
+        ready_env(server.url) as env,
+    ):
+        env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
+        evaluating = asyncio.ensure_future(env.evaluate())
+        waits = env._servers.kinds
+        await until(lambda: waits["NoServerError"] > enough, "all wait")
+        server.faults.script = listed()
+        await evaluating
+        numbers = dict(env.eval_metrics)
     assert numbers["eval/failed_requests"] == 0
     assert numbers["eval/items"] == len(FAST_TASKS)
 
@@ -458,7 +392,6 @@ def test_an_evaluation_waits_out_an_outage(monkeypatch):
 
 
 def collected(script):
-    """Collect a group from a faulty server; return it and the server."""
 
     async def run():
         async with (

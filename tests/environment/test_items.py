@@ -16,16 +16,12 @@ from tests.support.runs import next_items
 
 
 @pytest.mark.processes
-def test_close_leaves_no_worker_behind():
-    async def run():
-        env = build_env()
-        await env.setup()
-        pool = env._pool
-        await env.close()
-        await env.close()
-        return pool
-
-    pool = asyncio.run(run())
+async def test_close_leaves_no_worker_behind():
+    env = build_env()
+    await env.setup()
+    pool = env._pool
+    await env.close()
+    await env.close()
     with pytest.raises(Exception, match="closed"):
         pool.call(len, [], deadline_s=1.0)
 
@@ -52,15 +48,12 @@ def test_slurm_is_off_unless_asked_for(monkeypatch):
         ({"custom_thinking_prompt": "Think."}, f"Think.\n\n{system_prompt}"),
     ],
 )
-def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
+async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
     changes, expected
 ):
-    async def run():
-        async with ready_env(**changes) as env:
-            ((messages, *_),) = await next_items(env, 1)
-            return dict(messages[0])["content"]
-
-    assert asyncio.run(run()) == expected
+    async with ready_env(**changes) as env:
+        ((messages, *_),) = await next_items(env, 1)
+        assert dict(messages[0])["content"] == expected
 
 
 @pytest.mark.processes

@@ -11,30 +11,23 @@ from tests.support.runs import next_items, questions
 
 
 @pytest.mark.processes
-def test_the_position_of_the_stream_can_be_read_and_set():
-    async def run():
-        async with ready_env() as env:
-            first = await next_items(env, 3)
-            position = env.iter
-            env.iter = 1
-            return first, position, await next_items(env, 2)
-
-    first, position, again = asyncio.run(run())
+async def test_the_position_of_the_stream_can_be_read_and_set():
+    async with ready_env() as env:
+        first = await next_items(env, 3)
+        position = env.iter
+        env.iter = 1
+        again = await next_items(env, 2)
     assert position == 3
     assert questions(again) == questions(first[1:])
 
 
 @pytest.mark.processes
-def test_the_generator_is_the_same_before_the_setup_and_after():
-    async def run():
-        env = build_env(seed=7)
-        before = env.rng.random()
-        await env.setup()
-        after = env.rng.random()
-        await env.close()
-        return before, after
-
-    before, after = asyncio.run(run())
+async def test_the_generator_is_the_same_before_the_setup_and_after():
+    env = build_env(seed=7)
+    before = env.rng.random()
+    await env.setup()
+    after = env.rng.random()
+    await env.close()
     assert before == after
 
 
@@ -51,25 +44,22 @@ def test_reading_the_generator_leaves_the_stream_as_it_is():
     assert questions(read) == questions(not_read)
 
 
-def test_dump_names_are_views_of_the_writers(tmp_path):
-    async def run():
-        env = build_env(
-            dump_rollouts=True, dump_failed_rollouts=True, data_dumps_dir=str(tmp_path)
-        )
-        await env.score([rollout(RIGHT), rollout(WRONG)])
-        await env.score([rollout(WRONG), rollout(WRONG)])
-        assert env.datadumps_dir == str(tmp_path)
-        assert (env.processed_item_count, env.failed_processed_item_count) == (1, 1)
-        assert len(env.rollouts_to_save_buffer) == 1
-        assert len(env.failed_rollouts_to_save_buffer) == 1
-        await env._save_rollouts_to_jsonl()
-        await env._save_failed_rollouts_to_jsonl()
-        assert (env.save_file_batch_num, env.failed_save_file_batch_num) == (1, 1)
-        assert env.rollouts_to_save_buffer == []
-        await env.close()
-        return env.run_uuid
-
-    run_uuid = asyncio.run(run())
+async def test_dump_names_are_views_of_the_writers(tmp_path):
+    env = build_env(
+        dump_rollouts=True, dump_failed_rollouts=True, data_dumps_dir=str(tmp_path)
+    )
+    await env.score([rollout(RIGHT), rollout(WRONG)])
+    await env.score([rollout(WRONG), rollout(WRONG)])
+    assert env.datadumps_dir == str(tmp_path)
+    assert (env.processed_item_count, env.failed_processed_item_count) == (1, 1)
+    assert len(env.rollouts_to_save_buffer) == 1
+    assert len(env.failed_rollouts_to_save_buffer) == 1
+    await env._save_rollouts_to_jsonl()
+    await env._save_failed_rollouts_to_jsonl()
+    assert (env.save_file_batch_num, env.failed_save_file_batch_num) == (1, 1)
+    assert env.rollouts_to_save_buffer == []
+    await env.close()
+    run_uuid = env.run_uuid
     assert {path.name for path in tmp_path.iterdir()} == {
         f"reasoning_gym_environment_rollouts_{run_uuid}_0000.jsonl",
         f"reasoning_gym_environment_FAILED_rollouts_{run_uuid}_0000.jsonl",
@@ -83,26 +73,19 @@ class ScoresWhatIsAnswered:
         return float(answer.removeprefix("<answer>").removesuffix("</answer>"))
 
 
-def test_the_buffer_of_the_original_holds_one_for_each_score_from_a_half():
-    async def run():
-        env = build_env()
-        texts = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
-        dataset = ScoresWhatIsAnswered()
-        await env.score([rollout(text, dataset=dataset) for text in texts])
-        await env.close()
-        return env.percent_correct_buffer
-
-    assert asyncio.run(run()) == [1.0, 1.0, 0.0, 0.0]
+async def test_the_buffer_of_the_original_holds_one_for_each_score_from_a_half():
+    env = build_env()
+    texts = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
+    dataset = ScoresWhatIsAnswered()
+    await env.score([rollout(text, dataset=dataset) for text in texts])
+    await env.close()
+    assert env.percent_correct_buffer == [1.0, 1.0, 0.0, 0.0]
 
 
-def test_progress_names_are_views_of_the_tasks_progress():
-    async def run():
-        env = build_env()
-        await env.score([rollout(RIGHT), rollout(WRONG)])
-        await env.close()
-        return env
-
-    env = asyncio.run(run())
+async def test_progress_names_are_views_of_the_tasks_progress():
+    env = build_env()
+    await env.score([rollout(RIGHT), rollout(WRONG)])
+    await env.close()
     assert env.task_group_counts == {"sums": 1}
     assert list(env.task_performance_history["sums"]) == [0.5]
     assert env.get_curriculum_stats()["total_tasks_tracked"] == 1

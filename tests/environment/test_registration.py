@@ -27,65 +27,53 @@ async def polling(env):
         await asyncio.sleep(0.05)
 
 
-def test_groups_wait_for_the_trainer_of_an_api_that_was_emptied(api):
-    async def run():
-        async with registered(api.url) as env:
-            watching = asyncio.create_task(polling(env))
-            api.forget()
-            groups = [env.handle_send_to_api(group(str(i))) for i in range(3)]
-            sends = asyncio.gather(*groups)
-            await until(lambda: env._api.retries >= 3, "all groups have been tried")
-            # A group that comes before the trainer would keep it out for ever.
-            api.start_trainer(max_token_len=99)
-            assert api.query("GET", "/info")["max_token_len"] == 99
-            await in_time(sends)
-            watching.cancel()
-            got = api.batches()
-            texts = sorted(g["messages"][0][0]["content"] for g in got)
-            return texts, {g["env_id"] for g in got}, env
-
-    texts, ids, env = asyncio.run(run())
+async def test_groups_wait_for_the_trainer_of_an_api_that_was_emptied(api):
+    async with registered(api.url) as env:
+        watching = asyncio.create_task(polling(env))
+        api.forget()
+        groups = [env.handle_send_to_api(group(str(i))) for i in range(3)]
+        sends = asyncio.gather(*groups)
+        await until(lambda: env._api.retries >= 3, "all groups have been tried")
+        # A group that comes before the trainer would keep it out for ever.
+        api.start_trainer(max_token_len=99)
+        assert api.query("GET", "/info")["max_token_len"] == 99
+        await in_time(sends)
+        watching.cancel()
+        got = api.batches()
+        texts = sorted(g["messages"][0][0]["content"] for g in got)
+        ids = {g["env_id"] for g in got}
     assert texts == ["0", "1", "2"]
     assert ids == {env.env_id}
     assert env.max_token_len == 99
 
 
-def test_the_steps_of_a_new_api_start_nothing_on_their_way_back(api):
-    async def run():
-        async with registered(api.url, steps_per_eval=1) as env:
-            env.curr_step = env.status_dict["current_step"] = 57
-            api.forget()
-            api.start_trainer()
-            await in_time(env.get_status())
-            began = []
-            env._serve_loop.start_evaluation = lambda: began.append(1)
-            await env.env_step_checks()
-            return began, env.curr_step
-
-    assert asyncio.run(run()) == ([], 0)
+async def test_the_steps_of_a_new_api_start_nothing_on_their_way_back(api):
+    async with registered(api.url, steps_per_eval=1) as env:
+        env.curr_step = env.status_dict["current_step"] = 57
+        api.forget()
+        api.start_trainer()
+        await in_time(env.get_status())
+        began = []
+        env._serve_loop.start_evaluation = lambda: began.append(1)
+        await env.env_step_checks()
+        assert (began, env.curr_step) == ([], 0)
 
 
-def test_an_environment_that_is_unregistered_registers_again(api):
-    async def run():
-        async with registered(api.url) as env:
-            api.query("POST", "/disconnect-env", {"env_id": env.env_id})
-            await in_time(env.get_status())
-            await env.handle_send_to_api(group())
-            return env.env_id, api.connected(), len(api.batches())
-
-    assert asyncio.run(run()) == (1, 1, 1)
+async def test_an_environment_that_is_unregistered_registers_again(api):
+    async with registered(api.url) as env:
+        api.query("POST", "/disconnect-env", {"env_id": env.env_id})
+        await in_time(env.get_status())
+        await env.handle_send_to_api(group())
+        assert (env.env_id, api.connected(), len(api.batches())) == (1, 1, 1)
 
 
-def test_one_failed_status_does_not_make_us_register_twice(api):
-    async def run():
-        async with (
-            faulty_api(listed("", "status_500"), api.url, "/status-env") as front,
-            registered(front.url) as env,
-        ):
-            await in_time(env.get_status())
-            return env.env_id, front.faults.requests
-
-    assert asyncio.run(run()) == (0, 4)
+async def test_one_failed_status_does_not_make_us_register_twice(api):
+    async with (
+        faulty_api(listed("", "status_500"), api.url, "/status-env") as front,
+        registered(front.url) as env,
+    ):
+        await in_time(env.get_status())
+        assert (env.env_id, front.faults.requests) == (0, 4)
 
 
 # -- registration and leave ------------------------------------------------------------
@@ -100,17 +88,14 @@ def test_one_failed_status_does_not_make_us_register_twice(api):
         ("/status-env", "status_502"),
     ],
 )
-def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
+async def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
     api, path, fault, logged
 ):
-    async def run():
-        async with (
-            faulty_api(listed(fault), api.url, path) as front,
-            registered(front.url) as env,
-        ):
-            return env.env_id, env.max_token_len, front.url
-
-    env_id, limit, url = asyncio.run(run())
+    async with (
+        faulty_api(listed(fault), api.url, path) as front,
+        registered(front.url) as env,
+    ):
+        env_id, limit, url = env.env_id, env.max_token_len, front.url
     assert (env_id, limit) == (0, LIMIT)
     if path != "/status-env":
         how = "answers with an error" if fault == "status_502" else "does not answer"
@@ -118,30 +103,24 @@ def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
 
 
 @pytest.mark.parametrize("fault", ["status_500", "reset"])
-def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
-    async def run():
-        async with faulty_api(listed(fault), api.url, "/disconnect-env") as front:
-            async with registered(front.url):
-                before = api.connected()
-            return before, api.connected()
-
-    assert asyncio.run(run()) == (1, 0)
+async def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
+    async with faulty_api(listed(fault), api.url, "/disconnect-env") as front:
+        async with registered(front.url):
+            before = api.connected()
+        assert (before, api.connected()) == (1, 0)
 
 
-def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
-    async def run():
-        async with registered(api.url, max_batches_offpolicy=2) as env:
-            for _ in range(2):
-                await env.handle_send_to_api(group())
-            await env.get_status()
-            loop = env._serve_loop
-            before = loop.may_start(evaluates=False)
-            api.batches()
-            await env.get_status()
-            after = loop.may_start(evaluates=False)
-            return before, after, env.ledger.outcomes["sent"]
-
-    assert asyncio.run(run()) == (False, True, 2 * SIZE)
+async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
+    async with registered(api.url, max_batches_offpolicy=2) as env:
+        for _ in range(2):
+            await env.handle_send_to_api(group())
+        await env.get_status()
+        loop = env._serve_loop
+        before = loop.may_start(evaluates=False)
+        api.batches()
+        await env.get_status()
+        after = loop.may_start(evaluates=False)
+        assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
 
 
 def posted_by(command):
@@ -234,15 +213,11 @@ def test_an_instance_says_which_shard_it_is(api, logged):
     assert line == "shard 2 of 4: this instance samples one in 4 items of the stream"
 
 
-def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
-    async def run():
-        api.forget()
-        api.start_trainer(max_token_len=64)
-        async with registered(api.url):
-            pass
-
+async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
+    api.forget()
+    api.start_trainer(max_token_len=64)
     with pytest.raises(SettingError, match=r"trainer's max_token_len.* 64 .*takes \d+"):
-        asyncio.run(run())
+        await registered(api.url).__aenter__()
     assert api.connected() == 0
 
 

@@ -73,7 +73,6 @@ async def run(api, folder, setting):
 
 @pytest.fixture(scope="module")
 def runs(only_api, tmp_path_factory):
-    """Return what came of a run with each setting."""
     folder = tmp_path_factory.mktemp("baseline")
     found = {}
     with pytest.MonkeyPatch.context() as patch:

@@ -19,7 +19,6 @@ EACH = 6
 
 @pytest.fixture(scope="module")
 def server():
-    """A simulated server that knows the items of a screen."""
     names = ",".join(TASKS)
     found = Simulated(
         f"--tasks={names}", "--complexity_mode=random", "--task_choice=in_turn"
@@ -44,7 +43,6 @@ def rows_of(folder):
 
 @pytest.fixture(scope="module")
 def done(server, tmp_path_factory):
-    """The folder and the status of one screen."""
     folder = tmp_path_factory.mktemp("screen")
     return folder, screen(folder, server.url, "--openai.api_key=secret-key")
 

@@ -102,28 +102,22 @@ class BadTable(ReasoningGymEnv):
         raise EndsError
 
 
-def test_rows_for_wandb_that_fail_cost_no_group(api):
-    async def run():
-        async with registered(api.url, cls=BadTable) as env:
-            env.ledger.query(SIZE)
-            with pytest.raises(EndsError):
-                await env.handle_send_to_api(group())
-            return api.batches(), dict(env.ledger.outcomes)
-
-    got, outcomes = asyncio.run(run())
+async def test_rows_for_wandb_that_fail_cost_no_group(api):
+    async with registered(api.url, cls=BadTable) as env:
+        env.ledger.query(SIZE)
+        with pytest.raises(EndsError):
+            await env.handle_send_to_api(group())
+        got, outcomes = api.batches(), dict(env.ledger.outcomes)
     assert len(got) == 1 and outcomes == {"sent": SIZE}
 
 
-def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):
-    async def run():
-        path = tmp_path / "rows.jsonl"
-        async with registered(api.url, data_path_to_save_groups=str(path)) as env:
-            fill_disk_of(env.jsonl_writer)
-            for _ in range(3):
-                await env.handle_send_to_api(group())
-            return api.batches(), env.jsonl_writer.rows_lost
-
-    got, lost = asyncio.run(run())
+async def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):
+    path = tmp_path / "rows.jsonl"
+    async with registered(api.url, data_path_to_save_groups=str(path)) as env:
+        fill_disk_of(env.jsonl_writer)
+        for _ in range(3):
+            await env.handle_send_to_api(group())
+        got, lost = api.batches(), env.jsonl_writer.rows_lost
     assert (len(got), lost) == (3, 3)
     said = [line for line in logged.messages if "data_path_to_save_groups" in line]
     assert len(said) == 2  # the first and the second, then the fourth
@@ -140,17 +134,13 @@ BAD_TEXTS = {
 
 
 @pytest.mark.parametrize("name", BAD_TEXTS)
-def test_a_batch_with_any_text_in_its_messages_reaches_the_trainer(api, name):
+async def test_a_batch_with_any_text_in_its_messages_reaches_the_trainer(api, name):
     text = BAD_TEXTS[name]
 
-    async def run():
-        async with registered(api.url, include_messages=True) as env:
-            await in_time(env.handle_send_to_api(group(text)))
-            return api.batches()
-
-    (only,) = asyncio.run(run())
-    found = only["messages"][0][0]["content"]
-    assert found == text.replace("\ud800", "\ufffd")
+    async with registered(api.url, include_messages=True) as env:
+        await in_time(env.handle_send_to_api(group(text)))
+        (only,) = api.batches()
+    assert only["messages"][0][0]["content"] == text.replace("\ud800", "\ufffd")
 
 
 def test_a_batch_with_half_a_character_would_be_lost_if_it_were_sent_as_it_is(api):

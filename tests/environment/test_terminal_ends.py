@@ -102,8 +102,6 @@ CLOSED_IN_ORDER = ["the demo runs", "serve is closed", "serve, twice"]
 
 
 class Servers:
-    """What the commands of this module query."""
-
     def __init__(self, api, answering, hanging):
         self.api, self.answering, self.hanging = api, answering, hanging
 
