@@ -17,7 +17,8 @@ from benchmarks.harness import report
 from benchmarks.harness.children import start_watched
 from benchmarks.harness.run import loop_delays
 from benchmarks.harness.setting import Contestant, Setting, command_line
-from tests.support.parts import left_alive, until
+from tests.support.parts import until
+from tests.support.processes import left_alive
 
 # -- the probe and the processes -------------------------------------------------------
 

@@ -14,7 +14,8 @@ from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.reports import progress_bar
 from tests.support import published
-from tests.support.parts import GUARD_S, descendants, left_alive, run_main, start_entry
+from tests.support.parts import GUARD_S, run_main, start_entry
+from tests.support.processes import descendants, left_alive
 
 pytestmark = pytest.mark.processes
 

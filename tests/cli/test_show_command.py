@@ -24,14 +24,8 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.pool_errors import JobError
-from tests.support.parts import (
-    ENTRY,
-    GUARD_S,
-    descendants,
-    left_alive,
-    run_main,
-    start_entry,
-)
+from tests.support.parts import ENTRY, GUARD_S, run_main, start_entry
+from tests.support.processes import descendants, left_alive
 
 SCALE = Scale(
     "gcd",

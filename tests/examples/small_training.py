@@ -14,7 +14,7 @@ from examples.train_small.servers import start_small
 from examples.train_small.task_run import TaskRun, to_the_end
 from examples.train_small.work_folder import WorkFolder
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.answer_policy import AnswerPolicy, load_policy
+from tests.examples.policies import AnswerPolicy, load_policy
 
 GROUPS, GROUP_SIZE = 8, 8
 TASK = "letter_counting"
@@ -47,7 +47,7 @@ def train(folder, steps, open_):
     shutil.copytree(TOKENIZER_FOLDER, work.serving, dirs_exist_ok=True)
     shutil.copytree(start, work.serving, dirs_exist_ok=True)
     server = start_small(
-        work.serving, work.logs / "server.log", module="tests.examples.answer_policy"
+        work.serving, work.logs / "server.log", module="tests.examples.policies"
     )
     open_.callback(server.kill)
     plugin = Plugin(Path(sys.executable))

@@ -35,7 +35,6 @@ def api(api_url, tmp_path):
 
 @pytest.fixture
 def source(api):
-    """Return a source that has registered."""
     source = BatchSource(api.url, SHAPE, check=ends_after(4))
     with pytest.raises(EndedError):
         source.next_batch(0)

@@ -14,8 +14,8 @@ from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.servers import start_small
 from examples.vllm_on_cpu import Vllm, VllmError, make_python
 from rg_env.errors import RunError
-from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
-from tests.support.parts import descendants, left_alive
+from tests.examples.policies import TOKENIZER, policy_of, write_folder
+from tests.support.processes import descendants, left_alive
 
 (A,) = TOKENIZER.encode("a")
 (B,) = TOKENIZER.encode("b")
@@ -26,12 +26,11 @@ from tests.support.parts import descendants, left_alive
 
 def small_server(folder):
     return start_small(
-        folder / "weights", folder / "log", module="tests.examples.unigram_policy"
+        folder / "weights", folder / "log", module="tests.examples.policies"
     )
 
 
 def tokens_of(server):
-    """Return the different tokens of some completions."""
     body = {"prompt": [A], "n": 4, "temperature": 1.0, "return_token_ids": True}
     request = urllib.request.Request(
         f"{server.weights.url}/v1/completions",
@@ -63,8 +62,8 @@ def test_a_small_server_goes_on_with_the_weights_it_is_given_until_it_is_ended(
 @pytest.mark.processes
 def test_a_small_server_without_weights_says_why_it_ended(tmp_path):
     write_folder(tmp_path / "weights", policy_of(a=0.0))
-    (tmp_path / "weights" / "weights.npy").unlink()
-    with pytest.raises(RunError, match=r"weights\.npy"):
+    (tmp_path / "weights" / "model.safetensors").unlink()
+    with pytest.raises(RunError, match=r"model\.safetensors"):
         small_server(tmp_path)
 
 

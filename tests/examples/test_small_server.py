@@ -14,7 +14,7 @@ from rg_env.demo.http_app import serve_app
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.routes import COMPLETIONS
 from rg_env.inference.server_types import CLIENTS
-from tests.examples.unigram_policy import TOKENIZER, policy_of, write_folder
+from tests.examples.policies import TOKENIZER, policy_of, write_folder
 from tests.support.parts import server_config, until
 
 PROMPT = TOKENIZER.encode("2 + 2?")
@@ -42,8 +42,6 @@ def body_of(**changes):
 
 
 class Client:
-    """Asks one small server."""
-
     def __init__(self, url, session, server):
         self.url, self._session, self._server = url, session, server
 
@@ -53,12 +51,10 @@ class Client:
         return sorted(r.n for r in requests if not r.made.done())
 
     async def post(self, path="/v1/completions", body=None):
-        """Return a reply's status and JSON."""
         async with self._session.post(self.url + path, json=body) as reply:
             return reply.status, await reply.json()
 
     async def complete(self, **changes):
-        """Return the choices of a reply that is well."""
         status, reply = await self.post(body=body_of(**changes))
         assert status == 200, reply
         return reply["choices"]
@@ -80,7 +76,6 @@ async def serving(policy, folder):
 
 
 def asked(policy, folder, talk):
-    """Return what a coroutine makes of a client."""
 
     async def run():
         async with serving(policy, folder) as client:
@@ -266,7 +261,7 @@ def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
 
 def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
     async def talk(client):
-        (tmp_path / "weights.npy").write_bytes(b"half a file")
+        (tmp_path / "model.safetensors").write_bytes(b"half a file")
         reply = await client.post("/collective_rpc", {"method": "reload_weights"})
         return reply, await client.complete()
 

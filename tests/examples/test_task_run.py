@@ -13,7 +13,7 @@ from examples.train_small import curve
 from examples.train_small.task_run import to_the_end
 from rg_env.errors import RunError
 from tests.examples.small_training import TASK, run_folder, train
-from tests.support.parts import descendants, left_alive
+from tests.support.processes import descendants, left_alive
 
 STEPS = 40
 GUARD_S = 120.0
@@ -82,20 +82,12 @@ def test_a_run_that_was_killed_or_interrupted_leaves_nothing_running_and_goes_on
     assert numbers == list(range(1, len(after) + 1))
 
 
-def test_what_fails_is_said_in_one_sentence(capsys):
-    def fail(open_):
-        raise RunError("the inference server ended")
-
-    assert to_the_end(fail) == 1
-    assert capsys.readouterr().err == "error: the inference server ended\n"
-
-
-def test_what_was_opened_ends_with_the_work_that_fails(capsys):
+def test_what_fails_is_said_in_one_sentence_and_ends_what_was_opened(capsys):
     ended = []
 
     def fail(open_):
         open_.callback(ended.append, True)
-        raise RunError("no")
+        raise RunError("the inference server ended")
 
-    to_the_end(fail)
-    assert ended == [True]
+    assert (to_the_end(fail), ended) == (1, [True])
+    assert capsys.readouterr().err == "error: the inference server ended\n"

@@ -17,7 +17,7 @@ from examples.trainer import train
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.model_folder import ModelFolder, taken
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.answer_policy import (
+from tests.examples.policies import (
     DIGITS,
     WEIGHTS,
     AnswerPolicy,
@@ -28,6 +28,12 @@ from tests.support.parts import ENTRY, free_port
 
 STEPS, GUARD_S = 30, 120.0
 TASK = "letter_counting"
+WITHOUT_TORCH = """
+import sys
+from examples.trainer import train
+from tests.examples.policies import load_policy
+sys.exit(train.main(make_policy=load_policy))
+"""
 
 
 @pytest.fixture
@@ -53,7 +59,7 @@ class Programs:
         self._model, self._running = model, running
         self._api = free_port()
         server = start_small(
-            model, model.parent / "log", module="tests.examples.answer_policy"
+            model, model.parent / "log", module="tests.examples.policies"
         )
         running.callback(server.kill)
         self._server = server.weights.url
@@ -100,8 +106,7 @@ class Programs:
             "--checkpoint-every": 3,
         }
         argv = [word for pair in words.items() for word in pair]
-        module = "tests.examples.trained_without_torch"
-        return self.start("trainer", "-m", module, *argv)
+        return self.start("trainer", "-c", WITHOUT_TORCH, *argv)
 
     def until_step(self, step, trainer):
         """Wait until it has taken a step; return how many it has."""
@@ -178,7 +183,7 @@ def test_an_option_that_cannot_be_is_refused_at_once(
 def trained(model, *argv):
     """Start the trainer in this process, where no API is."""
     argv = ["--model", str(model), "--server", "http://127.0.0.1:9", *argv]
-    return train.main(argv, lambda folder, device: load_policy(folder))
+    return train.main(argv, load_policy)
 
 
 @pytest.mark.parametrize("checkpoints", ["policy-checkpoints", "another"])

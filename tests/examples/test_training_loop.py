@@ -15,8 +15,8 @@ from examples.trainer.training_loop import (
     Plan,
     train,
 )
-from tests.examples.answer_policy import AFTER, BEFORE, DIGITS, AnswerPolicy
 from tests.examples.groups_of_rows import group_of
+from tests.examples.policies import AFTER, BEFORE, DIGITS, AnswerPolicy
 
 
 def group_for(policy, scores=(0, 1)):
@@ -33,8 +33,6 @@ def group_for(policy, scores=(0, 1)):
 
 
 class Source:
-    """Gives groups as the policy samples them."""
-
     def __init__(self, policy):
         self.policy, self.steps = policy, []
 

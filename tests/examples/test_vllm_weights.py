@@ -11,11 +11,12 @@ from examples.trainer import vllm_weights
 from examples.trainer.policy import TrainingError
 from examples.trainer.vllm_weights import VllmWeights
 from rg_env.demo.http_app import serve_app
-from tests.examples.unigram_policy import policy_of
+from tests.examples.policies import WEIGHTS, policy_of
 
 REQUEST_S = 0.5
 """What a request may take where one is to take too long; others take milliseconds."""
 
+FILES = [WEIGHTS, "tokenizer.json"]
 HAND_OVER = [
     "/pause?mode=wait",
     "/collective_rpc",
@@ -84,18 +85,18 @@ def test_a_vllm_is_paused_while_it_reads_new_weights_and_empties_its_cache(folde
 
 def test_new_weights_lie_beside_the_tokenizer_when_a_server_reads_them(folder):
     told(vllm := VllmCalls(folder), folder)
-    assert vllm.files == ["tokenizer.json", "weights.npy"]
+    assert vllm.files == FILES
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
 
 
 def test_weights_that_a_run_left_half_written_are_no_trouble(folder):
     half = folder.with_name("weights.new")
     half.mkdir()
-    (half / "weights.npy").write_bytes(b"half")
+    (half / WEIGHTS).write_bytes(b"half")
     (half / "another.npy").write_bytes(b"half")
     told(VllmCalls(folder), folder)
-    assert (folder / "weights.npy").stat().st_size > 4
-    assert sorted(p.name for p in folder.iterdir()) == ["tokenizer.json", "weights.npy"]
+    assert (folder / WEIGHTS).stat().st_size > 4
+    assert sorted(p.name for p in folder.iterdir()) == FILES
     assert not half.exists()
 
 
@@ -184,7 +185,7 @@ def test_who_ends_the_training_while_vllm_generates_finds_the_folder_as_it_was(
 
 def test_a_vllm_that_is_there_takes_the_weights_of_the_last_step_of_an_end(folder):
     told(vllm := VllmCalls(folder), folder, check=end)
-    assert vllm.files == ["tokenizer.json", "weights.npy"]
+    assert vllm.files == FILES
 
 
 def test_weights_that_may_not_be_written_leave_the_folder_and_vllm_as_they_were(folder):

@@ -15,7 +15,7 @@ from examples.train_small.warm_start import (
     warm_start,
 )
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.answer_policy import AnswerPolicy, load_policy
+from tests.examples.policies import AnswerPolicy, load_policy
 
 QUICK = WarmStartPlan(steps=200, target=0.9, learning_rate=20.0, look_every=10)
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.parts import ENTRY, GUARD_S, TOKENIZER, descendants, left_alive
+from tests.support.parts import ENTRY, GUARD_S, TOKENIZER
+from tests.support.processes import descendants, left_alive
 
 pytestmark = pytest.mark.processes
 

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.parts import left_alive
+from tests.support.processes import left_alive
 
 pytestmark = pytest.mark.processes
 

@@ -7,12 +7,8 @@ import signal
 
 import pytest
 
-from tests.support.worker_attacks import (
-    find_descendants,
-    run_script,
-    start_script,
-    wait_until_gone,
-)
+from tests.support.processes import descendants, left_alive
+from tests.support.worker_attacks import run_script, start_script
 
 pytestmark = pytest.mark.processes
 
@@ -120,11 +116,11 @@ time.sleep(60)
     with start_script(tmp_path, source) as script:
         assert script.stdout
         assert script.stdout.readline() == "[1.0, 0.0]\n"
-        started = find_descendants(script.pid)
+        started = descendants(script.pid)
         script.kill()
         # One fork server, and a worker for each core.
         assert 2 <= len(started) <= 1 + max(2, (os.cpu_count() or 1) // 2)
-        wait_until_gone(started)
+        assert left_alive(started) == []
 
 
 def test_nothing_is_left_of_a_killed_process_though_a_forked_child_lives(tmp_path):
@@ -139,11 +135,11 @@ time.sleep(60)
     with start_script(tmp_path, source) as script:
         assert script.stdout
         child = int(script.stdout.readline())
-        started = find_descendants(script.pid) - {child}
+        started = descendants(script.pid) - {child}
         script.kill()
         try:
             assert started
-            wait_until_gone(started)
+            assert left_alive(started) == []
         finally:
             os.kill(child, signal.SIGKILL)
 
@@ -164,9 +160,9 @@ time.sleep(60)
     with start_script(tmp_path, source) as script:
         assert script.stdout
         child = int(script.stdout.readline())
-        started = find_descendants(child)
+        started = descendants(child)
         assert started
         os.kill(child, signal.SIGKILL)
-        wait_until_gone(started)
+        assert left_alive(started) == []
         assert script.stdout.readline() == "[1.0, 0.0]\n"
         script.kill()

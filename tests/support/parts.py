@@ -91,7 +91,6 @@ def _one_server(url, kind):
 
 
 def env_config(**changes):
-    """Return settings of a small run without W&B."""
     given = _small_run() | {"tasks": FAST_TASKS, "seed": 1918}
     return ReasoningGymEnvConfig(**(given | changes))
 
@@ -107,7 +106,6 @@ def build_env(url=NOWHERE, kind="vllm", cls=ReasoningGymEnv, **changes):
 
 @contextlib.asynccontextmanager
 async def ready_env(*args, **changes):
-    """Yield an environment after its setup, and close it."""
     env = build_env(*args, **changes)
     try:
         await env.setup()
@@ -138,7 +136,6 @@ def run_main(argv, env_cls=ReasoningGymEnv):
 
 
 def start_entry(*argv, **popen):
-    """Start the plugin as a user does."""
     return subprocess.Popen(
         [sys.executable, str(ENTRY), *argv],
         stdout=subprocess.PIPE,
@@ -151,39 +148,7 @@ def start_entry(*argv, **popen):
 # -- processes -------------------------------------------------------------------------
 
 
-def descendants(pid):
-    """Return the processes that a process started, and theirs."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            parents[int(stat.parent.name)] = int(fields[1])
-    found = {pid}
-    while True:
-        more = {child for child, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {pid}
-        found |= more
-
-
-def is_alive(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def left_alive(pids, patience_s=60):
-    """Return which processes are still there, after some patience."""
-    deadline = time.monotonic() + patience_s
-    while any(map(is_alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return [pid for pid in pids if is_alive(pid)]
-
-
 async def until(condition, what):
-    """Wait until a condition holds."""
     deadline = time.monotonic() + GUARD_S
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
@@ -206,11 +171,6 @@ def free_port():
         return unused.getsockname()[1]
 
 
-def get_json(url):
-    with urllib.request.urlopen(url, timeout=30) as reply:
-        return json.load(reply)
-
-
 def empty_api(url):
     """Have an Atropos API forget all that it knows, as a restart does."""
     with contextlib.suppress(urllib.error.HTTPError):  # it knew nothing yet
@@ -218,8 +178,6 @@ def empty_api(url):
 
 
 class Simulated:
-    """A simulated inference server in a process of its own."""
-
     def __init__(self, *argv):
         folder = Path(tempfile.mkdtemp())
         self._program = ChildProgram(
@@ -233,7 +191,8 @@ class Simulated:
 
     @property
     def completions(self):
-        return get_json(f"{self.url}/stats")["completions"]
+        with urllib.request.urlopen(f"{self.url}/stats", timeout=30) as reply:
+            return json.load(reply)["completions"]
 
     def stop(self):
         self._program.stop()
@@ -252,11 +211,9 @@ def vllm_reply(texts, finish_reason="stop", logprob=-0.5):
 
 @contextlib.asynccontextmanager
 async def vllm_server(reply):
-    """Serve vLLM's protocol with replies that the test makes itself.
+    """Serve vLLM's protocol with bodies or statuses that the test makes of a request's.
 
-    Args:
-        reply: From a request's body to a reply's body, or to a status; a probe's is
-            well.
+    A probe is answered well.
     """
 
     async def health(request):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -57,30 +56,3 @@ def run_script(folder: Path, source: str, **variables: str) -> str:
         output = script.communicate(timeout=LONG_S)[0]
     assert script.returncode == 0, output
     return output
-
-
-def read_parent(pid: int) -> int | None:
-    """Return the parent of a process that runs; None for a zombie or none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    state, parent = stat.rpartition(")")[2].split()[:2]
-    return None if state == "Z" else int(parent)
-
-
-def find_descendants(ancestor: int) -> set[int]:
-    parents = {
-        int(p.name): read_parent(int(p.name)) for p in Path("/proc").glob("[0-9]*")
-    }
-    found = {ancestor}
-    while new := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= new
-    return found - {ancestor}
-
-
-def wait_until_gone(pids: set[int]) -> None:
-    end = time.monotonic() + 10
-    while any(read_parent(pid) is not None for pid in pids):
-        assert time.monotonic() < end, "processes are left"
-        time.sleep(0.02)

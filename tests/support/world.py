@@ -11,15 +11,8 @@ import time
 
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.parts import (
-    ENTRY,
-    GUARD_S,
-    NOWHERE,
-    descendants,
-    left_alive,
-    options_of,
-    until,
-)
+from tests.support.parts import ENTRY, GUARD_S, NOWHERE, options_of, until
+from tests.support.processes import descendants, left_alive
 from tests.support.runs import trainer_config
 
 SLOW_END = """
@@ -34,12 +27,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 class Run:
-    """One process of the environment, with what it says in a file.
-
-    Attributes:
-        pid: Its number.
-        url: The API that it knows.
-    """
+    """One process of the environment, with what it says in a file."""
 
     def __init__(self, folder, argv, *, has_slow_end=False):
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,19 +73,12 @@ class Run:
         return self.status, seconds, await asyncio.to_thread(left_alive, started)
 
     def kill(self):
-        """Make sure that it is gone."""
         self._process.kill()
         self._process.wait(GUARD_S)
 
 
 class World:
-    """Environments, which do not outlive it, and their API.
-
-    Attributes:
-        folder: Of checkpoints, dump files and what is said.
-        api: The URL of the newest API.
-        trainer: The stand-in that takes its batches.
-    """
+    """Environments, which do not outlive it, and the newest API with its trainer."""
 
     def __init__(self, folder):
         self.folder, self.api, self.trainer = folder, NOWHERE, None
@@ -105,7 +86,6 @@ class World:
 
     @contextlib.asynccontextmanager
     async def with_api(self, **trainer):
-        """Have an API, with a trainer that takes all it gets."""
         config = trainer_config(steps=WITHOUT_END, **trainer)
         async with trained_api(config) as (self.api, self.trainer):
             yield
@@ -118,7 +98,6 @@ class World:
             run.kill()
 
     def start(self, server_url, name="env", *, has_slow_end=False, **changes):
-        """Start `serve` as a user does."""
         settings = {
             "rollout_server_url": self.api,
             "total_steps": 10**6,
@@ -136,16 +115,13 @@ class World:
         return run
 
     def checkpoints(self):
-        """Return the checkpoints, oldest first."""
         found = self.folder.rglob("step-*.json")
         return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
     def last_state(self):
-        """Return what the newest checkpoint holds."""
         return json.loads(self.checkpoints()[-1].read_text())
 
     def dumped(self, kind="rollouts", folder="dumps"):
-        """Return the groups in the complete dump files."""
         pattern = f"{folder}/reasoning_gym_environment_{kind}_*.jsonl"
         paths = self.folder.glob(pattern)
         return [group for path in paths for group in read_groups(path)]

@@ -11,14 +11,13 @@ import pytest
 
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.processes import descendants, left_alive
 from tests.support.worker_attacks import (
     LONG_S,
     evaluate,
     execute,
-    find_descendants,
     run_script,
     start_script,
-    wait_until_gone,
 )
 
 pytestmark = pytest.mark.processes
@@ -99,10 +98,10 @@ def test_killed_owner_leaves_no_process(tmp_path):
     with start_script(tmp_path, source) as script:
         assert script.stdout
         assert script.stdout.readline() == "2.0\n"
-        started = find_descendants(script.pid)
+        started = descendants(script.pid)
         script.send_signal(signal.SIGKILL)
     assert len(started) == 3
-    wait_until_gone(started)
+    assert left_alive(started) == []
 
 
 def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_path):
@@ -121,10 +120,10 @@ def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_pa
         while not mark.exists():
             assert script.poll() is None
             time.sleep(0.02)
-        started = find_descendants(script.pid)
+        started = descendants(script.pid)
         script.send_signal(signal.SIGKILL)
     assert len(started) == 1
-    wait_until_gone(started)
+    assert left_alive(started) == []
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

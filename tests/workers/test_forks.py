@@ -5,12 +5,8 @@ import signal
 
 import pytest
 
-from tests.support.worker_attacks import (
-    find_descendants,
-    run_script,
-    start_script,
-    wait_until_gone,
-)
+from tests.support.processes import descendants, left_alive
+from tests.support.worker_attacks import run_script, start_script
 
 pytestmark = pytest.mark.processes
 
@@ -69,11 +65,11 @@ time.sleep(60)
     with start_script(tmp_path, source) as script:
         assert script.stdout
         child = int(script.stdout.readline())
-        started = find_descendants(script.pid) - {child}
+        started = descendants(script.pid) - {child}
         script.kill()
         try:
             assert len(started) == 2
-            wait_until_gone(started)
+            assert left_alive(started) == []
         finally:
             os.kill(child, signal.SIGKILL)
 

@@ -13,13 +13,8 @@ import pytest
 
 from rg_env.workers.pool_errors import DeadlineExceededError, PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.worker_attacks import (
-    HANG_IN_C,
-    LONG_S,
-    find_descendants,
-    run_script,
-    start_script,
-)
+from tests.support.processes import descendants
+from tests.support.worker_attacks import HANG_IN_C, LONG_S, run_script, start_script
 
 pytestmark = pytest.mark.processes
 
@@ -45,16 +40,13 @@ def test_calls_from_many_threads_get_their_own_results(pool):
     assert results == {i: -i for i in range(40)}
 
 
-def test_waiting_calls_are_served_in_the_order_they_came(single):
+async def test_waiting_calls_are_served_in_the_order_they_came(single):
     served: list[int] = []
 
     async def run(number):
         served.append(await single.run(operator.neg, number, deadline_s=LONG_S))
 
-    async def run_many():
-        await asyncio.gather(*map(run, range(30)))
-
-    asyncio.run(run_many())
+    await asyncio.gather(*map(run, range(30)))
     assert served == [-i for i in range(30)]
 
 
@@ -95,15 +87,15 @@ def test_cancelled_futures_leave_nothing_in_the_queue(single):
 
 
 def test_close_leaves_no_process_and_can_be_repeated():
-    before = find_descendants(os.getpid())
+    before = descendants(os.getpid())
     pool = WorkerPool(2)
     hang = pool.submit(exec, HANG_IN_C, {}, deadline_s=LONG_S)
     pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
-    started = find_descendants(os.getpid()) - before
+    started = descendants(os.getpid()) - before
     assert len(started) == 3
     pool.close()
     pool.close()
-    assert not started & find_descendants(os.getpid())
+    assert not started & descendants(os.getpid())
     with pytest.raises(PoolClosedError):
         hang.result()
     with pytest.raises(PoolClosedError):
@@ -151,9 +143,9 @@ def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
 
 
 def test_unused_pool_starts_nothing():
-    before = find_descendants(os.getpid()), threading.active_count()
+    before = descendants(os.getpid()), threading.active_count()
     with contextlib.closing(WorkerPool(4)):
-        assert (find_descendants(os.getpid()), threading.active_count()) == before
+        assert (descendants(os.getpid()), threading.active_count()) == before
 
 
 def test_repeated_pools_leak_no_handle_and_no_thread():
