@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-from typing import Any
 
 import pytest
 
@@ -107,33 +106,26 @@ def test_the_oldest_entries_are_forgotten_at_the_limit_and_the_known_ones_are_no
     assert key.lookup("e1") == entry("e1")
 
 
-def test_questions_asked_at_once_are_drawn_for_one_after_the_other():
-    async def ask():
-        key = AnswerKey(endless())
-        found = await asyncio.gather(*(key.find(f"q{n}") for n in (5, 2, 7, 5)))
-        return found, key.drawn
-
-    found, drawn = asyncio.run(ask())
+async def test_questions_asked_at_once_are_drawn_for_one_after_the_other():
+    key = AnswerKey(endless())
+    found = await asyncio.gather(*(key.find(f"q{n}") for n in (5, 2, 7, 5)))
     assert found == [entry("q5"), entry("q2"), entry("q7"), entry("q5")]
-    assert drawn == 8
+    assert key.drawn == 8
 
 
-def test_the_loop_is_free_while_a_stream_is_slow():
-    async def ask():
-        released = asyncio.Event()
+async def test_the_loop_is_free_while_a_stream_is_slow():
+    released = asyncio.Event()
 
-        async def slow():
-            await released.wait()
-            yield entry("q")
+    async def slow():
+        await released.wait()
+        yield entry("q")
 
-        key = AnswerKey(slow())
-        asking = asyncio.create_task(key.find("q"))
-        await asyncio.sleep(0.05)
-        assert not asking.done()
-        released.set()
-        return await asking
-
-    assert asyncio.run(ask()) == entry("q")
+    key = AnswerKey(slow())
+    asking = asyncio.create_task(key.find("q"))
+    await asyncio.sleep(0.05)
+    assert not asking.done()
+    released.set()
+    assert await asking == entry("q")
 
 
 def test_a_fault_of_a_stream_reaches_the_one_who_asked():
@@ -173,33 +165,27 @@ def source_of(pool: WorkerPool, run: Run) -> ItemSource:
 
 
 @pytest.mark.processes
-def test_every_question_of_a_run_is_known(pool: WorkerPool) -> None:
-    async def follow() -> tuple[list[Any], ItemSource]:
-        run = await build_run(pool)
-        made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
-        evaluated = [entry for each in made for entry in each]
-        questions = {entry.question for entry in evaluated}
-        sources = [source_of(pool, run), source_of(pool, run)]
-        for source in sources:
-            source.keep_for_evaluation(questions)
-        asked = sampled_entries(run, sources[0])
-        key = AnswerKey(asked, known=evaluated)
-        items = [await sources[1].next_item() for _ in range(100)]
-        found = [await key.find(item.entry["question"]) for item in items]
-        for source in sources:
-            source.cancel_ahead()
-        return found, sources[1]
-
-    found, source = asyncio.run(follow())
-    assert source.events["repeats_avoided"] > 10
+async def test_every_question_of_a_run_is_known(pool: WorkerPool) -> None:
+    run = await build_run(pool)
+    made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
+    evaluated = [entry for each in made for entry in each]
+    questions = {entry.question for entry in evaluated}
+    sources = [source_of(pool, run), source_of(pool, run)]
+    for source in sources:
+        source.keep_for_evaluation(questions)
+    asked = sampled_entries(run, sources[0])
+    key = AnswerKey(asked, known=evaluated)
+    items = [await sources[1].next_item() for _ in range(100)]
+    found = [await key.find(item.entry["question"]) for item in items]
+    for source in sources:
+        source.cancel_ahead()
+    assert sources[1].events["repeats_avoided"] > 10
     assert None not in found
 
 
 @pytest.mark.processes
-def test_evaluation_items_are_known_without_drawing(pool: WorkerPool) -> None:
-    async def entries() -> list[str]:
-        run = await build_run(pool)
-        made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
-        return [entry.task for each in made for entry in each]
-
-    assert asyncio.run(entries()) == ["coin_flip"] * 3 + ["gcd"] * 3
+async def test_evaluation_items_are_known_without_drawing(pool: WorkerPool) -> None:
+    run = await build_run(pool)
+    made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
+    found = [entry.task for each in made for entry in each]
+    assert found == ["coin_flip"] * 3 + ["gcd"] * 3

@@ -29,39 +29,29 @@ async def is_gone(url):
     return False
 
 
-def test_it_answers_inside_the_context_and_leaves_nothing_but_its_log(tmp_path):
-    async def run():
-        async with running_api(log_path=tmp_path / "api.log") as url:
-            inside = await get_json(f"{url}/status")
-        return inside, await is_gone(url)
-
-    inside, gone = asyncio.run(run())
+async def test_it_answers_inside_the_context_and_leaves_nothing_but_its_log(tmp_path):
+    async with running_api(log_path=tmp_path / "api.log") as url:
+        inside = await get_json(f"{url}/status")
+    gone = await is_gone(url)
     assert inside == {"current_step": 0, "queue_size": 0}
     assert gone and (tmp_path / "api.log").exists()
 
 
-def test_a_port_in_use_is_named_with_what_to_do():
-    async def run():
-        async with running_api() as url:
-            port = int(url.rsplit(":", 1)[1])
-            async with running_api(port):
-                pass
-
-    with pytest.raises(ChildError, match="choose another one"):
-        asyncio.run(run())
+async def test_a_port_in_use_is_named_with_what_to_do():
+    async with running_api() as url:
+        again = running_api(int(url.rsplit(":", 1)[1]))
+        with pytest.raises(ChildError, match="choose another one"):
+            await again.__aenter__()
 
 
-def test_a_failed_start_shows_the_end_of_the_log(monkeypatch, tmp_path):
+async def test_a_failed_start_shows_the_end_of_the_log(monkeypatch, tmp_path):
     # The child alone sees this: a uvicorn that cannot be imported.
     (tmp_path / "uvicorn.py").write_text("raise ImportError('no uvicorn here')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    async def run():
+    with pytest.raises(ChildError, match=r"(?s)status 1.*no uvicorn here"):
         async with running_api():
             pass
-
-    with pytest.raises(ChildError, match=r"(?s)status 1.*no uvicorn here"):
-        asyncio.run(run())
 
 
 def test_a_killed_owner_leaves_no_api_behind(repo_root):

@@ -131,25 +131,21 @@ def test_both_native_dialects_say_the_same():
 
 
 @ALL
-def test_the_host_reads_n_chat_completions(kind):
-    async def run():
-        async with serving() as url, host_client(kind, url) as client:
-            return await client.chat_completion(
-                messages=MESSAGES, model="m", n=3, max_tokens=500
-            )
-
-    choices = asyncio.run(run()).choices
+async def test_the_host_reads_n_chat_completions(kind):
+    async with serving() as url, host_client(kind, url) as client:
+        reply = await client.chat_completion(
+            messages=MESSAGES, model="m", n=3, max_tokens=500
+        )
+    choices = reply.choices
     assert [choice.finish_reason for choice in choices] == ["stop"] * 3
     assert all("<answer>42</answer>" in choice.message.content for choice in choices)
 
 
 @ALL
-def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
-    async def run():
-        async with serving() as url, host_client(kind, url) as client:
-            return await client.completion(prompt=PROMPT, model="m", n=2, max_tokens=5)
-
-    choices = asyncio.run(run()).choices
+async def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
+    async with serving() as url, host_client(kind, url) as client:
+        reply = await client.completion(prompt=PROMPT, model="m", n=2, max_tokens=5)
+    choices = reply.choices
     assert [choice.finish_reason for choice in choices] == ["length"] * 2
     assert all(choice.text.startswith("<think>") for choice in choices)
 
@@ -160,17 +156,14 @@ def test_the_seed_and_the_order_decide_the_answers():
     assert one == again != other
 
 
-def test_asking_again_and_the_choices_among_themselves_differ():
-    async def run():
-        body = {"prompt": PROMPT, "n": 4, "max_tokens": 400}
-        async with serving() as url, aiohttp.ClientSession() as http:
-            texts = []
-            for _ in range(2):
-                async with http.post(f"{url}/generate", json=body) as response:
-                    texts += (await response.json())["text"]
-            return texts
-
-    assert len(set(asyncio.run(run()))) == 8
+async def test_asking_again_and_the_choices_among_themselves_differ():
+    body = {"prompt": PROMPT, "n": 4, "max_tokens": 400}
+    async with serving() as url, aiohttp.ClientSession() as http:
+        texts = []
+        for _ in range(2):
+            async with http.post(f"{url}/generate", json=body) as response:
+                texts += (await response.json())["text"]
+        assert len(set(texts)) == 8
 
 
 def test_the_choice_does_not_depend_on_how_many_are_asked_for():
@@ -212,17 +205,14 @@ def test_health_models_and_version_answer():
     assert "simulated" in ask("GET", "/version")[1]["version"]
 
 
-def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
-    async def run():
-        async with serving() as url, aiohttp.ClientSession() as http:
-            for prompt in (PROMPT, PROMPT, "hi"):
-                body = {"prompt": prompt, "n": 3, "max_tokens": 2000}
-                async with http.post(f"{url}/generate", json=body) as response:
-                    await response.read()
-            async with http.get(f"{url}/stats") as response:
-                return await response.json()
-
-    stats = asyncio.run(run())
+async def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
+    async with serving() as url, aiohttp.ClientSession() as http:
+        for prompt in (PROMPT, PROMPT, "hi"):
+            body = {"prompt": prompt, "n": 3, "max_tokens": 2000}
+            async with http.post(f"{url}/generate", json=body) as response:
+                await response.read()
+        async with http.get(f"{url}/stats") as response:
+            stats = await response.json()
     assert stats["simulated"] is True
     assert (stats["requests"], stats["completions"]) == (3, 9)
     assert stats["unknown_questions"] == 1
@@ -241,19 +231,16 @@ def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
 
 
 @pytest.mark.processes
-def test_the_program_gives_at_times_the_answer_that_it_was_told():
+async def test_the_program_gives_at_times_the_answer_that_it_was_told():
     told = dataclasses.replace(ENTRY, answer="a rare answer")
 
-    async def run():
-        program = running_program("rg_env.demo.inference_server")
-        async with program as url, aiohttp.ClientSession(url) as session:
-            await session.post(TELL, json=dataclasses.asdict(told))
-            body = {"messages": [{"role": "user", "content": QUESTION}], "n": 20}
-            async with session.post("/v1/chat/completions", json=body) as reply:
-                choices = (await reply.json())["choices"]
-        return [choice["message"]["content"] for choice in choices]
-
-    texts = asyncio.run(run())
+    program = running_program("rg_env.demo.inference_server")
+    async with program as url, aiohttp.ClientSession(url) as session:
+        await session.post(TELL, json=dataclasses.asdict(told))
+        body = {"messages": [{"role": "user", "content": QUESTION}], "n": 20}
+        async with session.post("/v1/chat/completions", json=body) as reply:
+            choices = (await reply.json())["choices"]
+    texts = [choice["message"]["content"] for choice in choices]
     assert any("<answer>a rare answer</answer>" in text for text in texts)
 
 

@@ -1,7 +1,6 @@
 """The stand-in trainer against the real API, with groups made by hand."""
 
 import asyncio
-import contextlib
 import copy
 import dataclasses
 import socket
@@ -28,24 +27,9 @@ GROUP = {
 
 @pytest.fixture
 def config(api_url):
-    config = TrainerConfig(
+    return TrainerConfig(
         api_url=api_url, batch_size=4, group_size=2, max_token_len=10, num_steps=3
     )
-    asyncio.run(reset_api(config))
-    return config
-
-
-async def reset_api(config):
-    """Make the API forget everything.
-
-    It can be reset only once somebody has registered, and what the last test has
-    registered does not matter.
-    """
-    with contextlib.suppress(TrainerError):
-        await StandInTrainer(config).run(0)
-    url = f"{config.api_url}/reset_data"
-    async with aiohttp.ClientSession() as http, http.get(url) as response:
-        response.raise_for_status()
 
 
 async def register_env(http, url):

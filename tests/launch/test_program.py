@@ -1,8 +1,6 @@
 """A program of a run is started again within bounds, and ends whole."""
 
 import asyncio
-import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rg_env import patience
-from rg_env.launch.program import DONE, Program, ProgramError
+from rg_env.launch.program import Program, ProgramError
 from tests.support.parts import until
 
 pytestmark = pytest.mark.processes
@@ -27,33 +25,9 @@ def program(folder, code, **how):
     return Program("it", [sys.executable, "-c", code], folder / "it.log", **how)
 
 
-def pid_of(one):
-    return one._process.pid
-
-
 async def ended(one, running):
     await one.end(patience.PROGRAM_ENDS_WITHIN_S)
     await running
-
-
-def test_a_program_that_finishes_its_work_is_done(tmp_path):
-    one = program(tmp_path, "print('hello')", may_finish=True)
-    asyncio.run(one.run())
-    assert (one.state, one.restarts) == (DONE, 0)
-    assert one.log.read_text() == "hello\n"
-
-
-def test_a_program_that_is_killed_is_started_again(tmp_path):
-    async def run():
-        one = program(tmp_path, SLEEP)
-        running = asyncio.create_task(one.run())
-        await one.is_ready.wait()
-        os.kill(pid_of(one), signal.SIGKILL)
-        await until(lambda: one.restarts == 1 and one.state == "running", "it is back")
-        await ended(one, running)
-        return one.state
-
-    assert asyncio.run(run()) == "ended"
 
 
 def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp_path):
@@ -61,13 +35,6 @@ def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp
     with pytest.raises(ProgramError, match=r"6 times .*\(no disk here"):
         asyncio.run(one.run())
     assert one.restarts == patience.MOST_RESTARTS
-
-
-def test_a_program_that_ends_with_status_2_is_not_started_again(tmp_path):
-    one = program(tmp_path, "print('error: env.seed: -1 is not allowed'); exit(2)")
-    with pytest.raises(ProgramError, match=r"it has ended: env\.seed: -1 is not"):
-        asyncio.run(one.run())
-    assert one.restarts == 0
 
 
 def test_an_end_with_status_0_is_no_end_of_a_server(tmp_path, monkeypatch):
