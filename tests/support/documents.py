@@ -60,7 +60,6 @@ def listed(section, page):
 
 
 def blocks(language, pages=PAGES):
-    """Return the samples of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", text_of(*pages), re.M | re.S)
 
 

@@ -103,16 +103,7 @@ def dice(seed: int, rate: float, names: Sequence[str]) -> Script:
 
 
 class Faults:
-    """The faults of one server.
-
-    Args:
-        script: Decides what each request suffers.
-
-    Attributes:
-        script: May be replaced at any time.
-        requests: Requests so far.
-        injected: How often each fault was.
-    """
+    """The faults of one server by its script, which may be replaced at any time."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -170,7 +161,6 @@ def bend(
     tokenizer: ChatTokenizer,
     rng: random.Random,
 ) -> Answer:
-    """Return an answer with what a fault changes in its completions."""
     made = _bend_completions(fault, answer.generations)
     if fault in ("nasty_text", "endless_text"):
         encoding = None if protocol is CHAT else tokenizer
@@ -217,14 +207,7 @@ def _with_first_logprob(generation: Generation, value: float | None) -> Generati
 def _write_bad_text(
     fault: str, tokenizer: ChatTokenizer | None, max_tokens: int, rng: random.Random
 ) -> Generation:
-    """Write the completion of a fault of texts: nasty ones, and ones without an end.
-
-    Args:
-        fault: "nasty_text" or "endless_text".
-        tokenizer: None for a server that sends texts alone.
-        max_tokens: The limit, which an endless text is above.
-        rng: Decides which nasty text it is.
-    """
+    """Write nasty text or one above the limit; without a tokenizer, of a chat."""
     is_nasty = fault == "nasty_text"
     if tokenizer is None:
         return Generation(LONE if is_nasty else ENDLESS_TEXT, [], [], "stop")

@@ -63,7 +63,6 @@ class ToldAnswers:
             del self._known[next(iter(self._known))]
 
     def lookup(self, question: str) -> str | None:
-        """Return the answer of a question, or None."""
         return self._known.get(question)
 
     async def listen(self, path: Path) -> asyncio.AbstractServer:
@@ -80,13 +79,7 @@ class ToldAnswers:
 
 
 class Opening:
-    """Tokens that completions begin with, as many as each of them needs.
-
-    Args:
-        token_ids: Shape (T,).
-        texts: The text of each token, shape (T,); ASCII, so that each stands alone.
-        logprobs: One a token, shape (T,).
-    """
+    """Tokens that completions begin with, as many as each needs; the text is ASCII."""
 
     def __init__(
         self, token_ids: Sequence[int], texts: Sequence[str], logprobs: Sequence[float]
@@ -125,12 +118,7 @@ class _Joined:
 
 @dataclasses.dataclass(frozen=True)
 class OpenedGeneration(Generation):
-    """A completion with an opening; text and tokens are what follows it.
-
-    Attributes:
-        opening: What it begins with.
-        opening_tokens: How many tokens of the opening.
-    """
+    """A completion with an opening; text and tokens are what follows it."""
 
     opening: Opening
     opening_tokens: int
@@ -158,12 +146,7 @@ def throw_model_logprob(rng: random.Random) -> float:
 
 
 class FixedLengthModel:
-    """Answers prompts with completions of one length.
-
-    Args:
-        tokens: Length of a completion in tokens, the end token included.
-        answers: What is known.
-    """
+    """Answers prompts with completions of one length, the end token included."""
 
     def __init__(self, tokens: int, answers: ToldAnswers) -> None:
         self._tokens = tokens
@@ -213,5 +196,4 @@ class FixedLengthModel:
         return made
 
     def counts(self) -> Mapping[str, Any]:
-        """Return the questions whose answer nobody had told."""
         return {"unknown_questions": self._unknown_questions}

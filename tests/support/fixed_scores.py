@@ -39,7 +39,6 @@ finds them in the installed one."""
 
 
 def fix_of(task: str) -> ScorerFix:
-    """Return the fix of a task that has one."""
     fix = installed_fixes.fix_of(task)
     assert fix is not None
     return fix
@@ -56,7 +55,6 @@ def fixed_score(task: str, entry: Entry, answer: str) -> float:
 
 
 def both_scores(task: str, entry: Entry, answer: str) -> tuple[float, float]:
-    """Return the score of the library for an answer and that of the fix."""
     return library_score(task, entry)(answer), fixed_score(task, entry, answer)
 
 

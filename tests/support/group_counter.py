@@ -44,7 +44,6 @@ class GroupCounter:
         self.counts["first"] = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         path = scope.get("path")
         if path == COUNTS_PATH:
             body = json.dumps(self._snapshot()).encode()

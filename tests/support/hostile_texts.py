@@ -26,13 +26,7 @@ ENVIRONMENT_MARK = "HOSTILE_TEXT_WAS_HERE"
 
 @dataclasses.dataclass(frozen=True)
 class HostileText:
-    """One text.
-
-    Attributes:
-        name: Unique.
-        kind: One of the words above.
-        text: The answer, placeholders included.
-    """
+    """One text, with its placeholders."""
 
     name: str
     kind: str

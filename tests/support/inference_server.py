@@ -35,17 +35,7 @@ from tests.support.text_models import Arithmetic, TextModel
 
 @dataclasses.dataclass
 class RequestCounts:
-    """Counts since the server began.
-
-    Attributes:
-        in_flight: Requests being answered.
-        idle_s: Seconds without a request in flight.
-        requests: Requests answered with completions.
-        completions: Completions in them, as many as left in whole replies.
-        tokens: Their tokens, prompts not counted.
-        cancelled: Requests whose client went away first.
-        cancelled_completions: Completions that they had requested.
-    """
+    """Counts since the server began; `idle_s` is that without a request in flight."""
 
     in_flight: int = 0
     idle_s: float = 0.0
@@ -64,7 +54,6 @@ class RequestCounts:
         self.in_flight += change
 
     def record_reply(self, made: Sequence[Generation]) -> None:
-        """Count the completions of one reply."""
         self.requests += 1
         self.completions += len(made)
         self.tokens += sum(generation.num_tokens for generation in made)
@@ -82,17 +71,9 @@ class RequestCounts:
 
 
 class FaultyServer(InferenceServer):
-    """The handlers of one server.
-
-    Args:
-        script: Decides what goes wrong with each request.
-        model: What plays the model; one that can add if None.
-        latency_ms: How long an answer takes, counted from its request.
-        seed: Decides nasty texts.
+    """The handlers of one server, whose script decides what goes wrong with a request.
 
     Attributes:
-        served: What was requested and answered.
-        faults: What went wrong on purpose.
         arrivals: When each request for completions came, on the monotonic clock.
         probes: Requests so far for so few tokens as no item needs.
         runs: While it is not set everything hangs, health too, as in a stopped process.

@@ -37,17 +37,14 @@ def logistic(x: float) -> float:
 class Learner:
     """A simulated learner of one task.
 
-    Attributes:
-        name: What it is, for the tables.
-        mixture: Level and group number to the accuracies of the steps that an item of
-            this level may fall on, each with its probability.
+    `mixture` gives, for a level and a group number, the accuracies of the steps that an
+    item of this level may fall on, each with its probability.
     """
 
     name: str
     mixture: Callable[[float, int], Sequence[tuple[float, float]]]
 
     def accuracy(self, level: float, number: int) -> float:
-        """Return the expected score at a level."""
         return sum(p * share for p, share in self.mixture(level, number))
 
     def group_mean(
@@ -126,12 +123,7 @@ OUT_OF_REACH = (
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """One run of one task.
-
-    Attributes:
-        reached: Scored groups until the target was reached; None if it never was.
-        off: Distance of each window's mean score from the target.
-    """
+    """Groups until the target was reached, and the distance of each window's mean."""
 
     reached: int | None
     off: list[float]
@@ -145,7 +137,6 @@ def run_task(
     in_flight: int,
     rng: random.Random,
 ) -> Trace:
-    """Let a controller follow a learner."""
     progress = TaskHistory()
     sampled: deque[tuple[int, float]] = deque()
     scores, reached = [], None

@@ -19,8 +19,6 @@ LIMIT = 256
 
 
 class RealApi:
-    """A real API, emptied, and what a trainer does with it."""
-
     def __init__(self, url, folder):
         self.url = url
         self._folder = folder
@@ -52,7 +50,6 @@ class RealApi:
         self.query("GET", "/batch")
 
     def batches(self):
-        """Take all groups that it holds, as the trainer does."""
         taken = []
         while batch := self.query("GET", "/batch")["batch"]:
             taken += batch
@@ -86,7 +83,6 @@ def group(text="x"):
 
 @contextlib.asynccontextmanager
 async def registered(url, cls=ReasoningGymEnv, **changes):
-    """Yield an environment that the API knows, without workers; close it."""
     given = {"group_size": SIZE, "rollout_server_url": url} | changes
     env = build_env(cls=cls, **given)
     try:

@@ -43,7 +43,6 @@ def process_env(url, path, groups, kind="vllm", cls=ReasoningGymEnv, **changes):
 
 
 async def status_of(work):
-    """Return the exit status of what may end by SystemExit."""
     try:
         await work
     except SystemExit as end:

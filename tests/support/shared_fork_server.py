@@ -20,14 +20,7 @@ Kind = tuple[tuple[str, ...], int | None]
 
 
 class LentForkServer:
-    """What one pool has of a fork server that other pools have as well.
-
-    Args:
-        lender: The fork server itself.
-
-    Attributes:
-        closed: Whether the pool has ended its use of it.
-    """
+    """What one pool has of a fork server that other pools have as well."""
 
     def __init__(self, lender: ForkServer) -> None:
         self._lender = lender

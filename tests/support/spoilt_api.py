@@ -28,15 +28,9 @@ KEPT_HEADERS = ("Content-Type", "Content-Encoding")
 
 
 class SpoiltApi:
-    """The handlers of one door.
-
-    Args:
-        script: Decides what each request suffers.
-        url: The real API.
-        only: The path of the requests that suffer and are counted; None for all.
+    """The handlers of one door; only requests of a path suffer, where one is given.
 
     Attributes:
-        faults: What went wrong on purpose.
         accepted: Groups that the real API took.
         acknowledged: Those of them of which the environment was told.
     """
@@ -51,7 +45,6 @@ class SpoiltApi:
         self.accepted = self.acknowledged = 0
 
     async def stats(self, request: web.Request) -> web.Response:
-        """Return everything that is counted."""
         return web.json_response(
             {
                 "simulated": True,
@@ -98,12 +91,10 @@ class SpoiltApi:
             return served.status, await served.read()
 
     async def close(self, app: web.Application) -> None:
-        """Let the connections to the real API go."""
         if self._http is not None:
             await self._http.close()
 
     def app(self) -> web.Application:
-        """Build the application."""
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_get("/stats", self.stats)
         app.router.add_route("*", "/{path:.*}", self.hand_on)
@@ -133,7 +124,6 @@ async def _serve(api: SpoiltApi, port: int) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until the standard input closes or a signal comes."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.spoilt_api")
     parser.add_argument("--of", required=True, help="URL of the real API")
     parser.add_argument("--port", type=int, default=0, help="0 for a free one")

@@ -31,14 +31,9 @@ IN_FOREGROUND = ("env", "--default-signal=INT,HUP", "setsid", "--ctty")
 
 
 class Terminal:
-    """A terminal in which one command runs.
-
-    Args:
-        folder: Empty; the command gets a folder to work in and one for temporary files.
-        argv: The command line of the entry.
+    """A terminal in which one command runs, in an empty folder.
 
     Attributes:
-        work: Where it runs.
         said: What it has printed so far.
         left: Command lines of its processes that did not end with it, see `check_left`.
         files: Files and empty folders where it ran, by path from there, likewise.
@@ -109,7 +104,6 @@ class Terminal:
         self._process.wait(GUARD_S)
 
     def kill(self):
-        """Kill the command itself, and nothing that it has started."""
         self._process.kill()
         self.wait_for_end()
 
@@ -130,7 +124,6 @@ class Terminal:
         self.files, self.temporary_files = map(_leaves, (self.work, self._scratch))
 
     def end_all(self):
-        """Make sure that nothing of it lives on."""
         for pid in self._processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -45,16 +45,12 @@ async def until_in_flight(wanted, counts):
         await asyncio.sleep(0.01)
 
 
-def test_a_client_that_goes_away_counts_as_cancelled():
-    async def go_away():
-        async with serving(latency_ms=60_000) as (session, url, counts):
-            asking = asyncio.create_task(ask(session, url))
-            await until_in_flight(1, counts)
-            await asyncio.sleep(0.1)
-            asking.cancel()
-            await until_in_flight(0, counts)
-            return counts
-
-    counts = asyncio.run(go_away())
+async def test_a_client_that_goes_away_counts_as_cancelled():
+    async with serving(latency_ms=60_000) as (session, url, counts):
+        asking = asyncio.create_task(ask(session, url))
+        await until_in_flight(1, counts)
+        await asyncio.sleep(0.1)
+        asking.cancel()
+        await until_in_flight(0, counts)
     assert (counts.cancelled, counts.cancelled_completions) == (1, 3)
     assert counts.completions == 0

@@ -22,13 +22,7 @@ TextSource = Callable[[str, int], Sequence[str]]
 
 
 class TextModel:
-    """A model whose texts somebody else writes.
-
-    Args:
-        texts: Writes them; one that comes often is encoded once.
-        seed: Decides the log-probabilities, by which a completion can be told from
-            every other one.
-    """
+    """A model whose texts somebody else writes, with logprobs of their own."""
 
     def __init__(self, texts: TextSource, seed: int = 0) -> None:
         self._texts = texts
@@ -68,7 +62,6 @@ class Arithmetic:
         self._rng = random.Random(seed)
 
     def __call__(self, question: str, n: int) -> Sequence[str]:
-        """Write n completions."""
         right = solve(question)
         answers = [right if self._rng.random() < 0.5 else "no" for _ in range(n)]
         return [f"<think>hm</think><answer>{answer}</answer>" for answer in answers]

@@ -18,7 +18,6 @@ from tools.correct_answers import scores
 
 
 def item_of(task: str, right: str) -> SampledItem:
-    """Make an item whose right answer is this one."""
     return SampledItem(task, DEFAULTS, 0, {}, {"answer": right, "metadata": {}}, right)
 
 

@@ -49,7 +49,6 @@ def checkout(pool, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scores(checkout, tmp_path_factory):
-    """The file that `rescore` writes of them."""
     out = tmp_path_factory.mktemp("out") / "scores.jsonl"
     assert run_main(["rescore", "--workers=2", str(checkout), "--out", str(out)]) == 0
     return out

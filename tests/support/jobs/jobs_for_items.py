@@ -27,13 +27,8 @@ def make_entry(
 ) -> dict[str, Any]:
     """Make an entry as its parameters say.
 
-    Args:
-        task: Part of the question.
-        params: `sleep_s`: how long it takes; `space`: how many different questions
-            the task has; `unusable_below`: entries of seeds below are unusable.
-        seed: Decides the question.
-        checked: Whether entries may be unusable.
-        how: What else a maker of entries is told.
+    `sleep_s` is how long it takes, `space` how many different questions there are, and
+    entries of seeds below `unusable_below` are unusable.
     """
     time.sleep(params.get("sleep_s", 0.0))
     if checked and seed < params.get("unusable_below", 0):
