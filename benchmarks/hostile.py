@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import os
 import socket
 import sys
@@ -29,15 +28,13 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from rg_env import Tasks
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
-from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.items.group_scorer import GroupScorer
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.workers.pool_errors import JobError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK, armed
 
@@ -82,28 +79,15 @@ class Canaries:
         return {"files": files, "processes": processes, **self._touched}
 
 
-def made(pool: WorkerPool, task: str) -> dict[str, Any]:
-    """Make the entry of the first seed that can be used."""
-    for seed in itertools.count(SEED):
-        call = (worker_jobs.make_entry, task, {}, seed)
-        try:
-            entry: dict[str, Any] = pool.call(*call, deadline_s=MAKING_DEADLINE_S)
-            return entry
-        except JobError as error:
-            if not is_unusable(error):
-                raise
-    raise AssertionError("counting does not end")
-
-
 def attack(pool: WorkerPool, canaries: Canaries, task: str) -> Counter[str]:
     """Score all texts as answers to a task, print what happened, and count it."""
-    entry, handle = made(pool, task), TaskHandle(task)
+    (item,) = Tasks(task).evaluation(1, seed=SEED)
     scorer = GroupScorer(pool, DEADLINE_S, ScoringRules())
     found, deaths, slowest = Counter[str](), pool.deaths, (0.0, "")
     for hostile in HOSTILE:
         text = armed(hostile.text, canaries.folder, canaries.port)
         began = time.monotonic()
-        score = scorer.score_blocking(handle, entry, text)
+        score = scorer.score_blocking(item.handle, item.entry, text)
         took_s = time.monotonic() - began
         slowest = max(slowest, (took_s, hostile.name))
         happened = {
@@ -124,7 +108,6 @@ def attack(pool: WorkerPool, canaries: Canaries, task: str) -> Counter[str]:
 
 
 def main() -> int:
-    """Attack every task and print what happened."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--tasks", nargs="+", help="only these")
     options = parser.parse_args()

@@ -241,7 +241,6 @@ PARTS = {"cost": cost, "busy": busy, "killed": killed, "hang": hang}
 
 
 def main() -> int:
-    """Run the parts; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()

@@ -96,9 +96,7 @@ class Api:
     """The real API with its trainer, which both forget everything when restarted.
 
     Attributes:
-        url: Where it is, always the same.
-        received: Groups that trainers got in all runs, those of them that were invalid
-            or came twice, and batches.
+        received: Groups that trainers got in all runs, invalid ones, and batches.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -185,12 +183,7 @@ def start_serve(
 
 
 class Soak:
-    """`serve` and all around it, what disturbs it, and the count at the end.
-
-    Args:
-        options: Of the command.
-        folder: Of checkpoints, dump files and settings.
-    """
+    """`serve` and all around it, what disturbs it, and the count at the end."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self._options, self._folder, self._log = options, folder, folder / "serve.log"
@@ -211,7 +204,6 @@ class Soak:
         self._programs = (*self._servers, self._door)
 
     async def run(self) -> dict[str, Any]:
-        """Run it all; return what was found."""
         parts = (self._api, *self._programs)
         await asyncio.gather(*(part.start() for part in parts))
         self._start_serve()
@@ -333,7 +325,6 @@ def read_dumps(folder: Path) -> Counts:
 
 
 def main() -> int:
-    """Run the soak and print what was found."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--groups", type=int, default=20_000)
     parser.add_argument("--restarts", type=int, default=20)

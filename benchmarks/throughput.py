@@ -26,13 +26,11 @@ completions, the API's own CPU bounds everybody; it is shown beside.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
 import json
 import os
 import platform
 import shlex
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -46,6 +44,7 @@ from rich.console import Console
 from benchmarks.harness import report
 from benchmarks.harness.run import measure
 from benchmarks.harness.setting import Contestant, Setting
+from rg_env import ending
 from rg_env.installation import PROJECT
 
 HARNESS = PROJECT / "benchmarks" / "harness"
@@ -59,12 +58,10 @@ APIS = {"quick": "", "stock": ", stock API"}
 
 
 def numbers(text: str) -> list[float]:
-    """Read numbers separated by commas."""
     return [float(part) for part in text.split(",")]
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command."""
     parser = argparse.ArgumentParser(
         description=str(__doc__).splitlines()[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -109,11 +106,7 @@ def settings(options: argparse.Namespace) -> list[Setting]:
 
 
 def contestants(options: argparse.Namespace) -> list[Contestant]:
-    """Return who is measured, in the order of their turns.
-
-    Raises:
-        SystemExit: A name or a file does not exist.
-    """
+    """Return who is measured, in the order of their turns."""
     found: list[Contestant] = []
     shared, own = shlex.split(options.args), shlex.split(options.own_args)
     for name in options.contestants.split(","):
@@ -139,7 +132,6 @@ def contestants(options: argparse.Namespace) -> list[Contestant]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were measured on."""
     return {
         "cores": os.cpu_count(),
         "load_average": os.getloadavg(),
@@ -159,13 +151,7 @@ def plan(options: argparse.Namespace) -> list[tuple[int, Setting, Contestant]]:
 
 
 async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> None:
-    """Measure everybody under every setting; what is found is appended.
-
-    Args:
-        options: The command's.
-        scratch: Folder for the logs unless they are to be kept.
-        found: Filled here, see `benchmarks.harness.run.measure`.
-    """
+    """Measure everybody under every setting; what is found is appended."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     runs = plan(options)
     for place, (number, setting, contestant) in enumerate(runs, start=1):
@@ -177,23 +163,8 @@ async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> No
         console.print(f"{heading}: {run['groups_per_s']:.1f} groups/s")
 
 
-async def until_stopped(
-    options: argparse.Namespace, scratch: Path, found: Runs
-) -> bool:
-    """Measure until all is done or a signal comes; say whether all is done."""
-    work = asyncio.ensure_future(run_all(options, scratch, found))
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, work.cancel)
-    try:
-        await work
-    except asyncio.CancelledError:
-        return False
-    return True
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print and write; 130 when it was interrupted, with what there is."""
+    """Measure, print and write; when it is interrupted, what there is."""
     options = build_parser().parse_args(argv)
     plan(options)  # refuses wrong names before anything is started
     found: Runs = []
@@ -202,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.keep is not None:
             options.keep.mkdir(parents=True, exist_ok=True)
         try:
-            is_whole = asyncio.run(until_stopped(options, Path(scratch), found))
+            ending.run(run_all(options, Path(scratch), found))
         except RuntimeError as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
@@ -213,7 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 summary = report.summary(found)
                 whole = {"machine": measured_on, "runs": found, "summary": summary}
                 options.json.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
-    return 0 if is_whole else 130
+    return 0
 
 
 if __name__ == "__main__":

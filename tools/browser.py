@@ -17,7 +17,6 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -29,11 +28,7 @@ OPTIONS += ("--disable-dev-shm-usage",)
 
 
 def find_browser() -> str:
-    """Return the path of a browser.
-
-    Raises:
-        FileNotFoundError: There is none; the text says what to install.
-    """
+    """Return the path of a browser, or raise `FileNotFoundError`."""
     for name in BROWSERS:
         path = shutil.which(name)
         if path is not None:
@@ -45,9 +40,6 @@ def find_browser() -> str:
 
 class Browser:
     """One page of one browser.
-
-    Args:
-        folder: Where it keeps its profile.
 
     Attributes:
         errors: What its console has said of errors, warnings left out.
@@ -62,7 +54,6 @@ class Browser:
         self._session: str | None = None
 
     def __enter__(self) -> Browser:
-        """Start the browser."""
         read, self._out = os.pipe()
         self._in, write = os.pipe()
         words = [find_browser(), *OPTIONS, f"--user-data-dir={self._folder}"]
@@ -85,13 +76,7 @@ class Browser:
             self.call(f"{domain}.enable")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the browser."""
+    def __exit__(self, *_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -140,7 +125,6 @@ class Browser:
             self.requests.append(params["request"]["url"])
 
     def open(self, page: Path, place: str = "", *, until: str = "true") -> None:
-        """Open a page, at a place of it, and wait until it is ready."""
         address = page.as_uri() + (f"#{place}" if place else "")
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=address)
@@ -155,24 +139,20 @@ class Browser:
         return found["result"].get("value")
 
     def wait(self, expression: str) -> None:
-        """Wait until an expression is true."""
         end = time.monotonic() + GUARD_S
         while not self.run(expression):
             assert time.monotonic() < end, (expression, self.errors)
             time.sleep(0.02)
 
     def size(self, width: int, height: int = 900) -> None:
-        """Make the window so large."""
         shape = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.call("Emulation.setDeviceMetricsOverride", mobile=False, **shape)
 
     def prefer(self, scheme: str) -> None:
-        """Prefer a light or a dark page."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
 
     def press(self, key: str, code: int) -> None:
-        """Press a key."""
         given = {"key": key, "windowsVirtualKeyCode": code}
         self.call("Input.dispatchKeyEvent", type="rawKeyDown", **given)
         if key == "Enter":  # which clicks a button by its character
@@ -180,12 +160,10 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **given)
 
     def picture(self, path: Path, *, whole: bool = False) -> None:
-        """Save what is seen, or the whole page."""
         taken = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(taken["data"]))
 
     def print(self, path: Path) -> None:
-        """Save the page as it is printed."""
         options = {"printBackground": True, "preferCSSPageSize": True}
         path.write_bytes(
             base64.b64decode(self.call("Page.printToPDF", **options)["data"])

@@ -89,7 +89,6 @@ def scores(item: SampledItem, texts: Sequence[str]) -> dict[str, list[float]]:
 def measure(
     task: str, levels: Sequence[float], items: int, seed: int
 ) -> dict[str, Shares]:
-    """Return the shares of each notation of the answers to a task."""
     found: dict[str, dict[str, list[bool]]] = {}
     for item in sampled_items(task, levels, items, seed):
         texts = notations_of(item)
@@ -129,7 +128,6 @@ def _table(head: str, rows: Mapping[str, Shares]) -> list[str]:
 
 
 def report(cells: Cells, below: float) -> list[str]:
-    """Return the lines of all tables."""
     formatting = {key: row for key, row in cells.items() if key[1] in GENERAL}
     notations = {key: row for key, row in cells.items() if key[1] not in GENERAL}
     parts = {"formatting": formatting, "notations of its kind": notations}
@@ -148,7 +146,6 @@ def report(cells: Cells, below: float) -> list[str]:
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add = parser.add_argument
     add("--tasks", nargs="+", help="only these")

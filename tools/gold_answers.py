@@ -45,13 +45,10 @@ REJECTED = ("refuted", "not unique", "not knowable")
 
 @dataclasses.dataclass
 class Tally:
-    """What was found of one task at one level.
+    """What was found of one task at one level, see above.
 
     Attributes:
-        verdicts: Number of items by what the solver says, or "not judged".
         faulty: Items that are not sampled.
-        sampled: Items that are sampled although the solver rejects their gold answer.
-        needless: Items that are not sampled although the solver accepts it.
         seeds: Seeds of up to five that are sampled and should not be.
     """
 
@@ -62,7 +59,6 @@ class Tally:
     seeds: list[int] = dataclasses.field(default_factory=list)
 
     def count(self, seed: int, verdict: str, is_faulty: bool) -> None:
-        """Count an item."""
         self.verdicts[verdict] += 1
         self.faulty += is_faulty
         self.needless += verdict == "right" and is_faulty
@@ -100,7 +96,6 @@ def _verdict(task: str, entry: Mapping[str, Any]) -> str:
 
 
 def judge(task: str, items: int) -> dict[str, Tally]:
-    """Judge the items of a task, by level."""
     scale = scales.load_shipped().scales.get(task)
     found = {}
     for level in LEVELS if scale is not None else LEVELS[:1]:
@@ -117,7 +112,6 @@ def judge(task: str, items: int) -> dict[str, Tally]:
 
 
 def main() -> int:
-    """Judge all tasks that have a solver, and print."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--tasks", nargs="+", choices=sorted(SOLVERS), metavar="TASK")
     parser.add_argument("--items", type=int, default=40, help="of a task and level")

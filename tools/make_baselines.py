@@ -139,7 +139,6 @@ async def check_score(pool: WorkerPool, task: str) -> float:
 async def row_of(
     pool: WorkerPool, task: str, scale: Scale | None, digest: str
 ) -> TaskBaselines:
-    """Measure one task."""
     found = await asyncio.gather(*(measure(pool, c) for c in cells_of(task, scale)))
     return TaskBaselines(
         digest=digest,
@@ -164,7 +163,6 @@ def table_text(baselines: Baselines) -> str:
 
 
 async def make(names: Sequence[str]) -> None:
-    """Measure tasks, all if none is named, and write the row of each as it is done."""
     pool = WorkerPool(
         WORKERS, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
     )

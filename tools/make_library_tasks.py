@@ -13,7 +13,6 @@ from rg_env.tasks.library_import import LIBRARY_TASKS
 
 
 def list_text(description: library.LibraryDescription) -> str:
-    """Return the text of the file for a library."""
     tasks = {name: info.category for name, info in description.tasks.items()}
     found = {"library_version": description.version, "tasks": tasks}
     return json.dumps(found, indent=1) + "\n"

@@ -86,7 +86,6 @@ async def _make() -> None:
 
 
 def main() -> int:
-    """Make them; return the exit status."""
     try:
         find_browser()
         asyncio.run(_make())

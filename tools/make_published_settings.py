@@ -97,7 +97,6 @@ def table_text(version: str, presets: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkout", type=Path)
     checkout = parser.parse_args().checkout

@@ -68,7 +68,6 @@ def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """Return the text of the page."""
     described = library.describe()
     base_tasks = [task for task in described.tasks if library.has_base_scorer(task)]
     rows = sorted(TABLE.items())

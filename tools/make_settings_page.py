@@ -88,7 +88,6 @@ def _section(group: type[CheckedModel]) -> str:
 
 
 def page() -> str:
-    """Return the text of the page."""
     groups: tuple[type[CheckedModel], ...] = (
         *GROUPS,
         server_settings.CheckedServer,

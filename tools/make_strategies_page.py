@@ -103,7 +103,6 @@ def _table_row(task: str, row: Row, scale: Scale | None) -> str:
 
 
 def page() -> str:
-    """Return the text of the page."""
     shipped, scales = load_shipped(), load_scales().scales
     by_task = shipped.by_task
     rows = {task: row.baselines for task, row in by_task.items() if row.baselines}

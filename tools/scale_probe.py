@@ -55,7 +55,6 @@ class ProbeTally:
     """What happened when items of one configuration were made.
 
     Attributes:
-        made_ms: The time of each item that was made, in milliseconds.
         hung: Items that were not ready at the deadline.
         lost: Reason to the number of items that the library gave up or that ended
             their worker.
@@ -71,13 +70,11 @@ class ProbeTally:
 
     @property
     def begun(self) -> int:
-        """Number of items that were begun."""
         given_up = self.lost.total() + self.refused.total()
         return len(self.made_ms) + self.hung + given_up
 
     @property
     def has_trouble(self) -> bool:
-        """Whether anything went wrong."""
         refused = self.refused.total()
         return self.hung + self.lost.total() + refused + self.faults.total() > 0
 
@@ -93,15 +90,14 @@ class ProbeTally:
         if self.hung > MAX_HUNG_SHARE * begun:
             late = f"{self.hung} of {begun} items"
             return f"{late} were not ready after {DEADLINE_S:g} s"
-        if self.lost.total() > MAX_LOST_SHARE * begun:
-            said, _ = self.lost.most_common(1)[0]
-            return f"{self.lost.total()} of {begun} items cannot be made: {said}"
-        if self.refused.total() > MAX_REFUSED_SHARE * begun:
-            said, _ = self.refused.most_common(1)[0]
-            return f"{self.refused.total()} of {begun} items are not asked: {said}"
-        if self.faults.total() > MAX_FAULTY_SHARE * begun:
-            said, _ = self.faults.most_common(1)[0]
-            return f"{self.faults.total()} of {begun} items are wrong: {said}"
+        for counted, most, what in (
+            (self.lost, MAX_LOST_SHARE, "cannot be made"),
+            (self.refused, MAX_REFUSED_SHARE, "are not asked"),
+            (self.faults, MAX_FAULTY_SHARE, "are wrong"),
+        ):
+            if counted.total() > most * begun:
+                said, _ = counted.most_common(1)[0]
+                return f"{counted.total()} of {begun} items {what}: {said}"
         median_ms = statistics.median(self.made_ms)
         if median_ms > MAX_MEDIAN_MS:
             return f"an item takes {median_ms / 1000:.0f} s"
@@ -120,11 +116,7 @@ async def _fault(
 async def probe_params(
     pool: WorkerPool, task: str, params: Mapping[str, Any]
 ) -> ProbeTally:
-    """Make items of a configuration and score their gold answers.
-
-    Raises:
-        PoolClosedError: The pool is of no use.
-    """
+    """Make items of a configuration and score their gold answers."""
     tally = ProbeTally()
     spent_s = 0.0
     while tally.needs_more() and spent_s < BUDGET_S:
@@ -154,16 +146,7 @@ async def probe_task(
     task: str,
     report: Callable[[str, tuple[int, ...], ProbeTally], None] = lambda *_: None,
 ) -> tuple[list[Step], list[SkippedLevel]]:
-    """Probe every level of a task.
-
-    Args:
-        pool: Where items are made.
-        task: A task that has a curriculum.
-        report: Called with the task, the levels of a step and its tally.
-
-    Returns:
-        The steps that can be used, easiest first, and the levels that cannot.
-    """
+    """Return the steps of a task that can be used, and the levels that cannot."""
     levels = await pool.run(repaired_levels, task, deadline_s=LIBRARY_S)
     steps = []
     skipped = unused_levels(levels)

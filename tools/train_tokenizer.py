@@ -7,9 +7,7 @@ text comes back exactly, and special tokens aside no text is out of its vocabula
 corpus is made here from a fixed seed: questions and answers of every task of the
 library, and completions of the simulated policy. Two runs with the same library give
 the same files.
-
-What it is not: a tokenizer to train a model with. Its vocabulary knows the puzzles of
-this library and little of any language.
+It is none to train a model with.
 """
 
 import itertools
@@ -77,7 +75,6 @@ def train(texts: Iterator[str]) -> Tokenizer:
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write `tokenizer.json` and `tokenizer_config.json` into an existing folder."""
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "chat_template": CHAT_TEMPLATE,
@@ -94,7 +91,6 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def main() -> int:
-    """Train it and put it in its place."""
     # codeio writes into the working folder while it makes an entry.
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)

@@ -30,15 +30,9 @@ async def _wait_or_kill(process: asyncio.subprocess.Process, patience_s: float) 
 
 
 class Tree:
-    """What a process and its descendants use.
+    """What a process and its descendants use; PSS counts shared pages once.
 
     A descendant that has ended keeps counting with what it used when last seen.
-
-    Args:
-        pid: The main process.
-
-    Attributes:
-        peak_pss_mib: Most memory of all together, shared pages counted once.
     """
 
     def __init__(self, pid: int) -> None:
@@ -77,7 +71,6 @@ class Tree:
         return list(self._seen)
 
     def left_alive(self) -> list[psutil.Process]:
-        """Return the descendants that still run."""
         return [p for p in self._seen.values() if p.is_running() and not _is_dead(p)]
 
 
@@ -95,15 +88,7 @@ def own_cpu_s(pid: int) -> float:
 
 
 class Watched:
-    """An environment's process, started as a user does but through the probe.
-
-    Args:
-        process: It.
-        log: What it prints.
-
-    Attributes:
-        tree: What it uses.
-    """
+    """An environment's process, started as a user does but through the probe."""
 
     def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
         self._process = process
@@ -112,23 +97,14 @@ class Watched:
         self.tree = Tree(process.pid)
 
     def check(self) -> None:
-        """Raise if it has ended.
-
-        Raises:
-            RuntimeError: With its status and the end of its log.
-        """
+        """Raise `RuntimeError` if it has ended, with the end of its log."""
         status = self._process.returncode
         if status is not None:
             end = read_log_end(self._log)
             raise RuntimeError(f"the environment ended with status {status}:\n{end}")
 
     async def stop(self, patience_s: float = 20.0) -> dict[str, float | int | None]:
-        """End it with SIGTERM, then whatever it has left behind; may be called twice.
-
-        Returns:
-            Its exit status, how long it took in seconds, and how many descendants it
-            left running.
-        """
+        """End it with SIGTERM, then what it has left behind; may be called twice."""
         if self._end is not None:
             return self._end
         began = time.monotonic()
@@ -153,16 +129,7 @@ class Watched:
 async def start_watched(
     file: Path, argv: Sequence[str], folder: Path, log: Path, tell: Path, report: Path
 ) -> Watched:
-    """Start `python FILE ARGV` with the probe in its process.
-
-    Args:
-        file: The environment's file.
-        argv: Its command line.
-        folder: Its working folder.
-        log: Where its output goes.
-        tell: Unix socket of the inference server, for the answers to its items.
-        report: Where the probe writes what it sees.
-    """
+    """Start `python FILE ARGV` with the probe, which tells answers and reports."""
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -53,13 +53,11 @@ class NullEnv(ReasoningGymEnv):
         """Start nothing."""
 
     async def get_next_item(self) -> Item:
-        """Return the one item."""
         return MESSAGES, ENTRY, Unscored()
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]
     ) -> ScoredDataGroup | None:
-        """Return the rollouts with the scores 1, 0, 1, 0, ..."""
         rollouts = rollout_group_data
         return {
             "tokens": [rollout["tokens"] for rollout in rollouts],

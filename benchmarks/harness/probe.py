@@ -157,7 +157,6 @@ def end_with_parent() -> None:
 
 
 def main() -> None:
-    """Become the environment."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     report = os.environ.pop("BENCH_REPORT")
     tell = os.environ.pop("BENCH_TELL")

@@ -50,12 +50,10 @@ def value(run: Run, measure: str) -> float | None:
 
 
 def settings_of(runs: Iterable[Run]) -> list[str]:
-    """Return the titles of the settings, in the order of the runs."""
     return list(dict.fromkeys(run["title"] for run in runs))
 
 
 def contestants_of(runs: Iterable[Run]) -> list[str]:
-    """Return the contestants' names, in the order of the runs."""
     return list(dict.fromkeys(run["contestant"] for run in runs))
 
 

@@ -29,14 +29,7 @@ async def measure(
 ) -> dict[str, Any]:
     """Run one contestant under one setting.
 
-    Args:
-        contestant: The environment.
-        setting: What to measure under.
-        folder: For the logs of all processes.
-
     Returns:
-        Plain values.
-
         - From the start of the process: `first_group_s`.
         - Of the window: `groups` and `groups_per_s` as the API took them,
           `server_idle` (share of the time without a request at the inference server),
@@ -114,15 +107,7 @@ def _rates(start: Snapshot, end: Snapshot) -> dict[str, Any]:
 def loop_delays(
     reports: Sequence[Path], start: float, end: float
 ) -> dict[str, float | int]:
-    """Return how late the event loops were in a window of the monotonic clock.
-
-    Returns:
-        p50, p99 and max in milliseconds, the number of samples, and the maximum before
-        the window.
-
-    Raises:
-        RuntimeError: The probe saw no loop in the window.
-    """
+    """Return how late event loops were in a window of the monotonic clock, in ms."""
     lines = [json.loads(x) for r in reports for x in r.read_text("utf-8").splitlines()]
     delays = [delay for line in lines for delay in line["delays"]]
     inside = [late for t, late in delays if start <= t <= end]

@@ -16,8 +16,6 @@ class Contestant:
     """An environment's file, and what it is called.
 
     Attributes:
-        name: In tables.
-        file: What `python FILE serve` is run with.
         shards: Whether it knows `--env.shard_index` and `--env.num_shards`.
         argv: Options of its own, after all others.
         is_api_quick: Whether it feeds this project's `run-api`, not the framework's.
@@ -63,7 +61,6 @@ class Setting:
 
     @property
     def title(self) -> str:
-        """The setting in a few words."""
         parts = [f"{self.latency_ms:g} ms", f"{self.tokens} tokens"]
         if self.instances > 1:
             parts.append(f"{self.instances} instances")

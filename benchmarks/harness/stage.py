@@ -31,12 +31,6 @@ class Stage:
     """Everything around the environments of one run.
 
     Attributes:
-        setting: What is measured under.
-        session: For the harness's own requests.
-        api: URL of the API.
-        server: URL of the inference server.
-        trainer: The stand-in.
-        envs: The environments.
         around: Process ids of the API, the inference server and the harness itself.
         reports: Files of the probes.
     """
@@ -51,11 +45,9 @@ class Stage:
     reports: list[Path]
 
     async def query_api(self) -> dict[str, Any]:
-        """Return the counts of the API."""
         return await self._query(self.api + group_counter.COUNTS_PATH)
 
     async def query_server(self) -> dict[str, Any]:
-        """Return the counts of the inference server."""
         return await self._query(f"{self.server}/stats")
 
     async def _query(self, url: str) -> dict[str, Any]:
@@ -70,7 +62,6 @@ class Stage:
             env.check()
 
     async def snapshot(self) -> Snapshot:
-        """Read every counter."""
         self.sample()
         machine = psutil.cpu_times()
         return Snapshot(

@@ -10,7 +10,6 @@ FRACTION = re.compile(r"(-?\d+)/(\d+)|\$?\\d?frac\{(-?\d+)\}\{(\d+)\}\$?")
 
 
 def named(names: str) -> frozenset[str]:
-    """Return the tasks of a text that names them."""
     return frozenset(names.split())
 
 
@@ -47,17 +46,14 @@ NUMBER_GRIDS = named("""
 
 
 def is_whole(task: str, right: str) -> bool:
-    """Say whether the right answer is a whole number."""
     is_text = task in TEXTS or task in NUMBER_GRIDS
     return not is_text and WHOLE.fullmatch(right) is not None
 
 
 def is_decimal(task: str, right: str) -> bool:
-    """Say whether the right answer is a number with decimals."""
     is_text = task in TEXTS or task in NUMBER_GRIDS
     return not is_text and DECIMAL.fullmatch(right) is not None
 
 
 def is_number(task: str, right: str) -> bool:
-    """Say whether the right answer is one number, with decimals or without."""
     return is_whole(task, right) or is_decimal(task, right)

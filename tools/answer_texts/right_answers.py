@@ -30,11 +30,7 @@ def _cars(config: str) -> tuple[dict[str, list[Cell]], set[Cell]]:
 
 
 def car_moves(config: str) -> str | None:
-    """Return the fewest moves that free the red car, None where too many are needed.
-
-    Args:
-        config: Board of 36 letters, row by row.
-    """
+    """Return the fewest moves that free the red car, None where too many are needed."""
     cars, walls = _cars(config)
     letters = sorted(cars)
     lies = [cars[letter][0][0] == cars[letter][1][0] for letter in letters]

@@ -48,11 +48,7 @@ def sampled_items(
 ) -> list[SampledItem]:
     """Make items of a task, as many of each level.
 
-    Args:
-        task: A registered task.
-        levels: In [0, 1], or DEFAULTS; a task without a scale has its defaults alone.
-        items: Of each level.
-        first_seed: Of the first item; others have the seeds after it.
+    A task without a scale has only its defaults.
     """
     scale = scales.load_shipped().scales.get(task)
     found = []

@@ -12,19 +12,13 @@ import itertools
 import re
 from fractions import Fraction
 
+from tools.answer_texts.answer_kinds import named
 from tools.answer_texts.sampled_items import SampledItem
 from tools.answer_texts.several_right import is_right
 
-CASE_MATTERS = frozenset(
-    {
-        "codeio",
-        "emoji_mystery",
-        "letter_jumble",
-        "word_sequence_reversal",
-        "word_sorting",
-    }
+CASE_MATTERS = named(
+    "codeio emoji_mystery letter_jumble word_sequence_reversal word_sorting"
 )
-
 """Tasks whose questions show the case that is wanted. sentence_reordering and
 spell_backward show one too, but their scorers compare in lower case on purpose."""
 
@@ -76,12 +70,7 @@ def meaning(task: str, answer: str) -> str:
 
 
 def is_wrong(item: SampledItem, answer: str) -> bool | None:
-    """Say whether an answer is wrong; None where nobody knows.
-
-    Args:
-        item: The item with its right answer.
-        answer: Without formatting.
-    """
+    """Say whether an answer without formatting is wrong; None where nobody knows."""
     if item.task == "letter_jumble" and item.right[:1].islower():
         answer = answer[:1].lower() + answer[1:]  # a sentence may begin with a capital
     if meaning(item.task, answer) == meaning(item.task, item.right):

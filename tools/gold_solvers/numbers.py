@@ -98,11 +98,7 @@ def _date(text: str, year: str) -> datetime.date:
 
 
 def _days_between(question: str) -> list[datetime.date]:
-    """Return all days of a range.
-
-    Raises:
-        ValueError: It ends before it begins, or a date has another weekday.
-    """
+    """Return all days of a range, which has to begin first and name right weekdays."""
     dates = re.findall(r"(\w+day), ([A-Z][a-z]+ \d+)(?:, (\d+))?", question)
     year = next(given for _, _, given in reversed(dates) if given)
     begin, end = (_date(text, given or year) for _, text, given in dates)

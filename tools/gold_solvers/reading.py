@@ -19,7 +19,6 @@ Grid = list[list[Any]]
 
 
 def right_if(is_right: bool) -> Verdict:
-    """Return the verdict on a gold answer that holds or does not."""
     return "right" if is_right else "refuted"
 
 
@@ -36,11 +35,7 @@ def computed(compute: Callable[[str], Any]) -> Solver:
 
 
 def found(pattern: str, text: str) -> tuple[str, ...]:
-    """Return the groups of a pattern that has to be there.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Return the groups of a pattern; raises `ValueError` where it is not there."""
     match = re.search(pattern, text, re.DOTALL)
     if match is None:
         raise ValueError(f"{pattern!r} is not in the question")
@@ -48,7 +43,6 @@ def found(pattern: str, text: str) -> tuple[str, ...]:
 
 
 def integers(text: str) -> list[int]:
-    """Return the whole numbers of a text, with their signs."""
     return [int(number) for number in re.findall(r"-?\d+", text)]
 
 
@@ -58,7 +52,6 @@ def grid(text: str) -> list[list[str]]:
 
 
 def number_grid(text: str) -> list[list[int]]:
-    """Return a grid of whole numbers."""
     return [[int(cell) for cell in row] for row in grid(text)]
 
 
@@ -99,6 +92,5 @@ def _value(node: ast.AST, text: str) -> Any:
 
 
 def exact(expression: str) -> Any:
-    """Return the exact value of an arithmetic expression."""
     text = expression.strip()
     return _value(ast.parse(text, mode="eval"), text)

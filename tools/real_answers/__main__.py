@@ -26,7 +26,6 @@ from tools.real_answers.judge import judged, verdicts
 
 
 def main() -> int:
-    """Run the audit and print."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add = parser.add_argument
     add("file", type=Path, help="which `rescore --out` has written")

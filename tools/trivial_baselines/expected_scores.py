@@ -44,12 +44,9 @@ AnswersOf = Callable[[Item], Mapping[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class ExpectedScore:
-    """What a strategy scores.
+    """The mean score of a strategy and its standard error.
 
-    Attributes:
-        mean: Its mean score, in [0, 1]; an item it says nothing of counts as 0.
-        error: Standard error of the mean.
-        items: So many items.
+    An item that it says nothing of counts as 0.
     """
 
     mean: float
@@ -60,11 +57,7 @@ class ExpectedScore:
 async def make_items(
     pool: WorkerPool, task: str, params: Mapping[str, Any], num_items: int, key: str
 ) -> list[Item]:
-    """Make items that are usable; fewer where too many cannot be made.
-
-    Raises:
-        PoolError: The pool is of no use.
-    """
+    """Make items that are usable; fewer where too many cannot be made."""
     items: list[Item] = []
     late = 0
     for number in range(ATTEMPTS_FOR_AN_ITEM * num_items):
@@ -120,9 +113,6 @@ async def expected_scores(
     Returns:
         Every strategy that said anything to what it scores, the best first, and of
         equals those that stand first. An item that workers gave no score has no part.
-
-    Raises:
-        PoolError: The pool is of no use.
     """
     scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
 

@@ -43,7 +43,6 @@ def paragraphs(question: str) -> list[str]:
 
 @_kept
 def numbers(question: str) -> list[str]:
-    """Return all numbers, as they are written."""
     return _NUMBER.findall(question)
 
 
@@ -62,13 +61,11 @@ def names(question: str) -> list[str]:
 
 @_kept
 def quoted(question: str) -> list[str]:
-    """Return what stands in quotes of any kind."""
     return ["".join(found) for found in _QUOTED.findall(question)]
 
 
 @_kept
 def listed(question: str) -> list[str]:
-    """Return the entries of numbered and dashed lists."""
     return [text.strip() for text in _LISTED.findall(question)]
 
 
@@ -90,7 +87,6 @@ def enumerations(question: str) -> list[list[str]]:
 
 @_kept
 def examples(question: str) -> list[str]:
-    """Return what the question gives as an example of an answer."""
     return [text.strip(" ).\"'`") for text in _EXAMPLE.findall(question)]
 
 

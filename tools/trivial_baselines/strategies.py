@@ -326,11 +326,7 @@ def _rows_completed(shuffle: bool) -> Strategy:
 
 
 def _blanks_of_signs(which: int) -> Strategy:
-    """Return the strategy that fills blanks with the commonest other sign, or the next.
-
-    Args:
-        which: 0 for the commonest, 1 for the next.
-    """
+    """Return the strategy that fills blanks with the commonest or next other sign."""
 
     def filled(question: str, seen: Seen, rng: random.Random) -> str | None:
         text = _with_blanks(question)
@@ -492,17 +488,10 @@ def answers(
     key: str,
     only: Collection[str] | None = None,
 ) -> dict[str, str]:
-    """Return what strategies answer.
+    """Return the answers of strategies by name, without those that have none.
 
-    Args:
-        task: The task, for the strategies that are correct answers there.
-        question: Of the item.
-        seen: Other questions of that task and level with their right answers.
-        key: Decides what is left to chance.
-        only: The strategies that answer, None for all.
-
-    Returns:
-        Name of a strategy to its answer, stripped; without those that have none.
+    What is left to chance is decided by `key`. `only` names the strategies that answer,
+    None means all. Those that solve the task are left out.
     """
     solving = SOLVING.get(task, frozenset())
     found = {}
