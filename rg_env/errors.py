@@ -11,8 +11,9 @@ run with status 1.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LibraryError",
     "RunError",
     "SettingError",
+    "in_section",
     "nearest",
     "not_allowed",
     "printable",
@@ -45,10 +47,31 @@ def printable(text: str) -> str:
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used; its text is one whole sentence on one line."""
+    """A setting that cannot be used; its text is one whole sentence on one line.
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(printable(sentence))
+    Attributes:
+        reason: What is wrong, or the whole sentence where no field is given.
+        field: The setting that the sentence begins with, without its section.
+    """
+
+    def __init__(self, reason: str, field: str = "") -> None:
+        super().__init__(printable(f"{field}: {reason}" if field else reason))
+        self.reason, self.field = reason, field
+
+
+@contextlib.contextmanager
+def in_section(section: str) -> Iterator[None]:
+    """Write a section before the field of every `SettingError` raised inside.
+
+    What is known of a setting where it is checked is its field. Whether a user has
+    written it as `env.tasks`, as `--tasks` or as an argument is known at the edge.
+    """
+    try:
+        yield
+    except SettingError as error:
+        if not error.field:
+            raise
+        raise SettingError(error.reason, f"{section}{error.field}") from error
 
 
 class LibraryError(RuntimeError):
@@ -98,7 +121,7 @@ def not_allowed(field: str, found: object, expected: str) -> SettingError:
 
     The other arguments are those of `unexpected`.
     """
-    return SettingError(f"{field}: {unexpected(found, expected)}")
+    return SettingError(unexpected(found, expected), field)
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
@@ -127,15 +150,11 @@ def unknown_name(
     """
     names = sorted(allowed)
     close = nearest(found, names)
-    if close is not None:
-        return SettingError(
-            f"{field}: unknown {kind} {shown(found)}; did you mean {close!r}?"
-        )
-    if not names:
-        return SettingError(f"{field}: unknown {kind} {shown(found)}; there are none")
     first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    expected = f"expected one of {first}"
-    return SettingError(f"{field}: unknown {kind} {shown(found)}; {expected}")
+    hint = f"expected one of {first}" if names else "there are none"
+    if close is not None:
+        hint = f"did you mean {close!r}?"
+    return SettingError(f"unknown {kind} {shown(found)}; {hint}", field)
 
 
 def counted(number: int, noun: str) -> str:

@@ -42,7 +42,7 @@ def is_same(pool: WorkerPool, preset: Preset, task: str, given: list[str]) -> bo
     specs = preset.specs([task])
     if len(given) != len(specs):
         return False
-    for spec, question in zip(specs, given, strict=True):
+    for (spec,), question in zip(specs, given, strict=True):
         params = dict(spec.params)
         call = (worker_jobs.make_entry, task, params, spec.seed, False, True)
         try:

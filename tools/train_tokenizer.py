@@ -43,11 +43,11 @@ LONGEST_TEXT = 1500
 def corpus() -> Iterator[str]:
     """Yield the texts to train on: question, answer and a completion for each entry."""
     rng = random.Random(SEED)
-    for task, info in describe().tasks.items():
+    for task in describe().tasks:
         entries = usable_entries(task, {}, itertools.count(SEED))
         for made in itertools.islice(entries, ENTRIES_PER_TASK):
             question, answer = str(made["question"]), str(made["answer"])
-            entry = KeyEntry(task, info.category, question, answer, None)
+            entry = KeyEntry(task, question, answer, None)
             yield question[:LONGEST_TEXT]
             yield answer[:LONGEST_TEXT]
             completion = sample_completion(entry, PolicyProfile(), rng)

@@ -29,7 +29,7 @@ from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import UNSCORED, Score
 from rg_env.settings.kept_settings import settings_text
-from rg_env.tasks.evaluation_specs import EvalSpec
+from rg_env.tasks.item_spec import ItemSpec
 
 logger = logging.getLogger(__name__)
 
@@ -262,14 +262,14 @@ class Evaluation:
             "messages": [dict(message) for message in rollout["messages"]],
         }
 
-    def rows_not_used(self, missing: Iterable[tuple[EvalSpec, str]]) -> list[Row]:
+    def rows_not_used(self, missing: Iterable[tuple[ItemSpec, str]]) -> list[Row]:
         """Return the lines of items that are not used, with the reason."""
         return [
             {
                 "task": spec.task,
                 "category": self._category_of(spec.task),
                 "seed": spec.seed,
-                "index": spec.number,
+                "index": spec.index,
                 "level": spec.level,
                 "params": dict(spec.params),
                 "question": "",

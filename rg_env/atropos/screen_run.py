@@ -116,7 +116,7 @@ class ScreenRun:
     @property
     def bounds(self) -> dict[str, Bounds | None]:
         """Task to the range of its levels, None where they are not drawn from one."""
-        levels, choices = self._items.difficulty, self._items.stream.choices
+        levels, choices = self._items.stream.difficulty, self._items.stream.choices
         rules = {choice.task: levels.rule_of(choice.task) for choice in choices}
         return {t: r.bounds if r.mode == "random" else None for t, r in rules.items()}
 
@@ -143,7 +143,7 @@ class ScreenRun:
 
     def _level_setting(self, task: TaskScreen) -> tuple[str, Any] | None:
         """Return a row of `task_levels`, None where there is nothing to say."""
-        levels = self._items.difficulty
+        levels = self._items.stream.difficulty
         if task.levels is not None:
             return task.task, list(task.levels)
         level = levels.fixed_level(task.task)

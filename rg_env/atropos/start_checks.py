@@ -12,7 +12,7 @@ from typing import Any
 
 import wandb
 
-from rg_env.errors import SettingError, nearest, not_allowed
+from rg_env.errors import SettingError, in_section, nearest, not_allowed
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.settings.environment_settings import PUBLISHED, CheckedSettings
 from rg_env.settings.writable_paths import check_file, check_folder
@@ -29,7 +29,8 @@ REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
 def check_paths(config: CheckedSettings) -> None:
     """Refuse files that cannot be read or written, before anything is generated."""
     if config.mixture is not None:
-        read_mixture(config.mixture, config.task_params.get(MIXTURE))
+        with in_section("env."):
+            read_mixture(config.mixture, config.task_params.get(MIXTURE))
     if config.dump_rollouts or config.dump_failed_rollouts:
         check_folder("env.data_dumps_dir", config.data_dumps_dir)
     rows = config.data_path_to_save_groups

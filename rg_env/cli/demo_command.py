@@ -70,9 +70,10 @@ def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
             item = await super().get_next_item()
             if item is not None:
                 _, entry, handle = item
-                category = self._made().library.tasks[handle.task].category
-                told = build_entry(handle.task, category, handle.level, entry)
-                url, body = server + TELL, dataclasses.asdict(told)
+                url, body = (
+                    server + TELL,
+                    dataclasses.asdict(build_entry(handle, entry)),
+                )
                 async with session.post(url, json=body) as reply:
                     reply.raise_for_status()
             return item

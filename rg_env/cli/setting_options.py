@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -25,7 +25,7 @@ from rg_env import yaml_text
 from rg_env.cli.command import Command
 from rg_env.errors import SettingError, shown
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.settings import environment_settings, server_settings
+from rg_env.settings import environment_settings, server_settings, setting_types
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.server_settings import CheckedServer
@@ -105,7 +105,14 @@ class SettingOption(click.Option):
     """The option of one field; its value is the text that was typed."""
 
     def __init__(
-        self, section: str, field: str, info: FieldInfo, default: Any, group: str
+        self,
+        section: str,
+        field: str,
+        info: FieldInfo,
+        default: Any,
+        group: str,
+        *,
+        is_bare: bool = False,
     ) -> None:
         self.section, self.field, self.group = section, field, group
         found = tuple(dict.fromkeys(kinds(info.annotation)))
@@ -116,8 +123,9 @@ class SettingOption(click.Option):
         if self.kinds == (bool,):  # its value may be left out
             switch = {"is_flag": False, "flag_value": "true"}
         text = f"{(info.description or '').rstrip('.')} [{_shown(default)}]"
+        names = [f"--{section}.{field}", f"{section}__{field}"]
         super().__init__(
-            [f"--{section}.{field}", f"{section}__{field}"],
+            [f"--{field}"] if is_bare else names,
             metavar=self._metavar(),
             help=text,
             **switch,
@@ -167,7 +175,11 @@ def _shown(default: object) -> str:
 
 
 def _options(
-    section: str, model: type[BaseModel], starts: Mapping[str, Any]
+    section: str,
+    model: type[BaseModel],
+    starts: Mapping[str, Any],
+    *,
+    is_bare: bool = False,
 ) -> Iterator[SettingOption]:
     title_of = {
         name: (group.__doc__ or "").partition("\n")[0].rstrip(".")
@@ -179,7 +191,31 @@ def _options(
         info = model.model_fields[name]
         default = starts.get(name, info.get_default(call_default_factory=True))
         title = title_of.get(name, "Others, of the class that is run")
-        yield SettingOption(section, name, info, default, title)
+        yield SettingOption(section, name, info, default, title, is_bare=is_bare)
+
+
+def bare_options(names: Collection[str]) -> list[SettingOption]:
+    """Return options of the environment for a command that takes few: `--seed`."""
+    model, starts = CheckedSettings, environment_settings.START
+    found = _options(ENV, model, starts, is_bare=True)
+    return [option for option in found if option.field in names]
+
+
+def read_bare(
+    options: Sequence[SettingOption], given: Mapping[str, Any], **others: Any
+) -> CheckedSettings:
+    """Return the settings that bare options were given, over what `serve` starts from.
+
+    Args:
+        options: See `bare_options`.
+        given: Field to the text that was typed, None for nothing.
+        others: Settings that have no option.
+    """
+    texts = {o: given[o.field] for o in options if given[o.field] is not None}
+    values = {option.field: option.read(text) for option, text in texts.items()}
+    values = {**environment_settings.START, **values, **others}
+    settings: CheckedSettings = setting_types.build(ENV, CheckedSettings, values)
+    return settings
 
 
 class SettingsCommand(Command):

@@ -14,7 +14,7 @@ from rg_env.cli.command import Command, Number, task_modules_option
 from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import why_no_entry
+from rg_env.items.entry_maker import is_unusable, why_no_entry
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
@@ -109,7 +109,7 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
         try:
             return await _make_of_seed(pool, options, library, task, seed)
         except JobError as error:  # an item that is not used
-            if error.kind != "UnusableEntryError" or seed == seeds[-1]:
+            if not is_unusable(error) or seed == seeds[-1]:
                 raise
     raise AssertionError("there is a seed")
 
@@ -129,8 +129,7 @@ async def _make_of_seed(
         worker_jobs.check_params, [(task.name, params)], deadline_s=DESCRIBE_DEADLINE_S
     )
     if refused is not None:
-        what = refused.removeprefix(f"task_params.{task.name}: ")
-        raise SettingError(f"command line: --param of {task.name}: {what}")
+        raise SettingError(refused[1], f"command line: --param of {task.name}")
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
     with WorkProgress(f"making the item of seed {seed}, {limit}"):
         entry = await pool.run(
@@ -206,9 +205,9 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
 
 
 def _sentence(task: str, error: Exception) -> str:
-    if isinstance(error, JobError) and error.kind == "UnusableEntryError":
-        return f"{error.message}; another --seed makes another item"
-    is_full = isinstance(error, JobError) and error.kind == "MemoryError"
+    if is_unusable(error):
+        return f"{task}: {error.message}; another --seed makes another item"
+    is_full = isinstance(error, JobError) and error.is_a(MemoryError)
     if is_full or isinstance(error, DeadlineExceededError):
         why = why_no_entry(cast("PoolError", error))
         return f"{task}: {why}; another --seed, or smaller parameters, may make one"

@@ -12,28 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from rg_env.demo.policy import KeyEntry
-from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
 from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.task_rules.table import solution
-from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.evaluation_specs import (
-    EvalSpec,
-    PresetName,
-    evaluation_specs,
-    load_preset,
-)
-from rg_env.tasks.item_stream import ItemStream
-from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.selection import TaskChoice, TaskChoosing
-from rg_env.workers.pool_errors import PoolError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.tasks.item_spec import ItemSpec
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +34,6 @@ MAX_KNOWN = 50_000
 """Entries of the stream that are kept."""
 
 MAX_REMEMBERED_MISSES = 10_000
-AHEAD = 8
-DEADLINE_S = 60.0
-"""Longer than an environment waits: what it has queried, the key has to have made."""
 
 UNSOLVED = "no solution known"
 """What the simulated policy says where an entry holds no answer; it is wrong."""
@@ -140,78 +123,15 @@ class AnswerKey:
             del self._missed[next(iter(self._missed))]
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """The environment's settings that decide its items, called as they are there.
-
-    Attributes:
-        library: What is installed.
-        choices: The chosen tasks.
-        difficulty: The levels; None for the library's defaults.
-        samples_per_task: Its `num_eval_samples_per_task`.
-    """
-
-    library: LibraryDescription
-    choices: Sequence[TaskChoice]
-    difficulty: Difficulty | None
-    seed: int
-    eval_seed: int
-    samples_per_task: int
-    eval_level: float | None = None
-    eval_preset: PresetName | None = None
-    task_choice: TaskChoosing = "weighted"
-
-    def build_stream(self) -> ItemStream:
-        """Return what the environment draws, from the beginning."""
-        in_turn = self.task_choice == "in_turn"
-        levels = self.difficulty
-        return ItemStream(self.choices, self.seed, difficulty=levels, in_turn=in_turn)
-
-    def key_entry(
-        self, task: str, level: float | None, entry: Mapping[str, Any]
-    ) -> KeyEntry:
-        """See `build_entry`."""
-        return build_entry(task, self.library.tasks[task].category, level, entry)
-
-
-def build_entry(
-    task: str, category: str, level: float | None, entry: Mapping[str, Any]
-) -> KeyEntry:
+def build_entry(spec: ItemSpec, entry: Mapping[str, Any]) -> KeyEntry:
     """Return what the policy has to know of an entry of the library."""
-    answer = solution(task, entry) or UNSOLVED
-    return KeyEntry(task, category, entry["question"], answer, level)
+    answer = solution(spec.task, entry) or UNSOLVED
+    return KeyEntry(spec.task, entry["question"], answer, spec.level)
 
 
-async def sampled_entries(run: Run, source: ItemSource) -> AsyncIterator[KeyEntry]:
-    """Yield what an environment samples whose results move no level, without end.
-
-    Its items are made of `run.build_stream()`.
-    """
+async def sampled_entries(items: ItemSource) -> AsyncIterator[KeyEntry]:
+    """Yield what an environment of the same settings samples, without end."""
     with contextlib.suppress(NoItemsError):
         while True:
-            made = await source.next_item()
-            yield run.key_entry(made.handle.task, made.handle.level, made.entry)
-
-
-def eval_specs(run: Run) -> list[EvalSpec]:
-    """Return what the evaluation items of a run are made of."""
-    if run.eval_preset is not None:
-        tasks = dict.fromkeys(choice.task for choice in run.choices)
-        return list(load_preset(run.eval_preset).specs(tasks))
-    settings = (run.samples_per_task, run.eval_seed, run.difficulty, run.eval_level)
-    return list(evaluation_specs(run.choices, *settings))
-
-
-async def eval_entry(pool: WorkerPool, run: Run, spec: EvalSpec) -> list[KeyEntry]:
-    """Return an evaluation item of a run; none if it cannot be made."""
-    for one in (spec, *spec.others):
-        how = (dict(one.params), one.seed, True, one.published, one.place)
-        call = (worker_jobs.make_entry, spec.task, *how)
-        try:
-            made = await pool.run(*call, deadline_s=DEADLINE_S)
-        except PoolError as error:
-            if is_unusable(error):
-                continue
-            break
-        return [run.key_entry(spec.task, spec.level, made)]
-    return []
+            made = await items.next_item()
+            yield build_entry(made.handle, made.entry)

@@ -82,7 +82,6 @@ class KeyEntry:
     """
 
     task: str
-    category: str
     question: str
     answer: str
     level: float | None

@@ -256,7 +256,7 @@ class Rescoring:
             kind = "not_used" if is_unusable(error) else "unmatched"
             kind = UNSCORED if isinstance(error, WorkerLostError) else kind
             reason = await self._why_none(error, task, own)
-            raise _NoItemError(kind, reason.removeprefix(f"{task}: ")) from error
+            raise _NoItemError(kind, reason) from error
         return entry, own
 
     async def _why_none(
@@ -268,7 +268,7 @@ class Rescoring:
             with contextlib.suppress(PoolError):  # then the first error is the reason
                 refused = await self._pool.run(*call, deadline_s=ITEM_DEADLINE_S)
                 if refused is not None:
-                    return refused.removeprefix("task_params.")
+                    return refused[1]
         return why_no_entry(error)
 
     async def _index(self, sample: Sample, config: str) -> int:

@@ -1,14 +1,15 @@
 """The answers in the completions of a group, and their scores from a worker process.
 
-One call carries all answers of a group. If that fails, the answers are scored one by
-one, so that the fault costs only its own answer: one that uses up the CPU time of its
-deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_error`. The
-data set is built, and what a scorer loads at first is loaded, before that time begins.
+One call carries all answers of a group, or a portion of many. If that fails, they are
+scored one by one, so that the fault costs only its own answer: one that uses up the CPU
+time of its deadline is a 0 with `timeout`, one that ends two workers a 0 with
+`scorer_error`. The data set is built, and what a scorer loads at first is loaded,
+before that time begins.
 Whatever else fails is no fault of an answer and raises `ScoringUnavailableError`: that
 is no score.
 
 Three kinds of dataset object are scored:
-    - our `TaskHandle`: in a worker, by task and parameters;
+    - our `TaskHandle`, or another `ItemSpec`: in a worker, by task and parameters;
     - a dataset of the library: in a worker, by its class and its own config;
     - any other object with `score_answer(answer, entry)`: in place, so that a test
       can pass its own.
@@ -19,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError
@@ -29,6 +30,7 @@ from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
+from rg_env.tasks.item_spec import ItemSpec
 from rg_env.tasks.library_import import TASKS
 from rg_env.workers.call_runner import Trust
 from rg_env.workers.pool_errors import (
@@ -37,7 +39,13 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import WorkerPool, default_pool_size
+from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
+
+ANSWER_DEADLINE_S = 5.0
+"""CPU time that scoring one answer may take, where no setting says it."""
+
+MOST_ANSWERS, MOST_CHARS = 256, 2**20
+"""Of one call of a worker."""
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """A group with so much text and so many tags is searched in place, in half a
@@ -94,31 +102,17 @@ def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class TaskHandle:
+class TaskHandle(ItemSpec):
     """The dataset object of our items: small, pickles, scores in a worker.
 
     Attributes:
-        task: The registered task that made the entry.
-        params: Its dataset parameters that differ from the defaults.
-        seed: The entry's seed, in [0, 2**32).
-        index: The draw's global index in its split, "train" or "evaluation", or the
-            item's in its data set.
-        size: Of the data set that it is number `index` of; 1 where the seed is all.
-        level: Difficulty in [0, 1], None for the library's defaults.
         baseline: What guessing scores at such items, in [0, 1); no reward has it.
         deadline_s: CPU time that scoring one answer may take.
         task_modules: Those that a worker has to know; see `worker_jobs.preload_of`.
     """
 
-    task: str
-    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    seed: int = 0
-    index: int = 0
-    size: int = 1
-    split: str = "train"
-    level: float | None = None
     baseline: float = 0.0
-    deadline_s: float = 5.0
+    deadline_s: float = ANSWER_DEADLINE_S
     rules: ScoringRules = worker_jobs.DEFAULT_RULES
     task_modules: tuple[str, ...] = ()
 
@@ -154,7 +148,7 @@ def scores_of(
 
 
 def _is_foreign(dataset: Any) -> bool:
-    is_ours = isinstance(dataset, TaskHandle)
+    is_ours = isinstance(dataset, ItemSpec)
     return not is_ours and not type(dataset).__module__.startswith("reasoning_gym.")
 
 
@@ -168,10 +162,18 @@ def _failed(answer: str, error: PoolError) -> Score | ScoringUnavailableError:
     return none
 
 
-def _there(score: Score | ScoringUnavailableError) -> Score:
-    if isinstance(score, ScoringUnavailableError):
-        raise score
-    return score
+def _portions(answers: Sequence[str], most: int) -> Iterator[list[str]]:
+    """Yield the answers in order, in portions that fit into one call of a worker."""
+    portion: list[str] = []
+    chars = 0
+    for answer in answers:
+        if portion and (len(portion) == most or chars + len(answer) > MOST_CHARS):
+            yield portion
+            portion, chars = [], 0
+        portion.append(answer)
+        chars += len(answer)
+    if portion:
+        yield portion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,21 +181,20 @@ class GroupScorer:
     """Scores groups of answers in a worker pool."""
 
     pool: WorkerPool
-    deadline_s: float
-    rules: ScoringRules
+    deadline_s: float = ANSWER_DEADLINE_S
+    rules: ScoringRules = worker_jobs.DEFAULT_RULES
 
     def score_blocking(
         self, dataset: Any, entry: Mapping[str, Any], answer: str
     ) -> Score:
         """Score one answer and wait for it; raises as `score_group`."""
-        if _is_foreign(dataset):
-            return self._score_here(dataset, entry, answer)
-        call, limits = self._job(dataset, entry, [answer])
-        try:
-            scores: list[Score] = self.pool.call(*call, **limits)
-        except PoolError as error:
-            return _there(_failed(answer, error))
-        return scores[0]
+
+        async def scored(pool: WorkerPool) -> Score:
+            scorer = dataclasses.replace(self, pool=pool)
+            (score,) = await scorer.score_group(dataset, entry, [answer])
+            return score
+
+        return run_blocking(scored, self.pool)
 
     async def score_group(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
@@ -203,8 +204,12 @@ class GroupScorer:
         Raises:
             ScoringUnavailableError: The pool gave no score for one of them.
         """
-        found = await self.score_each(dataset, entry, answers)
-        return [_there(score) for score in found]
+        scores: list[Score] = []
+        for found in await self.score_each(dataset, entry, answers):
+            if isinstance(found, ScoringUnavailableError):
+                raise found
+            scores.append(found)
+        return scores
 
     async def score_each(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
@@ -214,20 +219,39 @@ class GroupScorer:
         After the first missing score, the remaining answers are not scored.
         """
         if _is_foreign(dataset):
-            return [self._score_here(dataset, entry, answer) for answer in answers]
+            here = self.rules.scoring("", entry, dataset.score_answer)
+            return list(map(here, answers))
         # Megabytes would cost more to send than to refuse.
         long = {a for a in answers if self.rules.too_long(a, entry)}
         by_answer: dict[str, Score | ScoringUnavailableError]
         by_answer = {answer: Score(0.0, "rejected", answer) for answer in long}
         sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
-        if sent:
-            scores = await self._score_distinct(dataset, entry, sent)
-            by_answer.update(zip(sent, scores, strict=True))
+        scores = await self._score_distinct(dataset, entry, sent, MOST_ANSWERS)
+        by_answer.update(zip(sent, scores, strict=True))
         return [by_answer[answer] for answer in answers]
 
-    def _score_here(self, dataset: Any, entry: Mapping[str, Any], answer: str) -> Score:
-        """Score with an object that is none of the library's."""
-        return self.rules.scoring("", entry, dataset.score_answer)(answer)
+    async def _score_distinct(
+        self, dataset: Any, entry: Mapping[str, Any], answers: list[str], at_once: int
+    ) -> list[Score | ScoringUnavailableError]:
+        found: list[Score | ScoringUnavailableError] = []
+        for portion in _portions(answers, at_once):
+            found += await self._score_portion(dataset, entry, portion)
+            if isinstance(found[-1], ScoringUnavailableError):
+                return found + [found[-1]] * (len(answers) - len(found))
+        return found
+
+    async def _score_portion(
+        self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
+    ) -> list[Score | ScoringUnavailableError]:
+        call, limits = self._job(dataset, entry, answers)
+        try:
+            return list(await self.pool.run(*call, **limits))
+        except (DeadlineExceededError, WorkerDiedError, WorkerLostError) as error:
+            if len(answers) == 1:
+                return [_failed(answers[0], error)]
+            return await self._score_distinct(dataset, entry, answers, at_once=1)
+        except PoolError as error:
+            return [_failed(answers[0], error)] * len(answers)
 
     def _job(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
@@ -235,7 +259,7 @@ class GroupScorer:
         """Return the call of a worker: the job with its arguments, and its limits."""
         how = (entry, answers, self.rules)
         call: tuple[Any, ...]
-        if isinstance(dataset, TaskHandle):
+        if isinstance(dataset, ItemSpec):
             task, params = dataset.task, dict(dataset.params)
             call = (worker_jobs.score_answers, task, params, *how)
             prepare = functools.partial(
@@ -254,22 +278,3 @@ class GroupScorer:
             may_run = True  # nobody knows of a config which task it is of
         trust = scores_of(answers, may_run, prepare)
         return call, {"deadline_s": self.deadline_s, "trust": trust}
-
-    async def _score_distinct(
-        self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
-    ) -> list[Score | ScoringUnavailableError]:
-        call, limits = self._job(dataset, entry, answers)
-        try:
-            return list(await self.pool.run(*call, **limits))
-        except (DeadlineExceededError, WorkerDiedError, WorkerLostError) as error:
-            if len(answers) == 1:
-                return [_failed(answers[0], error)]
-        except PoolError as error:
-            return [_failed(answers[0], error)] * len(answers)
-        found: list[Score | ScoringUnavailableError] = []
-        for answer in answers:
-            found += await self._score_distinct(dataset, entry, [answer])
-            if isinstance(found[-1], ScoringUnavailableError):
-                found += [found[-1]] * (len(answers) - len(found))
-                break
-        return found

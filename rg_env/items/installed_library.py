@@ -34,8 +34,6 @@ DEADLINE_S = 300.0
 CURRICULUM_DEADLINE_S = 30.0
 """For a user's curriculum to say its levels."""
 
-MISSING = ("ImportError", "ModuleNotFoundError")
-
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:
     """Return the description of the library, by workers that have `PRELOAD`.
@@ -53,11 +51,11 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
 
 def explained(error: PreloadError, pool: WorkerPool) -> Exception:
     """Return the error message for a failed start of the workers, with a remedy."""
-    if error.kind == SettingError.__name__:
+    if error.is_a(SettingError):
         return SettingError(error.message)
-    if error.kind == LibraryError.__name__:
+    if error.is_a(LibraryError):
         return LibraryError(error.message)
-    if error.kind in MISSING:
+    if error.is_a(ImportError, ModuleNotFoundError):
         return LibraryError(
             f"workers cannot be started ({error}); `pip install -r"
             " requirements.txt` installs what they need"
@@ -135,7 +133,6 @@ async def prepare_difficulty(
 ) -> Difficulty:
     """Read the scales of the chosen tasks and say how their levels are chosen.
 
-    The environment and the simulated server both call this, and mean the same items.
     The bounds of the curriculum are set; `known` has every registered task.
 
     Raises:
@@ -144,12 +141,9 @@ async def prepare_difficulty(
     """
     scales, unscaled = await read_scales(pool, tasks)
     unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
-    try:
-        rules = build_rules(tasks, known, unscaled, mode, task_levels)
-        usable = {task: scales[task] for task in tasks if task not in unscaled}
-        curriculum.limit({task: rules[task].bounds for task in usable}, unscaled)
-    except SettingError as error:
-        raise SettingError(f"env.{error}") from error
+    rules = build_rules(tasks, known, unscaled, mode, task_levels)
+    usable = {task: scales[task] for task in tasks if task not in unscaled}
+    curriculum.limit({task: rules[task].bounds for task in usable}, unscaled)
     if unscaled and (mode is not None or task_levels):
         logger.info(
             "%d of %d tasks have no levels and keep their default parameters: %s",

@@ -19,17 +19,16 @@ import dataclasses
 import logging
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from rg_env.errors import RunError, counted
 from rg_env.items.entry_maker import EntryMaker, LeftOutError, is_unusable
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.baselines import NO_BASELINES, Baselines
-from rg_env.tasks.item_stream import ItemSpec, ItemStream
+from rg_env.tasks.item_stream import DrawnItem, ItemStream
 from rg_env.tasks.recent_questions import QuestionFilter, RecentQuestions
-from rg_env.workers.pool_errors import JobError, PoolClosedError, PoolError
+from rg_env.workers.pool_errors import PoolClosedError, PoolError
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +66,7 @@ class MadeItem:
 class _Outstanding:
     """An item that was drawn and not yet handed out, with its entry to come."""
 
-    spec: ItemSpec
+    drawn: DrawnItem
     making: asyncio.Future[dict[str, Any]]
     attempt: int = 0
     is_late: bool = False
@@ -79,12 +78,12 @@ class ItemSource:
     Args:
         maker: Makes the entries of the stream; told of the tasks that are left out.
         lookahead: Entries being made ahead, at least 1.
+        handle: Makes the handle of an item from the fields of its `ItemSpec`.
 
     Attributes:
         failures: Number of draws that gave no entry, by task.
         events: Number of items that were replaced, repeated or overtaken, by name.
         unused: Number of faulty items, by task and what is wrong with them.
-        is_awaited: Whether a run waits for its next item.
         needed: Items that the run still takes; no more are drawn, lest they overtake.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
@@ -96,25 +95,20 @@ class ItemSource:
         maker: EntryMaker,
         *,
         lookahead: int,
-        scoring_deadline_s: float,
-        rules: ScoringRules,
+        handle: Callable[..., TaskHandle] = TaskHandle,
         baselines: Baselines = NO_BASELINES,
-        task_modules: Sequence[str] = (),
     ) -> None:
         self._stream = stream
         self.maker = maker
         self._lookahead = lookahead
-        self._scoring_deadline_s = scoring_deadline_s
-        self._rules = rules
+        self.handle = handle
         self._baselines = baselines
-        self._task_modules = tuple(task_modules)
         self._ahead: list[_Outstanding] = []
         self._turn = asyncio.Lock()
         self._filter = QuestionFilter()
         self.failures: Counter[str] = Counter()
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.unused: Counter[tuple[str, str]] = Counter()
-        self.is_awaited = False
         self.needed = math.inf
         self.patience_s: float | None = None
 
@@ -139,10 +133,10 @@ class ItemSource:
         self._go_to(position, [])
         self._filter.recent.clear()
 
-    def _go_to(self, drawn: int, outstanding: list[ItemSpec]) -> None:
+    def _go_to(self, position: int, outstanding: list[DrawnItem]) -> None:
         self.cancel_ahead()
-        self._stream.position = drawn
-        self._ahead = [self._begun(spec) for spec in outstanding]
+        self._stream.position = position
+        self._ahead = list(map(self._begun, outstanding))
 
     def cancel_ahead(self) -> None:
         """Stop making entries; what was drawn stays outstanding in the state."""
@@ -151,10 +145,10 @@ class ItemSource:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs to continue with the next item."""
-        specs = (item.spec for item in self._ahead)
+        ahead = (item.drawn for item in self._ahead)
         return {
             "drawn": self._stream.position,
-            "outstanding": [[s.position, s.choice, s.level] for s in specs],
+            "outstanding": [[one.position, one.choice, one.level] for one in ahead],
             "asked": self._filter.recent.state_dict(),
         }
 
@@ -165,7 +159,10 @@ class ItemSource:
             drawn = state["drawn"]
             if not isinstance(drawn, int) or isinstance(drawn, bool) or drawn < 0:
                 raise ValueError(f"drawn is {drawn!r}")
-            outstanding = [self._spec(drawn, *row) for row in state["outstanding"]]
+            outstanding = [self._stream.drawn(*row) for row in state["outstanding"]]
+            for one in outstanding:
+                if not 0 <= one.position < drawn:
+                    raise ValueError(f"position {one.position} of {drawn} drawn")
             recent.load_state_dict(state["asked"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
@@ -173,13 +170,6 @@ class ItemSource:
             ) from error
         self._go_to(drawn, outstanding)
         self._filter.recent = recent
-
-    def _spec(
-        self, drawn: int, position: int, choice: int, level: float | None
-    ) -> ItemSpec:
-        if not 0 <= position < drawn:
-            raise ValueError(f"position {position} of {drawn} drawn")
-        return self._stream.spec_of(position, choice, level)
 
     # -- handing out -------------------------------------------------------------------
 
@@ -194,18 +184,14 @@ class ItemSource:
             failures = 0
             while failures < MAX_FAILURES_IN_A_ROW:
                 self._fill()
-                self.is_awaited = True
-                try:
-                    item = await self._next_ready()
-                finally:
-                    self.is_awaited = False
+                item = await self._next_ready()
                 before = len(self._ahead)
                 made = self._taken(item)
                 if made is not None:
                     return made
                 # A draw that was skipped has left the list, one made again has not.
                 failures += len(self._ahead) < before
-                if item.spec.sampled is not None:
+                if item.drawn.sampled is not None:
                     failures = 0
                     await asyncio.sleep(0)  # thousands may follow one another
         raise NoItemsError(
@@ -213,23 +199,26 @@ class ItemSource:
             " each task and the reason"
         )
 
-    def _begun(self, spec: ItemSpec) -> _Outstanding:
-        if spec.sampled is None:
-            return _Outstanding(spec, self.maker.begin(spec))
+    def _begun(self, drawn: DrawnItem) -> _Outstanding:
+        if drawn.sampled is None:
+            return _Outstanding(drawn, self._making(drawn, 0))
         # Sampled by an earlier run: it takes its turn, and nothing is made for it.
         nothing: asyncio.Future[dict[str, Any]] = asyncio.Future()
         nothing.set_result({})
-        return _Outstanding(spec, nothing)
+        return _Outstanding(drawn, nothing)
+
+    def _making(self, drawn: DrawnItem, attempt: int) -> asyncio.Future[dict[str, Any]]:
+        return self.maker.begin(self._stream.attempt(drawn, attempt))
 
     def _fill(self) -> None:
         """Draw until enough items are being made, not counting late ones (bounded)."""
         for item in self._ahead:
             if item.making.cancelled():
-                item.making = self.maker.begin(item.spec, item.attempt)
+                item.making = self._making(item.drawn, item.attempt)
                 item.is_late = False
         late = min(sum(item.is_late for item in self._ahead), self._lookahead)
         while len(self._ahead) < min(self._lookahead + late, self.needed):
-            self._ahead.append(self._begun(self._stream.next_spec()))
+            self._ahead.append(self._begun(self._stream.next_draw()))
 
     def _in_turn(self) -> Iterator[_Outstanding]:
         """Yield the first outstanding item of each task, oldest first.
@@ -239,8 +228,8 @@ class ItemSource:
         """
         seen = set()
         for item in self._ahead:
-            if item.spec.task not in seen:
-                seen.add(item.spec.task)
+            if item.drawn.task not in seen:
+                seen.add(item.drawn.task)
                 yield item
 
     async def _next_ready(self) -> _Outstanding:
@@ -268,16 +257,17 @@ class ItemSource:
             # The position was set while it was waited for, or `cancel_ahead` was
             # called; then `_fill` begins it again.
             return None
-        if item.spec.sampled is not None:
+        task = item.drawn.task
+        if item.drawn.sampled is not None:
             # An earlier run has handed it out; only its question is remembered.
-            self._filter.recent.add_digest(item.spec.task, item.spec.sampled)
+            self._filter.recent.add_digest(task, item.drawn.sampled)
             self._ahead.remove(item)
             return None
         error = item.making.exception()
         if isinstance(error, PoolClosedError):
             raise error
-        if isinstance(error, JobError) and is_unusable(error):
-            self._count_unused(item.spec.task, error.message)
+        if is_unusable(error):
+            self._count_unused(task, error.message)
             entry = None
         elif isinstance(error, (LeftOutError, PoolError)):
             self._skip(item, error)
@@ -285,38 +275,36 @@ class ItemSource:
         else:
             entry = item.making.result()
         question = None if entry is None else str(entry["question"])
-        ruling = self._filter.judge(item.spec.task, question, item.attempt)
+        ruling = self._filter.judge(task, question, item.attempt)
         if ruling.event is not None:
             self.events[ruling.event] += 1
         if ruling.action == "retry":
             item.attempt += 1
-            item.making = self.maker.begin(item.spec, item.attempt)
+            item.making = self._making(item.drawn, item.attempt)
             return None
         if ruling.action == "skip" or entry is None:
             self._skip(item, error)
             return None
         self._ahead.remove(item)
-        return MadeItem(entry, self._handle(item))
+        spec = self._stream.attempt(item.drawn, item.attempt)
+        baseline = self._baselines.of(task, spec.params)
+        return MadeItem(entry, self.handle(**vars(spec), baseline=baseline))
 
     def _skip(self, item: _Outstanding, error: BaseException | None) -> None:
         """Skip an item; one that could not be made is counted."""
         self._ahead.remove(item)
         if not isinstance(error, PoolError) or is_unusable(error):
             return
-        spec = item.spec
-        self.failures[spec.task] += 1
-        if self.failures[spec.task] == 1:
+        drawn = item.drawn
+        self.failures[drawn.task] += 1
+        if self.failures[drawn.task] == 1:
             logger.warning(
                 "no item for task %s (index %d, level %s): %s",
-                *(spec.task, spec.index, spec.level, error),
+                *(drawn.task, drawn.index, drawn.level, error),
             )
 
-    def _count_unused(self, task: str, said: str) -> None:
-        """Count an item; the first of a fault is a detail, and `unused_said` has all.
-
-        What the worker says of it begins with the task.
-        """
-        fault = said.removeprefix(f"{task}: ")
+    def _count_unused(self, task: str, fault: str) -> None:
+        """Count an item; of each fault the first is logged, as a detail."""
         self.unused[task, fault] += 1
         if self.unused[task, fault] == 1:
             logger.debug("%s: an item was not sampled: %s", task, fault)
@@ -332,18 +320,3 @@ class ItemSource:
         """Return columns and rows of a table: a row for each fault of a task."""
         rows = [[*names, number] for names, number in sorted(self.unused.items())]
         return ["task", "fault", "items"], rows
-
-    def _handle(self, item: _Outstanding) -> TaskHandle:
-        spec = item.spec
-        params = self._stream.params_of(spec, item.attempt)
-        return TaskHandle(
-            task=spec.task,
-            params=params,
-            seed=self._stream.seed_of(spec, item.attempt),
-            index=spec.index,
-            level=spec.level,
-            baseline=self._baselines.of(spec.task, params),
-            deadline_s=self._scoring_deadline_s,
-            rules=self._rules,
-            task_modules=self._task_modules,
-        )

@@ -7,15 +7,17 @@ installed library.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from rg_env.errors import SettingError, counted
+from rg_env.errors import SettingError, counted, in_section
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import choose_tasks, prepare_stream
+from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
+from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.installed_library import (
     DEADLINE_S,
     prepare_baselines,
@@ -23,9 +25,8 @@ from rg_env.items.installed_library import (
 )
 from rg_env.items.item_source import ItemSource
 from rg_env.tasks.baselines import NO_BASELINES
-from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.evaluation_specs import (
-    EvalSpec,
+    Attempts,
     Preset,
     evaluation_specs,
     load_preset,
@@ -33,7 +34,6 @@ from rg_env.tasks.evaluation_specs import (
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:  # what makes items must not need pydantic
@@ -55,7 +55,6 @@ class RunItems:
         stream: What the items are.
         items: The items, made of it.
         evaluation: The evaluation items, being made.
-        difficulty: The levels of the items.
     """
 
     library: LibraryDescription
@@ -63,7 +62,6 @@ class RunItems:
     stream: ItemStream
     items: ItemSource
     evaluation: EvaluationItems
-    difficulty: Difficulty
 
     def stop(self) -> None:
         """Make no more of them; what was drawn stays outstanding in the state."""
@@ -120,26 +118,16 @@ async def prepare_items(
     library = await _describe(pool)
     if settings.scorer_fixes:
         await _say_fixes(pool)
-    selection = await choose_tasks(pool, library, settings)
-    names = sorted({choice.task for choice in selection})
-    logger.info("%s chosen", counted(len(names), "task"))
-    stream, difficulty = await prepare_stream(
-        pool,
-        library,
-        selection,
-        feedback,
-        mode=settings.complexity_mode,
-        task_levels=settings.task_levels,
-        seed=settings.seed,
-        shard=(settings.shard_index, settings.num_shards),
-        task_choice=settings.task_choice,
-        adaptive_floor=settings.adaptive_floor,
-    )
-    items = await _item_source(pool, settings, stream)
-    evaluation = _evaluation(pool, settings, selection, difficulty, items)
+    with in_section("env."):
+        stream = await prepare_stream(
+            pool, library, StreamSettings.of(settings), feedback
+        )
+        names = sorted({choice.task for choice in stream.choices})
+        logger.info("%s chosen", counted(len(names), "task"))
+        items = await _item_source(pool, settings, stream)
+        evaluation = _evaluation(pool, settings, stream, items)
     items.maker.wait_for_check(evaluation.checked)
-    evaluation.start()
-    return RunItems(library, names, stream, items, evaluation, difficulty)
+    return RunItems(library, names, stream, items, evaluation)
 
 
 async def _item_source(
@@ -147,7 +135,7 @@ async def _item_source(
 ) -> ItemSource:
     maker = EntryMaker(
         pool,
-        stream,
+        stream.difficulty.expected_ms,
         making_at_once=max(1, settings.worker_count - 1),
         deadline_s=settings.item_deadline_s,
         checked=settings.scorer_fixes,
@@ -155,22 +143,21 @@ async def _item_source(
     baselines = NO_BASELINES
     if settings.reward_baseline == "chance":
         baselines = await prepare_baselines(pool, stream.choices)
-    return ItemSource(
-        stream,
-        maker,
-        lookahead=LOOKAHEAD,
-        scoring_deadline_s=settings.scoring_deadline_s,
+    handle = functools.partial(
+        TaskHandle,
+        deadline_s=settings.scoring_deadline_s,
         rules=settings.scoring_rules,
-        baselines=baselines,
-        task_modules=settings.task_modules,
+        task_modules=tuple(settings.task_modules),
+    )
+    return ItemSource(
+        stream, maker, lookahead=LOOKAHEAD, handle=handle, baselines=baselines
     )
 
 
 def _evaluation(
     pool: WorkerPool,
     settings: CheckedSettings,
-    selection: Sequence[TaskChoice],
-    difficulty: Difficulty,
+    stream: ItemStream,
     items: ItemSource,
 ) -> EvaluationItems:
     """Return the evaluation items; of a task that is not evaluated, one to check it.
@@ -179,10 +166,11 @@ def _evaluation(
         SettingError: The preset has none of the chosen tasks.
     """
     name, seed, level = settings.eval_preset, settings.eval_seed, settings.eval_level
+    selection, difficulty = stream.choices, stream.difficulty
     preset = None if name is None else load_preset(name)
     offered = [c for c in selection if preset is None or c.task in preset.params]
     if not offered:
-        raise SettingError(f"env.eval_preset: {name} has none of the chosen tasks")
+        raise SettingError(f"{name} has none of the chosen tasks", "eval_preset")
     evaluated = evaluated_choices(offered, settings.num_eval_tasks, seed)
     names = {choice.task for choice in evaluated}
     others = [choice for choice in selection if choice not in evaluated]
@@ -193,15 +181,16 @@ def _evaluation(
     else:
         samples = settings.num_eval_samples_per_task
         found = evaluation_specs(evaluated, samples, seed, difficulty, level)
-    specs: dict[str, list[EvalSpec]] = {}
-    for spec in (*found, *evaluation_specs(others, 1, seed, difficulty, level)):
-        specs.setdefault(spec.task, []).append(spec)
+    found += evaluation_specs(others, 1, seed, difficulty, level)
+    wanted: dict[str, list[Attempts]] = {}
+    for attempts in found:
+        wanted.setdefault(attempts[0].task, []).append(attempts)
     flat = sorted(names - difficulty.scales.keys())
     if level is not None and flat:
         logger.info(
             "tasks without a scale, evaluated without a level: %s", ", ".join(flat)
         )
-    return EvaluationItems(pool, settings, dict(sorted(specs.items())), names, items)
+    return EvaluationItems(pool, settings, dict(sorted(wanted.items())), names, items)
 
 
 def _say_preset(

@@ -70,13 +70,15 @@ make_entry = library.make_entry
 dataset_entry = library.dataset_entry
 
 
-def check_params(params_by_task: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
-    """Return the sentence that refuses the first wrong parameter, None if all hold."""
+def check_params(
+    params_by_task: Sequence[tuple[str, Mapping[str, Any]]],
+) -> tuple[str, str] | None:
+    """Return the first task whose parameters are refused, and why; None if all hold."""
     for task, params in params_by_task:
         try:
             library.check_params(task, params, "task_params")
         except SettingError as error:
-            return str(error)
+            return task, error.reason
     return None
 
 

@@ -228,7 +228,7 @@ class EvaluationSettings(CheckedModel):
     decides = Decides.EVAL_ITEMS
 
     num_eval_samples_per_task: int = Field(5, ge=1, le=10_000)
-    """Number of evaluation items for each task; all are made at the start"""
+    """Number of evaluation items for each task"""
     num_eval_tasks: int | None = Field(None, ge=1, le=100_000)
     """Number of tasks to evaluate, selected by eval_seed; None means all tasks"""
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)

@@ -15,10 +15,11 @@ from typing import Annotated, Any
 import msgspec
 
 from rg_env.errors import RunError, SettingError
-from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import TaskHandle, shared_pool
+from rg_env.items.entry_maker import first_usable
+from rg_env.items.group_scorer import shared_pool
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.task_rules.table import solution
+from rg_env.tasks.item_spec import ItemSpec
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.tasks.task_modules import checked
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
@@ -39,6 +40,11 @@ class LostItemError(RunError):
 
 
 class _Saved(msgspec.Struct, omit_defaults=True):
+    """What of an item is in its JSON.
+
+    Nothing here may name code: the JSON comes from anywhere.
+    """
+
     task: str
     params: dict[str, Any]
     seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_ENTRY_SEED)]
@@ -65,29 +71,19 @@ def digest_of(entry: Mapping[str, Any]) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Item:
+class Item(ItemSpec):
     """One item of a task: a question, and what scores the answers to it.
 
     Items from `Tasks` contain their entry. The entry of an item that was read from JSON
-    is made in a worker when it is first needed.
+    is made in a worker when it is first needed. For task, params, seed, level and index
+    see `ItemSpec`.
 
     Attributes:
-        task: The registered task.
-        params: Its dataset parameters that differ from the library's defaults.
-        seed: The entry's seed, in [0, 2**32).
-        level: Difficulty in [0, 1], None for the library's defaults.
-        index: Its global index in the stream, or its number among the evaluation items
-            of its task.
         digest: See `digest_of`; "" where nobody knows.
         system_prompt: System prompt in `messages`; None for the built-in one.
         task_modules: Modules of a user's own tasks; they are not in the JSON.
     """
 
-    task: str
-    params: Mapping[str, Any] = dataclasses.field(hash=False)
-    seed: int
-    level: float | None = None
-    index: int = 0
     digest: str = ""
     system_prompt: str | None = None
     task_modules: tuple[str, ...] = ()
@@ -123,27 +119,12 @@ class Item:
         """An answer that scores 1.0, None where there is none; raises as `entry`."""
         return solution(self.task, self.entry)
 
-    @property
-    def handle(self) -> TaskHandle:
-        """The dataset object that scores answers to the entry."""
-        return TaskHandle(
-            task=self.task,
-            params=self.params,
-            seed=self.seed,
-            index=self.index,
-            level=self.level,
-            task_modules=self.task_modules,
-        )
-
     async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
         """Make the entry, store it and return it; raises like `entry`."""
         if self._entry is not None:
             return self._entry
-        how = (self.task, dict(self.params), self.seed)
         try:
-            entry = await pool.run(
-                worker_jobs.make_entry, *how, deadline_s=MAKING_DEADLINE_S
-            )
+            _, entry = await first_usable(pool, [self], deadline_s=MAKING_DEADLINE_S)
         except NOT_MADE as error:
             raise LostItemError(
                 f"{self.task}: the item is not made: {error}"
@@ -158,15 +139,7 @@ class Item:
 
     def to_json(self) -> str:
         """Return the item as one line of JSON, some 100 characters long."""
-        saved = _Saved(
-            task=self.task,
-            params=dict(self.params),
-            seed=self.seed,
-            level=self.level,
-            index=self.index,
-            digest=self.digest,
-            system_prompt=self.system_prompt,
-        )
+        saved = msgspec.convert(self, _Saved, from_attributes=True)
         return msgspec.json.encode(saved).decode()
 
     @staticmethod

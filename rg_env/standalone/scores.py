@@ -12,9 +12,9 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from rg_env.errors import shown
+from rg_env.errors import RunError, shown
 from rg_env.items.group_scorer import (
     GroupScorer,
     extract_answers,
@@ -33,9 +33,6 @@ logger = logging.getLogger(__name__)
 
 UNMATCHED = "unmatched"
 """Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
-
-MOST_ANSWERS, MOST_CHARS = 256, 2**20
-"""Of one call of a worker."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,23 +134,20 @@ async def _answer_results(
 ) -> list[Result]:
     if not answers:
         return []
-    handle = item.handle
-    scorer = GroupScorer(pool, handle.deadline_s, handle.rules)
+    found: Sequence[Score | RunError]
     try:
         entry = await item.made(pool)
+        found = await GroupScorer(pool).score_each(item, entry, answers)
     except LostItemError as error:
         return [Result(None, UNMATCHED, answer, str(error)) for answer in answers]
     except PoolError as error:
-        return [_no_result(pool, answer, error) for answer in answers]
-    results: list[Result] = []
-    for some in _portions(answers):
-        for found in await scorer.score_each(handle, entry, some):
-            answer = answers[len(results)]
-            if isinstance(found, Score):
-                results.append(Result(found.value, found.outcome, answer))
-            else:
-                results.append(_no_result(pool, answer, found.__cause__ or found))
-    return results
+        found = [error] * len(answers)
+    return [
+        Result(one.value, one.outcome, answer)
+        if isinstance(one, Score)
+        else _no_result(pool, answer, one.__cause__ or one)
+        for answer, one in zip(answers, found, strict=True)
+    ]
 
 
 def _no_result(pool: WorkerPool, answer: str, error: BaseException) -> Result:
@@ -165,21 +159,6 @@ def _no_result(pool: WorkerPool, answer: str, error: BaseException) -> Result:
     if isinstance(error, PreloadError) and error.kind:
         raise explained(error, pool) from error
     return Result(None, UNSCORED, answer, str(error))
-
-
-def _portions(answers: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the answers in order, in portions that fit into one call of a worker."""
-    portion: list[str] = []
-    chars = 0
-    for answer in answers:
-        if portion and (
-            len(portion) == MOST_ANSWERS or chars + len(answer) > MOST_CHARS
-        ):
-            yield portion
-            portion, chars = [], 0
-        portion.append(answer)
-        chars += len(answer)
-    yield portion
 
 
 def _count(results: Sequence[Result]) -> None:

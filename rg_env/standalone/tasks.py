@@ -8,6 +8,7 @@ questions repeat them.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import statistics
@@ -22,9 +23,8 @@ from typing import Annotated, Any
 import msgspec
 
 from rg_env.errors import SettingError
-from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import check_params, prepare_stream
-from rg_env.items.entry_maker import is_unusable, why_no_entry
+from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
+from rg_env.items.entry_maker import first_usable, why_no_entry
 from rg_env.items.group_scorer import shared_pool
 from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
@@ -38,11 +38,12 @@ from rg_env.standalone.item import (
 from rg_env.standalone.scores import Result
 from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
-from rg_env.tasks.evaluation_specs import EvalSpec, evaluation_specs
+from rg_env.tasks.evaluation_specs import evaluation_specs
 from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.item_spec import ItemSpec
 from rg_env.tasks.item_stream import ItemStream
-from rg_env.tasks.sampler import MAX_ATTEMPTS, MAX_SEED
-from rg_env.tasks.selection import TaskChoosing, build_selection
+from rg_env.tasks.sampler import MAX_SEED
+from rg_env.tasks.selection import TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
@@ -103,25 +104,28 @@ class Tasks:
         system_prompt: str | None = None,
         task_modules: Sequence[str] = (),
     ) -> None:
-        by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
-        self._levels = {name: _level(name, level) for name, level in by_task.items()}
+        given = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
+        by_task = {name: _level(name, level) for name, level in given.items()}
         index, count = shard
         if not 0 <= index < count:
-            raise SettingError(f"shard: (i, n) with 0 <= i < n, found {shard!r}")
+            raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
         if not 0 <= seed <= MAX_SEED:
-            raise SettingError(f"seed: a number from 0 to {MAX_SEED}, found {seed!r}")
+            raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
         if choice not in typing.get_args(TaskChoosing):
-            raise SettingError(f"choice: {TaskChoosing}, found {choice!r}")
-        self._selection: dict[str, Any] = {
-            "tasks": list(tasks) or None,
-            "categories": categories,
-            "exclude_tasks": list(exclude),
-            "task_weights": weights,
-            "task_params": params,
-        }
-        self._seed = seed
-        self._shard = (index, count)
-        self._choice: TaskChoosing = choice
+            raise SettingError(f"{TaskChoosing}, found {choice!r}", "choice")
+        self._settings = StreamSettings(
+            tasks=list(tasks) or None,
+            categories=categories,
+            exclude_tasks=list(exclude),
+            task_weights=weights or {},
+            task_params=params or {},
+            task_choice=choice,
+            complexity_mode=by_task.pop("*", None),
+            task_levels=by_task,
+            seed=seed,
+            shard_index=index,
+            num_shards=count,
+        )
         self._target_accuracy = target_accuracy
         self._system_prompt = system_prompt
         self.task_modules = own_modules(task_modules)
@@ -182,47 +186,26 @@ class Tasks:
         with self._lock:
             stream = self._prepared()
             stream.position = position
-            spec = stream.next_spec()
-        attempts = (
-            (stream.params_of(spec, attempt), stream.seed_of(spec, attempt))
-            for attempt in range(MAX_ATTEMPTS)
+            drawn = stream.next_draw()
+        return self._made(drawn.task, stream.attempts(drawn))
+
+    def _made(self, task: str, attempts: Iterable[ItemSpec]) -> Item | None:
+        """Return the item of the first usable attempt, or None if there is none."""
+        make = functools.partial(
+            first_usable, attempts=attempts, deadline_s=MAKING_DEADLINE_S
         )
-        return self._made(spec.task, attempts, spec.level, spec.index)
-
-    def _made(
-        self,
-        task: str,
-        attempts: Iterable[tuple[Mapping[str, Any], int]],
-        level: float | None,
-        index: int,
-    ) -> Item | None:
-        """Return the item of the first usable attempt, or None if there is none.
-
-        Each attempt consists of parameters and a seed.
-        """
-        pool = shared_pool(self.task_modules)
-        for params, seed in attempts:
-            job = (worker_jobs.make_entry, task, dict(params), seed)
-            try:
-                entry = pool.call(*job, deadline_s=MAKING_DEADLINE_S)
-            except NOT_MADE as error:
-                if is_unusable(error):
-                    continue
-                self._count_failure(task, why_no_entry(error))
-                return None
-            return Item(
-                task=task,
-                params=params,
-                seed=seed,
-                level=level,
-                index=index,
-                digest=digest_of(entry),
-                system_prompt=self._system_prompt,
-                task_modules=self.task_modules,
-                _entry=entry,
-            )
-        self._count_failure(task, "no attempt at its item can be used")
-        return None
+        try:
+            spec, entry = run_blocking(make, shared_pool(self.task_modules))
+        except NOT_MADE as error:
+            self._count_failure(task, why_no_entry(error))
+            return None
+        return Item(
+            **vars(spec),
+            digest=digest_of(entry),
+            system_prompt=self._system_prompt,
+            task_modules=self.task_modules,
+            _entry=entry,
+        )
 
     def _count_failure(self, task: str, reason: str) -> None:
         with self._lock:
@@ -265,17 +248,14 @@ class Tasks:
         self, samples_per_task: int, seed: int = 123, level: float | None = None
     ) -> Iterator[Item]:
         """Yield the items of `evaluation`, which are made ahead by all workers."""
-
-        def made(spec: EvalSpec) -> Item | None:
-            attempts = [(one.params, one.seed) for one in (spec, *spec.others)]
-            return self._made(spec.task, attempts, spec.level, spec.number)
-
         with self._lock:
             stream = self._prepared()
             how = (samples_per_task, seed, stream.difficulty, level)
-            specs = evaluation_specs(stream.choices, *how)
+            wanted = evaluation_specs(stream.choices, *how)
+        names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor(thread_name_prefix="evaluation") as threads:
-            yield from (item for item in threads.map(made, specs) if item is not None)
+            made = threads.map(self._made, names, wanted)
+            yield from (item for item in made if item is not None)
 
     def _prepared(self) -> ItemStream:
         """Return the stream; the first call asks the library which tasks there are."""
@@ -286,26 +266,9 @@ class Tasks:
 
     async def _prepare(self, pool: WorkerPool) -> ItemStream:
         library = await read_library(pool)
-        try:
-            selection = build_selection(library, **self._selection)
-            given = [(one.task, one.params) for one in selection if one.params]
-            await check_params(pool, given)
-            by_task = dict(self._levels)
-            names = sorted({one.task for one in selection})
-            self._categories = {name: library.tasks[name].category for name in names}
-            stream, _ = await prepare_stream(
-                pool,
-                library,
-                selection,
-                self._feedback,
-                mode=by_task.pop("*", None),
-                task_levels=by_task,
-                seed=self._seed,
-                shard=self._shard,
-                task_choice=self._choice,
-            )
-        except SettingError as error:  # the settings of a run have a prefix
-            raise SettingError(str(error).removeprefix("env.")) from error
+        stream = await prepare_stream(pool, library, self._settings, self._feedback)
+        names = {choice.task for choice in stream.choices}
+        self._categories = {name: library.tasks[name].category for name in names}
         if self._adaptive is not None and self._feedback.adaptive is not None:
             self._feedback.adaptive.load_state_dict(self._adaptive)
         return stream
@@ -350,7 +313,7 @@ class Tasks:
     @property
     def follows_results(self) -> bool:
         """Whether results change which items come next."""
-        return self._choice == "adaptive" or "curriculum" in self._levels.values()
+        return self._settings.follows_results
 
     def levels(self) -> dict[str, float]:
         """Return the levels that follow results, of the tasks that have results."""
@@ -393,7 +356,7 @@ def _level(name: str, level: Any) -> LevelSetting:
         check_setting(level)
     except ValueError as error:
         where = "levels" if name == "*" else f"levels.{name}"
-        raise SettingError(f"{where}: {error}") from error
+        raise SettingError(str(error), where) from error
     found: LevelSetting = list(level) if isinstance(level, tuple) else level
     return found
 

@@ -317,9 +317,8 @@ def _refuse_unless_known(
     task: str, scaled: Collection[str], unscaled: Mapping[str, str]
 ) -> None:
     if task in unscaled:
-        raise SettingError(
-            f"{FIELD}: no level changes the items of {task!r} ({unscaled[task]})"
-        )
+        reason = f"no level changes the items of {task!r} ({unscaled[task]})"
+        raise SettingError(reason, FIELD)
     if task not in scaled:
         raise unknown_name(FIELD, task, [*scaled, *unscaled], "task")
 

@@ -122,16 +122,13 @@ def build_rules(
     for pattern, setting in by_pattern:
         matched = fnmatch.filter(tasks, pattern)
         if not matched and pattern in known:
-            raise SettingError(
-                f"task_levels: {pattern!r} is not among the chosen tasks"
-            )
+            reason = f"{pattern!r} is not among the chosen tasks"
+            raise SettingError(reason, "task_levels")
         if not matched:
             raise unknown_name("task_levels", pattern, known, "task")
         if pattern in no_scale and setting is not None:
-            raise SettingError(
-                f"task_levels: {pattern!r} has no difficulty scale"
-                f" ({no_scale[pattern]}); allowed: None"
-            )
+            reason = f"{pattern!r} has no difficulty scale ({no_scale[pattern]})"
+            raise SettingError(f"{reason}; allowed: None", "task_levels")
         settings.update(dict.fromkeys(matched, setting))
     moves: ModeName = "curriculum" if mode == "curriculum" else "random"
     return {
@@ -199,3 +196,7 @@ class Difficulty:
         if level is None or task not in self.scales:
             return {}
         return dict(self.scales[task].step_at(level, mix_of_seed(seed)).params)
+
+
+NO_LEVELS = Difficulty({}, {}, Curriculum(0.5))
+"""Every item has the library's default parameters."""

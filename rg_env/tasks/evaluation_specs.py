@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rg_env.task_rules.table import rules_of
-from rg_env.tasks.difficulty import Difficulty
+from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
+from rg_env.tasks.item_spec import ItemSpec
 from rg_env.tasks.sampler import MAX_ATTEMPTS, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
 
@@ -28,44 +29,17 @@ SEED, SIZE = 45, 50
 """Of every published data set."""
 
 
-@dataclasses.dataclass(frozen=True)
-class EvalSpec:
-    """An evaluation item before it is made.
-
-    Attributes:
-        params: Dataset parameters that differ from the library's defaults.
-        level: In [0, 1], None for the library's defaults.
-        number: Its number among those of its choice, from 0.
-        seed: The seed of its entry; of ours in [2**31, 2**32).
-        others: What is made in its place, one after the other, while the entry is none
-            that is used; nothing for one of a preset.
-        size: Of the dataset that it is of; it is number `number` there, or the only
-            one.
-        published: Whether it is one of a preset.
-    """
-
-    task: str
-    params: Mapping[str, Any]
-    level: float | None
-    number: int
-    seed: int
-    others: Sequence[EvalSpec] = ()
-    size: int = 1
-    published: bool = False
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Its index in its dataset, and the dataset's size."""
-        return (self.number if self.size > 1 else 0), self.size
+Attempts = Sequence[ItemSpec]
+"""What may become one evaluation item: the first of these whose entry can be used."""
 
 
 def evaluation_specs(
     choices: Sequence[TaskChoice],
     samples_per_task: int,
     eval_seed: int,
-    difficulty: Difficulty | None = None,
+    difficulty: Difficulty = NO_LEVELS,
     level: float | None = None,
-) -> list[EvalSpec]:
+) -> list[Attempts]:
     """Return the evaluation items of some choices, so many of each.
 
     They are at `level` where their task has a scale. With None they are of the
@@ -73,24 +47,19 @@ def evaluation_specs(
     task whose level is fixed is evaluated at that level.
     """
 
-    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> EvalSpec:
-        task, params, own = choice.task, dict(choice.params), None
-        seed = evaluation_seed(eval_seed, task, params, number, attempt)
-        if difficulty is not None:
-            own = difficulty.fixed_level(task)
-            if level is not None and task in difficulty.scales:
-                own = level
-            params = difficulty.params_at(task, own, seed) | params
-        return EvalSpec(task, params, own, number, seed)
+    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> ItemSpec:
+        task, own = choice.task, difficulty.fixed_level(choice.task)
+        if level is not None and task in difficulty.scales:
+            own = level
+        seed = evaluation_seed(eval_seed, task, choice.params, number, attempt)
+        params = difficulty.params_at(task, own, seed) | dict(choice.params)
+        return ItemSpec(task, params, seed, own, number)
 
-    specs = []
-    for choice in choices:
-        for number in range(samples_per_task):
-            first, *others = (
-                attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)
-            )
-            specs.append(dataclasses.replace(first, others=others))
-    return specs
+    return [
+        [attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)]
+        for choice in choices
+        for number in range(samples_per_task)
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,17 +74,17 @@ class Preset:
     params: Mapping[str, Mapping[str, Any]]
     changed: frozenset[str]
 
-    def specs(self, tasks: Iterable[str]) -> list[EvalSpec]:
-        """Return the items of those of the tasks that it has."""
+    def specs(self, tasks: Iterable[str]) -> list[Attempts]:
+        """Return the items of those of the tasks that it has, one attempt at each."""
         known = [task for task in tasks if task in self.params]
-        return [self._spec(task, i) for task in known for i in range(SIZE)]
+        return [[self._spec(task, i)] for task in known for i in range(SIZE)]
 
-    def _spec(self, task: str, number: int) -> EvalSpec:
+    def _spec(self, task: str, number: int) -> ItemSpec:
         # For all others the seed of an entry and its index are as good as their sum.
         is_whole = rules_of(task).is_rebuilt
         seed, size = (SEED, SIZE) if is_whole else (SEED + number, 1)
-        params = self.params[task]
-        return EvalSpec(task, params, None, number, seed, (), size, published=True)
+        how = (task, self.params[task], seed, None, number)
+        return ItemSpec(*how, size=size, published=True)
 
 
 @functools.cache

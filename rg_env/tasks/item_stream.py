@@ -11,18 +11,24 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rg_env.tasks.adaptive import AdaptiveWeights
-from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.sampler import Draw, draw, draw_in_turn, training_seed
+from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
+from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.sampler import (
+    MAX_ATTEMPTS,
+    Draw,
+    draw,
+    draw_in_turn,
+    training_seed,
+)
 from rg_env.tasks.selection import TaskChoice
 
 
 @dataclasses.dataclass(frozen=True)
-class ItemSpec:
-    """An item before it is made: what the stream and the results decided of it.
+class DrawnItem:
+    """A draw of the stream: what was decided before one of its attempts is made.
 
     Attributes:
         position: Its place in the stream of this instance, at least 0.
@@ -50,7 +56,7 @@ class ItemStream:
         seed: The run's seed.
         shard_index: This instance, in [0, num_shards).
         num_shards: Number of instances that share the stream.
-        difficulty: The levels of the items; None for the library's defaults.
+        difficulty: The levels of the items.
         adaptive: What the weights of the choices are multiplied by; None for nothing.
         in_turn: Whether each choice has its turn, whatever its weight; the entries are
             then other ones.
@@ -67,7 +73,7 @@ class ItemStream:
         *,
         shard_index: int = 0,
         num_shards: int = 1,
-        difficulty: Difficulty | None = None,
+        difficulty: Difficulty = NO_LEVELS,
         adaptive: AdaptiveWeights | None = None,
         in_turn: bool = False,
     ) -> None:
@@ -106,23 +112,21 @@ class ItemStream:
             weights = [choice.weight * weigh(choice.task) for choice in self.choices]
         return draw(self._seed, index, weights)
 
-    def next_spec(self) -> ItemSpec:
-        """Return the next item and move on."""
+    def next_draw(self) -> DrawnItem:
+        """Return the next draw and move on."""
         position = self._position
         choice, level_point = self.draw_at(position)
         self._position += 1
-        level = None
-        if self.difficulty is not None:
-            level = self.difficulty.level_at(self.choices[choice].task, level_point)
-        spec = self.spec_of(position, choice, level)
-        if spec.index not in self.sampled:
-            return spec
+        level = self.difficulty.level_at(self.choices[choice].task, level_point)
+        drawn = self.drawn(position, choice, level)
+        if drawn.index not in self.sampled:
+            return drawn
         # Of the task that it was drawn for then: weights may have moved since.
-        task, question = self.sampled.pop(spec.index)
-        return dataclasses.replace(spec, task=task, sampled=question)
+        task, question = self.sampled.pop(drawn.index)
+        return dataclasses.replace(drawn, task=task, sampled=question)
 
-    def spec_of(self, position: int, choice: int, level: float | None) -> ItemSpec:
-        """Return an item that was drawn before, from what the run decided of it.
+    def drawn(self, position: int, choice: int, level: float | None) -> DrawnItem:
+        """Return a draw from what the run decided of it.
 
         Raises:
             ValueError: There is no such choice, or the level is outside [0, 1].
@@ -132,23 +136,18 @@ class ItemStream:
         if level is not None and not 0.0 <= level <= 1.0:
             raise ValueError(f"level {level} is outside 0 to 1")
         index = self._index_at(position)
-        return ItemSpec(position, index, choice, self.choices[choice].task, level)
+        return DrawnItem(position, index, choice, self.choices[choice].task, level)
 
-    def seed_of(self, spec: ItemSpec, attempt: int = 0) -> int:
-        """Return the seed of an item, or of another attempt at it."""
-        place = (self._seed, spec.index, attempt)
-        return training_seed(*place, in_turn=self._in_turn)
+    def attempt(self, drawn: DrawnItem, number: int = 0) -> ItemSpec:
+        """Return the item of a draw, or of another attempt at it.
 
-    def expected_ms(self, spec: ItemSpec) -> float:
-        """Return about how long an item takes to make; 0 where nothing is known."""
-        if self.difficulty is None:
-            return 0.0
-        return self.difficulty.expected_ms(spec.task, spec.level)
+        Parameters of the settings take precedence over those of the level.
+        """
+        seed = training_seed(self._seed, drawn.index, number, in_turn=self._in_turn)
+        params = self.difficulty.params_at(drawn.task, drawn.level, seed)
+        params |= self.choices[drawn.choice].params
+        return ItemSpec(drawn.task, params, seed, drawn.level, drawn.index)
 
-    def params_of(self, spec: ItemSpec, attempt: int = 0) -> dict[str, Any]:
-        """Return the dataset parameters that differ from the library's defaults."""
-        own = dict(self.choices[spec.choice].params)
-        if self.difficulty is None:
-            return own
-        seed = self.seed_of(spec, attempt)
-        return self.difficulty.params_at(spec.task, spec.level, seed) | own
+    def attempts(self, drawn: DrawnItem) -> Iterator[ItemSpec]:
+        """Yield the attempts at a draw, of which the first usable one is its item."""
+        return (self.attempt(drawn, number) for number in range(MAX_ATTEMPTS))

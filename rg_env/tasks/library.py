@@ -41,10 +41,6 @@ from rg_env.tasks.library_import import (
 class UnusableEntryError(RuntimeError):
     """The library made an entry that must not be used; the message says why."""
 
-    def __init__(self, task: str, reason: str) -> None:
-        super().__init__(f"{task}: {reason}")
-        self.reason = reason
-
 
 @dataclasses.dataclass(frozen=True)
 class TaskInfo:
@@ -189,9 +185,8 @@ def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
         who = "reasoning-gym"
         if own_tasks.is_own(task):
             who, reason = "it", own_tasks.cause_of(error)
-        raise SettingError(
-            f"{field}.{task}: {who} refuses {shown(dict(params))}: {reason}"
-        ) from error
+        refusal = f"{who} refuses {shown(dict(params))}: {reason}"
+        raise SettingError(refusal, f"{field}.{task}") from error
 
 
 def _reset_global_state(seed: int) -> None:
@@ -218,12 +213,12 @@ def _usable(
     answer = entry["answer"]
     if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
         raise UnusableEntryError(
-            task, f"its answer has more than {MAX_GOLD_CHARS} characters"
+            f"its answer has more than {MAX_GOLD_CHARS} characters"
         )
     made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
     fault = fault_of(made_by, entry, checked=checked, published=published)
     if fault is not None:
-        raise UnusableEntryError(task, f"its {fault}")
+        raise UnusableEntryError(f"its {fault}")
     correct = rules_of(made_by).corrected_metadata
     if correct is None or not checked:
         return entry
@@ -310,7 +305,7 @@ def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
     """Return an entry of `dataset_entries`; UnusableEntryError where it has no use."""
     entry = dataset_entries(task, config)[index]
     if entry is None:
-        raise UnusableEntryError(task, "its item is not made")
+        raise UnusableEntryError("its item is not made")
     return _usable(task, entry, checked=True, published=True)
 
 

@@ -108,9 +108,7 @@ def _mixture_parts(
     if specs is None:
         return [TaskChoice(name) for name in library.tasks]
     if not isinstance(specs, list) or not specs:
-        raise SettingError(
-            f"{field}: a list of name, weight and config, found {specs!r}"
-        )
+        raise SettingError(f"a list of name, weight and config, found {specs!r}", field)
     parts = [_mixture_part(library, field, spec, left_out) for spec in specs]
     return [choice for part in parts for choice in part]
 
@@ -120,7 +118,7 @@ def _mixture_part(
 ) -> list[TaskChoice]:
     name = spec.get("name") if isinstance(spec, Mapping) else None
     if not isinstance(name, str):
-        raise SettingError(f"{field}: each needs a name, found {spec!r}")
+        raise SettingError(f"each needs a name, found {spec!r}", field)
     if name not in library.tasks and name != MIXTURE:
         raise unknown_name(field, name, [*library.tasks, MIXTURE], "task")
     field = f"{field}.{name}"
@@ -129,13 +127,11 @@ def _mixture_part(
             raise unknown_name(field, str(key), _MIXTURE_PART_KEYS, "key")
     config = spec.get("config") or {}
     if not isinstance(config, Mapping):
-        raise SettingError(
-            f"{field}: config holds parameters by name, found {config!r}"
-        )
+        raise SettingError(f"config holds parameters by name, found {config!r}", field)
     weight = _positive(field, spec.get("weight", 1.0))
     if name == MIXTURE:
         if not config.get("datasets"):
-            raise SettingError(f"{field}: a mixture in a mixture needs its datasets")
+            raise SettingError("a mixture in a mixture needs its datasets", field)
         return _mixture_choices(library, field, weight, config, left_out)
     # The sampler owns these two; in the library's own format each dataset has them.
     params = {k: v for k, v in config.items() if k not in ("seed", "size")}
@@ -157,7 +153,7 @@ def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
 def _positive(field: str, weight: Any) -> float:
     is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
     if not is_number or not math.isfinite(weight) or weight <= 0:
-        raise SettingError(f"{field}: a weight must be above 0, found {weight!r}")
+        raise SettingError(f"a weight must be above 0, found {weight!r}", field)
     return float(weight)
 
 
@@ -169,6 +165,7 @@ def build_selection(
     exclude_tasks: Sequence[str] = (),
     task_weights: Mapping[str, float] | None = None,
     task_params: Mapping[str, Mapping[str, Any]] | None = None,
+    mixture_field: str = f"task_params.{MIXTURE}",
 ) -> tuple[TaskChoice, ...]:
     """Turn the settings into the choices of the sampler.
 
@@ -179,6 +176,7 @@ def build_selection(
         exclude_tasks: Names or patterns taken away again, also from the mixture.
         task_weights: Task to weight; 1.0 where not given.
         task_params: Task to dataset parameters; those of `composite` hold `datasets`.
+        mixture_field: The setting that the parameters of `composite` come from.
 
     Returns:
         At least one choice, sorted by task, so that the order in which the settings
@@ -196,23 +194,18 @@ def build_selection(
             if name not in known:
                 raise unknown_name(field, name, known, "task")
             if name not in names:
-                raise SettingError(f"{field}: {name!r} is not among the chosen tasks")
+                raise SettingError(f"{name!r} is not among the chosen tasks", field)
     choices: list[TaskChoice] = []
     for name in names:
         weight = _positive(f"task_weights.{name}", weights.get(name, 1.0))
         if name == MIXTURE:
-            choices += _mixture_choices(
-                library,
-                f"task_params.{MIXTURE}",
-                weight,
-                params.get(name, {}),
-                left_out,
-            )
+            mixed = params.get(name, {})
+            choices += _mixture_choices(library, mixture_field, weight, mixed, left_out)
         else:
             choices.append(TaskChoice(name, weight, dict(params.get(name, {}))))
     if not choices:
         raise SettingError(
-            "tasks: nothing is left to sample; choose a task or exclude fewer"
+            "nothing is left to sample; choose a task or exclude fewer", "tasks"
         )
     return _merged(choices)
 

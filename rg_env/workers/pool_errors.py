@@ -57,6 +57,10 @@ class RaisedElsewhereError(PoolError):
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}" if self.message else self.kind
 
+    def is_a(self, *kinds: type[BaseException]) -> bool:
+        """Return whether it was an exception of exactly one of these classes."""
+        return self.kind in [kind.__name__ for kind in kinds]
+
 
 class JobError(RaisedElsewhereError):
     """The job raised; its worker lives on."""

@@ -5,27 +5,18 @@ import itertools
 
 import pytest
 
+from rg_env.cli.simulated_server_command import build_key
 from rg_env.demo import answer_key
-from rg_env.demo.answer_key import (
-    AnswerKey,
-    Run,
-    eval_entry,
-    eval_specs,
-    sampled_entries,
-)
+from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.policy import KeyEntry
-from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import EntryMaker
-from rg_env.items.installed_library import prepare_difficulty
-from rg_env.items.item_source import ItemSource
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.selection import TaskChoice
+from rg_env.items.run_items import prepare_items
+from rg_env.settings.environment_settings import CheckedSettings
+from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 
 
 def entry(name):
-    return KeyEntry("gcd", "arithmetic", str(name), f"answer to {name}", None)
+    return KeyEntry("gcd", str(name), f"answer to {name}", None)
 
 
 async def endless():
@@ -140,52 +131,33 @@ def test_a_fault_of_a_stream_reaches_the_one_who_asked():
 # -- whatever an environment asks is known ---------------------------------------------
 
 
-CHOICES = [TaskChoice("coin_flip"), TaskChoice("gcd")]
-"""The first has few questions, so that it repeats itself again and again."""
-
-
-async def build_run(pool: WorkerPool) -> Run:
-    library = await pool.run(worker_jobs.describe_library, deadline_s=60.0)
-    names = [choice.task for choice in CHOICES]
-    difficulty = await prepare_difficulty(
-        pool, names, library.tasks, "random", {}, Curriculum(0.5)
-    )
-    return Run(library, CHOICES, difficulty, 7, 123, 3)
-
-
-def source_of(pool: WorkerPool, run: Run) -> ItemSource:
-    stream = run.build_stream()
-    return ItemSource(
-        stream,
-        EntryMaker(pool, stream, making_at_once=1, deadline_s=30.0),
-        lookahead=4,
-        scoring_deadline_s=30.0,
-        rules=ScoringRules(),
-    )
+SETTINGS = CheckedSettings(
+    tasks=["coin_flip", "gcd"],
+    task_params={"gcd": {"max_numbers": 9}},
+    task_weights={"coin_flip": 2.0},
+    complexity_mode="random",
+    seed=7,
+    num_eval_samples_per_task=3,
+)
+"""The first task has few questions, so that it repeats itself again and again."""
 
 
 @pytest.mark.processes
-async def test_every_question_of_a_run_is_known(pool: WorkerPool) -> None:
-    run = await build_run(pool)
-    made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
-    evaluated = [entry for each in made for entry in each]
-    questions = {entry.question for entry in evaluated}
-    sources = [source_of(pool, run), source_of(pool, run)]
-    for source in sources:
-        source.keep_for_evaluation(questions)
-    asked = sampled_entries(run, sources[0])
-    key = AnswerKey(asked, known=evaluated)
-    items = [await sources[1].next_item() for _ in range(100)]
-    found = [await key.find(item.entry["question"]) for item in items]
-    for source in sources:
-        source.cancel_ahead()
-    assert sources[1].events["repeats_avoided"] > 10
-    assert None not in found
+def test_every_question_of_a_run_is_known_and_those_of_the_evaluation_undrawn(
+    pool: WorkerPool,
+) -> None:
+    async def follow() -> None:
+        key = await build_key(pool, SETTINGS)
+        made = await prepare_items(pool, SETTINGS, Feedback(0.7))
+        evaluated = [
+            item.entry["question"] for item in await made.evaluation.finished()
+        ]
+        assert len(evaluated) == 6
+        assert None not in map(key.lookup, evaluated)
+        items = [await made.items.next_item() for _ in range(100)]
+        found = [await key.find(item.entry["question"]) for item in items]
+        made.stop()
+        assert made.items.events["repeats_avoided"] > 10
+        assert None not in found
 
-
-@pytest.mark.processes
-async def test_evaluation_items_are_known_without_drawing(pool: WorkerPool) -> None:
-    run = await build_run(pool)
-    made = [await eval_entry(pool, run, spec) for spec in eval_specs(run)]
-    found = [entry.task for each in made for entry in each]
-    assert found == ["coin_flip"] * 3 + ["gcd"] * 3
+    asyncio.run(follow())

@@ -38,7 +38,7 @@ MESSAGES = [
     {"role": "user", "content": QUESTION},
 ]
 PROMPT = build_prompt([(m["role"], m["content"]) for m in MESSAGES])
-ENTRY = KeyEntry("products", "arithmetic", QUESTION, "42", 0.1)
+ENTRY = KeyEntry("products", QUESTION, "42", 0.1)
 ALWAYS_RIGHT = PolicyProfile(
     mean_skill=0.9, skill_spread=0, sharpness=40, bad_format=0, unfinished=0, hedged=0
 )

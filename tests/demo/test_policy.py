@@ -17,7 +17,7 @@ from rg_env.demo.policy import (
     task_skill,
 )
 
-ENTRY = KeyEntry("gcd", "arithmetic", "Find the greatest divisor.", "12", 0.4)
+ENTRY = KeyEntry("gcd", "Find the greatest divisor.", "12", 0.4)
 ONLY = {
     "bad_format": PolicyProfile(bad_format=1, unfinished=0, hedged=0),
     "unfinished": PolicyProfile(bad_format=0, unfinished=1, hedged=0),

@@ -11,20 +11,10 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOutError, is_unusable
-from rg_env.tasks.item_stream import ItemStream
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.item_spec import ItemSpec
 from rg_env.workers.pool_errors import JobError
 
 WithMaker = Callable[..., Any]
-
-
-class Stream(ItemStream):
-    """A stream that says of every item how long it takes to make."""
-
-    ms = 0.0
-
-    def expected_ms(self, spec):
-        return self.ms
 
 
 @pytest.fixture
@@ -34,25 +24,18 @@ def with_maker(pool, monkeypatch):
 
     def run(work, *, expected_ms=0.0, checked=True, **params):
         async def with_first():
-            stream = Stream([TaskChoice("gcd", params=params)], 7)
-            stream.ms = expected_ms
             maker = EntryMaker(
-                pool, stream, making_at_once=1, deadline_s=30.0, checked=checked
+                pool,
+                lambda task, level: expected_ms,
+                making_at_once=1,
+                deadline_s=30.0,
+                checked=checked,
             )
-            return await work(maker, stream.next_spec())
+            return await work(maker, ItemSpec("gcd", params, 7))
 
         return asyncio.run(with_first())
 
     return run
-
-
-def test_each_attempt_at_a_draw_has_a_seed_of_its_own(with_maker):
-    async def work(maker, spec):
-        entries = [await maker.begin(spec, attempt) for attempt in range(4)]
-        assert len({entry["question"] for entry in entries}) == 4
-        assert entries[0] == await maker.begin(spec)
-
-    with_maker(work)
 
 
 def test_no_entry_of_a_task_that_is_left_out_is_made(with_maker, logged):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import functools
 
 import jobs_for_items
 import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.evaluation_specs import EvalSpec
+from rg_env.items.group_scorer import TaskHandle
+from rg_env.tasks.item_spec import ItemSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
@@ -22,14 +22,15 @@ CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
 class Settings:
     """Those that making evaluation items reads."""
 
-    task_modules = ()
     item_deadline_s = 60.0
-    scoring_deadline_s = 3.5
-    scoring_rules = ScoringRules(max_answer_chars=77)
+    scorer_fixes = True
 
 
 def specs(*tasks, **params):
-    return [EvalSpec(task, params, None, n, 2**31 + n) for n, task in enumerate(tasks)]
+    """Return one attempt at an item of each task."""
+    return [
+        [ItemSpec(task, params, 2**31 + n, None, n)] for n, task in enumerate(tasks)
+    ]
 
 
 @pytest.mark.parametrize("num_tasks", [None, 4, 99])
@@ -45,13 +46,14 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays():
 
 
 def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool):
-    items, reason = asyncio.run(make_eval_items(pool, specs("gcd", "lcm"), Settings()))
+    handle_of = functools.partial(TaskHandle, deadline_s=3.5)
+    making = make_eval_items(pool, specs("gcd", "lcm"), Settings(), handle_of)
+    items, reason = asyncio.run(making)
     assert not reason
     assert [item.handle.task for item in items] == ["gcd", "lcm"]
     handle = items[1].handle
     assert (handle.split, handle.index, handle.seed) == ("evaluation", 1, 2**31 + 1)
-    assert handle.rules == Settings.scoring_rules
-    assert handle.deadline_s == Settings.scoring_deadline_s
+    assert handle.deadline_s == 3.5
 
 
 def test_an_item_that_cannot_be_made_is_missing_with_its_reason(pool):
@@ -66,8 +68,7 @@ def test_an_item_that_is_not_used_is_replaced_by_the_next_attempt_at_it(
 ):
     monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
     params = {"unusable_below": 2**31 + 9}
-    first, *others = (EvalSpec("gcd", params, None, 4, 2**31 + n) for n in range(12))
-    wanted = dataclasses.replace(first, others=others)
+    wanted = [ItemSpec("gcd", params, 2**31 + n, None, 4) for n in range(12)]
     (item,), _ = asyncio.run(make_eval_items(pool, [wanted], Settings()))
     assert (item.handle.index, item.handle.seed) == (4, 2**31 + 9)
 

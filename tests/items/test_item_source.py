@@ -14,7 +14,6 @@ from rg_env.items import item_source as items_module
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import EntryMaker
 from rg_env.items.item_source import ItemSource, NoItemsError
-from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.recent_questions import RecentQuestions, digest
 from rg_env.tasks.selection import TaskChoice
@@ -37,10 +36,13 @@ def with_source(pool):
             stream = ItemStream(choices, 7)
             source = ItemSource(
                 stream,
-                EntryMaker(pool, stream, making_at_once=at_once, deadline_s=30.0),
+                EntryMaker(
+                    pool,
+                    stream.difficulty.expected_ms,
+                    making_at_once=at_once,
+                    deadline_s=30.0,
+                ),
                 lookahead=lookahead,
-                scoring_deadline_s=30.0,
-                rules=ScoringRules(),
             )
             result = await work(source)
             source.cancel_ahead()
@@ -344,8 +346,8 @@ def test_one_line_sums_up_what_was_not_sampled_and_the_table_has_all(
 ):
     async def work(source):
         for _ in range(5):
-            source._count_unused("aiw", "aiw: its answer is wrong")
-        source._count_unused("aiw", "aiw: its answer depends")
+            source._count_unused("aiw", "its answer is wrong")
+        source._count_unused("aiw", "its answer depends")
         assert source.unused_table() == (
             ["task", "fault", "items"],
             [["aiw", "its answer depends", 1], ["aiw", "its answer is wrong", 5]],

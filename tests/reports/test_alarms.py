@@ -81,7 +81,7 @@ def simulated(rng, groups, profile=HEALTHY, tasks=TASKS, level=None):
         task = rng.choice(tasks)
         gold = KINDS[task.rpartition("_")[0]](rng)
         at = rng.random() if level is None else level
-        entry = KeyEntry(task, "test", f"Question number {index} please", gold, at)
+        entry = KeyEntry(task, f"Question number {index} please", gold, at)
         texts = [sample_completion(entry, profile, rng).text for _ in range(GROUP_SIZE)]
         rollouts = [rollout(text, gold) for text in texts]
         told = None if task.startswith("moves") else gold

@@ -32,7 +32,7 @@ def test_evaluation_keeps_the_defaults_where_levels_move():
 
 def test_no_two_attempts_at_evaluation_items_share_a_seed():
     found = evaluation_specs(CHOICES, 50, 123)
-    seeds = [each.seed for spec in found for each in (spec, *spec.others)]
+    seeds = [each.seed for attempts in found for each in attempts]
     assert len(seeds) == len(found) * MAX_ATTEMPTS
     assert len(set(seeds)) == len(seeds)
 
@@ -41,13 +41,16 @@ def test_no_two_attempts_at_evaluation_items_share_a_seed():
 def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
     fixed = difficulty("fixed", 1.0, 1.0)
     found = evaluation_specs(CHOICES, 4, 123, fixed, level=level)
-    params = [s.params for s in found if s.task == "gcd"]
+    firsts = [attempts[0] for attempts in found]
+    params = [first.params for first in firsts if first.task == "gcd"]
     assert params == [SCALES["gcd"].steps[step].params] * 4
-    assert {s.level for s in found} == {1.0 if level is None else level}
+    assert {first.level for first in firsts} == {1.0 if level is None else level}
 
 
 def test_a_task_without_a_scale_has_no_level():
-    (found,) = evaluation_specs([TaskChoice("acre")], 1, 123, difficulty(), level=0.5)
+    ((found, *_),) = evaluation_specs(
+        [TaskChoice("acre")], 1, 123, difficulty(), level=0.5
+    )
     assert (found.level, found.params) == (None, {})
 
 
@@ -64,7 +67,7 @@ def test_an_item_of_a_preset_is_that_of_the_published_data_set(name, task):
     dataset = reasoning_gym.create_dataset(task, seed=SEED, size=SIZE, **params)
     made = [
         library.make_entry(task, s.params, s.seed, True, s.published, s.place)
-        for s in specs
+        for (s,) in specs
     ]
     assert [entry["question"] for entry in made] == [
         dataset[i]["question"] for i in range(SIZE)
@@ -89,7 +92,7 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
 
     def refused(published):
         found = []
-        for spec in specs:
+        for (spec,) in specs:
             try:
                 library.make_entry(spec.task, spec.params, spec.seed, True, published)
             except library.UnusableEntryError:

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.difficulty import Difficulty, LevelRule
+from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, LevelRule
 from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
@@ -22,17 +22,20 @@ def difficulty(mode="random", low=0.0, high=1.0):
     return Difficulty(SCALES, rules, Curriculum(0.7))
 
 
-def stream(levels=None, adaptive=None, choices=CHOICES, **shard):
+def stream(levels=NO_LEVELS, adaptive=None, choices=CHOICES, **shard):
     return ItemStream(choices, 42, difficulty=levels, adaptive=adaptive, **shard)
 
 
+def draws(source, count=200):
+    return [source.next_draw() for _ in range(count)]
+
+
 def specs(source, count=200):
-    return [source.next_spec() for _ in range(count)]
+    return list(map(source.attempt, draws(source, count)))
 
 
 def test_without_difficulty_the_parameters_are_the_defaults():
-    source = stream()
-    assert {(s.level, *source.params_of(s)) for s in specs(source)} == {(None,)}
+    assert {(s.level, *s.params) for s in specs(stream())} == {(None,)}
 
 
 def test_random_levels_spread_over_the_range():
@@ -47,14 +50,14 @@ def test_a_level_sets_the_parameters_of_its_step():
     steps = SCALES["gcd"].steps
     for level, step in ((0.0, steps[0]), (1.0, steps[-1])):
         source = stream(difficulty("fixed", level, level))
-        found = [source.params_of(s) for s in specs(source) if s.task == "gcd"]
+        found = [s.params for s in specs(source) if s.task == "gcd"]
         assert all(params == step.params for params in found)
 
 
 def test_the_users_parameters_win_over_the_level():
     choices = [TaskChoice("gcd", params={"max_numbers": 9})]
     source = stream(difficulty("fixed", 1.0, 1.0), choices=choices)
-    params = source.params_of(source.next_spec())
+    (params,) = (spec.params for spec in specs(source, 1))
     assert params["max_numbers"] == 9
     assert set(params) > {"max_numbers"}
 
@@ -77,16 +80,15 @@ def test_a_level_set_from_outside_holds_in_every_mode():
         assert found == {0.8}, mode
 
 
-def test_a_spec_can_be_had_again_from_what_was_decided_of_it():
-    source = stream(difficulty("curriculum"))
-    drawn = specs(source, 50)
+def test_a_draw_can_be_had_again_from_what_was_decided_of_it():
+    drawn = draws(stream(difficulty("curriculum")), 50)
     again = stream(difficulty("curriculum"))
-    assert [again.spec_of(s.position, s.choice, s.level) for s in drawn] == drawn
+    assert [again.drawn(one.position, one.choice, one.level) for one in drawn] == drawn
 
 
 def test_seeds_do_not_depend_on_levels_or_weights():
     def seeds(source):
-        return [source.seed_of(spec) for spec in specs(source)]
+        return [spec.seed for spec in specs(source)]
 
     adaptive = AdaptiveWeights(TASKS)
     for _ in range(30):
@@ -97,7 +99,7 @@ def test_seeds_do_not_depend_on_levels_or_weights():
 def test_what_an_earlier_run_has_sampled_is_of_the_task_that_it_had_then():
     source = stream()
     source.sampled = {1: ("lcm", 17), 2: ("gcd", 18)}
-    assert [(s.task, s.sampled) for s in specs(source, 3)][1:] == [
+    assert [(one.task, one.sampled) for one in draws(source, 3)][1:] == [
         ("lcm", 17),
         ("gcd", 18),
     ]
@@ -114,13 +116,9 @@ def test_adaptive_weights_multiply_those_of_the_choices():
 
 def test_attempts_of_a_draw_share_no_seed_with_any_other():
     source = stream()
-    drawn = specs(source, 1_500)
-    seeds = [
-        source.seed_of(spec, attempt)
-        for spec in drawn
-        for attempt in range(MAX_ATTEMPTS)
-    ]
-    assert len(set(seeds)) == len(seeds)
+    drawn = draws(source, 1_500)
+    seeds = [spec.seed for one in drawn for spec in source.attempts(one)]
+    assert len(set(seeds)) == len(seeds) == 1_500 * MAX_ATTEMPTS
 
 
 # -- the place in the stream -----------------------------------------------------------
@@ -163,5 +161,4 @@ def test_in_turn_no_weight_counts_and_levels_lie_evenly():
 def test_the_same_seed_has_the_same_turns():
     first, second = (stream(difficulty("random"), in_turn=True) for _ in range(2))
     assert specs(first, 20) == specs(second, 20)
-    spec = specs(first, 1)[0]
-    assert first.seed_of(spec) == second.seed_of(spec) != stream().seed_of(spec)
+    assert specs(first, 1) != specs(stream(difficulty("random")), 1)

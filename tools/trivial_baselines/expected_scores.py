@@ -120,7 +120,7 @@ async def expected_scores(
         said = answers_of(item)
         answers = list(said.values())
         try:
-            scores = await scorer.score_group(item.handle, item.entry, answers)
+            scores = await scorer.score_group(item, item.entry, answers)
         except ScoringUnavailableError:
             return None
         return dict(zip(said, (score.value for score in scores), strict=True))

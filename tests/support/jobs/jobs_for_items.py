@@ -32,7 +32,7 @@ def make_entry(
     """
     time.sleep(params.get("sleep_s", 0.0))
     if checked and seed < params.get("unusable_below", 0):
-        raise UnusableEntryError(f"{task}: its seed is too low")
+        raise UnusableEntryError("its seed is too low")
     number = seed % params.get("space", 2**32)
     return {"question": f"{task} {number}", "answer": str(number), "metadata": {}}
 

@@ -350,7 +350,7 @@ def test_a_program_that_only_computes_is_asked_for_inputs(line):
     ],
 )
 def test_an_item_whose_program_is_random_is_not_used(params, seed):
-    with pytest.raises(library.UnusableEntryError, match="codeio: its program"):
+    with pytest.raises(library.UnusableEntryError, match="its program"):
         library.make_entry("codeio", params, seed)
 
 
