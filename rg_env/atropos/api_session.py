@@ -1,7 +1,8 @@
 """The environment's session with the Atropos API: register, read the status, leave.
 
-Mends B6 and B17 of docs/host_defects.md: the framework gives up after three requests,
-does not survive a restart of the API, and cannot register without a name.
+Mends B6, B17 and B26 of docs/host_defects.md: the framework gives up after three
+requests, does not survive a restart of the API, cannot register without a name, and
+lets the registration of a killed process hold up every batch.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rg_env.atropos.api_client import (
     ApiRefusedError,
     ApiUnreachableError,
 )
+from rg_env.atropos.registrations import RegistrationNote, of_killed_processes
 from rg_env.errors import RunError, SettingError
 from rg_env.inference.request_failures import (
     LONGEST_READ,
@@ -96,6 +98,7 @@ class ApiSession:
 
     def __init__(self, client: ApiClient) -> None:
         self.client = client
+        self._note: RegistrationNote | None = None
         self._status_s = -math.inf
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
@@ -178,6 +181,7 @@ class ApiSession:
         logger.info(
             "registered as environment %s (%s)", self.env_id, reply["wandb_name"]
         )
+        await self._end_killed(reply["env_id"])
         return reply
 
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,6 +190,31 @@ class ApiSession:
                 "POST", "/register-env", payload, needs=("status",)
             )
         )
+
+    async def _end_killed(self, env_id: int) -> None:
+        """Note the registration of this number, and end those of killed processes."""
+        if self._note is not None:  # of a former API
+            self._note.remove()
+        try:
+            self._note = RegistrationNote(self.client.name, env_id)
+        except OSError as error:
+            logger.warning(
+                "the registration cannot be recorded (%s); if this process is killed,"
+                " the next start will not remove it from the API. Set XDG_STATE_HOME to"
+                " a writable folder",
+                error,
+            )
+        ended = []
+        for killed, note in of_killed_processes(self.client.name):
+            if await self._disconnect(killed):
+                note.unlink(missing_ok=True)
+                ended.append(str(killed))
+        if ended:
+            logger.warning(
+                "removed registrations of killed processes from the API: environments"
+                " %s",
+                ", ".join(ended),
+            )
 
     async def trainer_limits(self) -> tuple[int, int]:
         """Return the trainer's batch, in rollouts, and limit of length, in tokens.
@@ -289,20 +318,26 @@ class ApiSession:
 
     # -- ending ------------------------------------------------------------------------
 
-    async def leave(self) -> None:
-        """Tell the API that this environment ends, and close the connections.
+    async def _disconnect(self, env_id: int) -> bool:
+        """Tell the API that an environment has ended; return whether it was told.
 
-        The API would keep waiting for the minimum allocation of an environment that
-        ended without a word, so an API that is down gets a moment to come back.
+        The API would keep waiting for the minimum allocation of one that ended without
+        a word, so an API that is down gets a moment to come back.
         """
-        if self.env_id is not None:
-            me = {"env_id": self.env_id}
-            leaving = self.client.patiently(
-                lambda: self.client.request("POST", "/disconnect-env", me)
-            )
-            try:
-                await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
-            except asyncio.TimeoutError:
-                said = "the API was not told that environment %d ends"
-                logger.warning(said, self.env_id)
+        me = {"env_id": env_id}
+        leaving = self.client.patiently(
+            lambda: self.client.request("POST", "/disconnect-env", me)
+        )
+        try:
+            await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
+        except asyncio.TimeoutError:
+            logger.warning("the API was not told that environment %d ends", env_id)
+            return False
+        return True
+
+    async def leave(self) -> None:
+        """Tell the API that this environment ends, and close the connections."""
+        is_told = self.env_id is not None and await self._disconnect(self.env_id)
+        if is_told and self._note is not None:
+            self._note.remove()
         await self.client.close()

@@ -138,8 +138,8 @@ def _write_items(
     is_verl = form == "verl"
     form = "parquet" if is_verl else form
     with files.new_export(out, "verl" if is_verl else "items", form, made) as export:
-        split = tasks.evaluation_items(each, seed, settings.eval_level)
-        held_out = list(_counted("test", split, each * len(tasks.categories())))
+        chosen = tasks.evaluation_items(each, seed, settings.eval_level)
+        held_out = list(_counted("test", chosen, each * len(tasks.categories())))
         export.left_out["draws without an item"] = tasks.failures.total()
         new = files.new_items(tasks, held_out, export.left_out, cluster)
         train = _counted("train", itertools.islice(new, number), number)

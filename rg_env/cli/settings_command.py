@@ -86,8 +86,9 @@ def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in itertools.chain.from_iterable(part.items() for part in parts):
         earlier = found.get(name)
-        are_maps = isinstance(earlier, dict) and isinstance(value, dict)
-        found[name] = merged(earlier, value) if are_maps else value
+        if isinstance(earlier, dict) and isinstance(value, dict):
+            value = merged(earlier, value)
+        found[name] = value
     return found
 
 

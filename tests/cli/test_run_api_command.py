@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from rg_env.atropos.api_client import ApiClient
-from rg_env.atropos.api_session import ApiSession
 from rg_env.cli.command import behind_secret, url_of, who_reaches
 from rg_env.cli.run_api_command import RISK, run_api
 from rg_env.errors import SettingError
 from rg_env.settings.kept_settings import env_settings
 from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
 from tests.support.real_api import RealApi
+from tests.support.registered_process import registered
 
 IP6 = Path("/proc/net/if_inet6")
 HOSTS_OF_IP6 = ["::1"] if IP6.exists() and IP6.read_text() else []
@@ -94,13 +94,8 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
     options = ["--port", "0", "--secret_file", str(tmp_path / "secret")]
 
     async def run(url):
-        session = ApiSession(ApiClient(url))
-        limits = {"max_token_length": 2048, "min_batch_allocation": None}
-        try:
-            await session.register(name="env", weight=1.0, group_size=2, **limits)
+        async with registered(url) as session:
             await session.trainer_limits()
-        finally:
-            await session.leave()
 
     with subprocess.Popen(
         [sys.executable, ENTRY, "run-api", *options], stdout=subprocess.PIPE, text=True

@@ -104,7 +104,7 @@ class World:
             "dump_rollouts": "true",
             "rollout_save_score_threshold": 0.0,
             "data_dumps_dir": self.folder / "dumps",
-            "min_batch_allocation": "null",  # else the API waits for a killed one
+            "min_batch_allocation": 0.1,
             "max_batches_offpolicy": 0,
             "tasks": "gcd,chain_sum",
         }

@@ -1,0 +1,73 @@
+"""A process that is registered at an API as an environment is, and stays.
+
+    python -m tests.support.registered_process URL LEAST [forks]
+
+It prints its number. LEAST is its minimum allocation, 0 for none; with "forks" it has
+a forked child, which outlives it by some seconds.
+"""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rg_env.atropos.api_client import ApiClient
+from rg_env.atropos.api_session import ApiSession
+
+PROGRAM = "tests.support.registered_process"
+ROOT = Path(__file__).resolve().parents[2]
+SIZE = 2
+"""Rollouts of a group."""
+
+CHILD_LIVES_S = 5.0
+
+
+@contextlib.asynccontextmanager
+async def registered(url, least=0.5):
+    """Yield the session of one that is registered."""
+    session = ApiSession(ApiClient(url))
+    try:
+        await session.register(
+            name="env",
+            weight=1.0,
+            group_size=SIZE,
+            max_token_length=2048,
+            min_batch_allocation=least or None,
+        )
+        yield session
+    finally:
+        await session.leave()
+
+
+@contextlib.contextmanager
+def other_process(url, least=0.5, *how):
+    """Yield such a process, and kill it."""
+    argv = [sys.executable, "-m", PROGRAM, url, str(least), *how]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().strip().isdigit()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def outlived():
+    if not os.fork():
+        os.close(sys.stdout.fileno())
+        time.sleep(CHILD_LIVES_S)
+        os._exit(0)
+
+
+async def main(url, least, *how):
+    async with registered(url, float(least)) as session:
+        if "forks" in how:
+            outlived()
+        print(session.env_id, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
