@@ -29,7 +29,7 @@ from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import UNSCORED, Score
 from rg_env.settings.kept_settings import settings_text
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from typing import Any
 from rg_env.demo.policy import KeyEntry
 from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.task_rules.table import solution
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeGuard
 
 from rg_env.items import worker_jobs
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library import UnusableEntryError
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool

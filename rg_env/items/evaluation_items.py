@@ -21,7 +21,7 @@ from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import ItemSource, MadeItem
 from rg_env.items.task_check import gold_fault
 from rg_env.tasks.evaluation_specs import Attempts
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError
 from rg_env.workers.worker_pool import WorkerPool

@@ -30,7 +30,7 @@ from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library_import import TASKS
 from rg_env.workers.call_runner import Trust
 from rg_env.workers.pool_errors import (

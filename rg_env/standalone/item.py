@@ -19,7 +19,7 @@ from rg_env.items.entry_maker import first_usable
 from rg_env.items.group_scorer import shared_pool
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.task_rules.table import solution
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.tasks.task_modules import checked
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError

@@ -40,8 +40,7 @@ from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
 from rg_env.tasks.evaluation_specs import evaluation_specs
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.item_spec import ItemSpec
-from rg_env.tasks.item_stream import ItemStream
+from rg_env.tasks.item_stream import ItemSpec, ItemStream
 from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, run_blocking

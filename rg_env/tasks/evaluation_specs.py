@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.sampler import MAX_ATTEMPTS, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
 

@@ -11,7 +11,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import QUICK_MS, EntryMaker, LeftOutError, is_unusable
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.workers.pool_errors import JobError
 
 WithMaker = Callable[..., Any]

@@ -11,7 +11,7 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
 from rg_env.items.group_scorer import TaskHandle
-from rg_env.tasks.item_spec import ItemSpec
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
