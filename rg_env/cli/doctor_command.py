@@ -22,7 +22,7 @@ from rg_env.cli.command import (
     task_modules_option,
 )
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import SettingError, counted
+from rg_env.errors import SettingError, counted, in_section
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
@@ -69,10 +69,8 @@ async def _check(
     names: Sequence[str], items: int, fixes: bool, pool: WorkerPool, other: WorkerPool
 ) -> tuple[LibraryDescription, list[TaskFindings]]:
     library = await read_library(pool)
-    try:
+    with in_section("command line: "):
         chosen = build_selection(library, tasks=names or None)
-    except SettingError as error:
-        raise SettingError(f"command line: {error}") from error
     tasks = sorted({choice.task for choice in chosen})
     check = TaskCheck(pool, other, fixes=fixes, num_items=items)
     places = asyncio.Semaphore(2 * (os.cpu_count() or 1))

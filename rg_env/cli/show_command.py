@@ -14,8 +14,8 @@ from rg_env.cli.command import Command, Number, task_modules_option
 from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable, why_no_entry
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
+from rg_env.items.entry_maker import first_usable, is_unusable, why_no_entry
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import Values, answer_values, step_values
@@ -26,9 +26,10 @@ from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import solution, source_task
+from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
-from rg_env.tasks.scales import Step
+from rg_env.tasks.scales import Scale
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError
@@ -86,70 +87,53 @@ def _task(library: LibraryDescription, name: str) -> TaskInfo:
     return library.tasks[name]
 
 
-async def _step(
-    pool: WorkerPool, task: str, level: float, seed: int
-) -> tuple[Step, Values]:
-    """Return the step that makes the items of a level and seed, and where it lies."""
+async def _scale(pool: WorkerPool, task: str) -> Scale:
     scales, reasons = await read_scales(pool, [task])
     if task not in scales:
         raise SettingError(
             f"command line: --level: {task!r} has no difficulty scale ({reasons[task]})"
         )
-    mix = mix_of_seed(seed)
-    step = scales[task].step_at(level, mix)
-    return step, step_values(scales[task], step, mix)
+    return scales[task]
 
 
 async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     """Make the item that a command line names; return what is known of it."""
     library = await read_library(pool)
-    task = _task(library, options.task)
-    seeds = range(MAX_ATTEMPTS) if options.seed is None else [options.seed]
-    for seed in seeds:
-        try:
-            return await _make_of_seed(pool, options, library, task, seed)
-        except JobError as error:  # an item that is not used
-            if not is_unusable(error) or seed == seeds[-1]:
-                raise
-    raise AssertionError("there is a seed")
+    task, level = _task(library, options.task), options.level
+    own = _params(options.param, task)
+    scale = None if level is None else await _scale(pool, task.name)
 
+    def attempt(seed: int) -> ItemSpec:
+        step = scale.step_at(level, mix_of_seed(seed)).params if scale else {}
+        return ItemSpec(task.name, {**step, **own}, seed, level)
 
-async def _make_of_seed(
-    pool: WorkerPool,
-    options: SimpleNamespace,
-    library: LibraryDescription,
-    task: TaskInfo,
-    seed: int,
-) -> Values:
-    params, where = _params(options.param, task), None
-    if options.level is not None:
-        step, where = await _step(pool, task.name, options.level, seed)
-        params = {**step.params, **params}
-    refused = await pool.run(
-        worker_jobs.check_params, [(task.name, params)], deadline_s=DESCRIBE_DEADLINE_S
-    )
+    first = options.seed or 0
+    given = [(task.name, dict(attempt(first).params))]
+    call = (worker_jobs.check_params, given)
+    refused = await pool.run(*call, deadline_s=DESCRIBE_DEADLINE_S)
     if refused is not None:
         raise SettingError(refused[1], f"command line: --param of {task.name}")
+    seeds = range(MAX_ATTEMPTS) if options.seed is None else [first]
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
-    with WorkProgress(f"making the item of seed {seed}, {limit}"):
-        entry = await pool.run(
-            worker_jobs.make_entry,
-            task.name,
-            params,
-            seed,
-            not options.no_fixes,
+    with WorkProgress(f"making an item of {task.name}, {limit}"):
+        spec, entry = await first_usable(
+            pool,
+            map(attempt, seeds),
             deadline_s=MAKE_DEADLINE_S,
+            checked=not options.no_fixes,
         )
+    mix = mix_of_seed(spec.seed)
+    where = scale and step_values(scale, scale.step_at(level, mix), mix)
     # In a worker, which has the rules of a user's own tasks as well.
     solved = await pool.run(solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S)
     return {
         "task": task.name,
         "category": task.category,
         "reasoning_gym": library.version,
-        "level": options.level,
+        "level": level,
         "step": where,
-        "params": params,
-        "seed": seed,
+        "params": dict(spec.params),
+        "seed": spec.seed,
         "messages": [*map(dict, build_messages(entry["question"], SYSTEM_PROMPT))],
         "question": entry["question"],
         "gold_answer": entry["answer"],
@@ -169,9 +153,9 @@ async def _score(
         return answer_values(source, is_completion, failed, None)
     task, question, gold = item["task"], item["question"], item["gold_answer"]
     entry = {"question": question, "answer": gold, "metadata": item["metadata"]}
-    handle = TaskHandle(task=task, params=item["params"], seed=item["seed"])
-    scorer = GroupScorer(pool, handle.deadline_s, rules)
-    (score,) = await scorer.score_group(handle, entry, [read.answer])
+    spec = ItemSpec(task, item["params"], item["seed"])
+    scorer = GroupScorer(pool, rules=rules)
+    (score,) = await scorer.score_group(spec, entry, [read.answer])
     reason = None
     if score.outcome == "rejected":
         guarded = source_task(task, entry)

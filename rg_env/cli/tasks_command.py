@@ -10,7 +10,7 @@ import click
 from rg_env import ending
 from rg_env.cli.command import Command, task_modules_option
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, in_section
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
@@ -30,11 +30,9 @@ def _chosen(
         raise SettingError(
             f"command line: {MIXTURE!r} is a mixture of tasks and has no row of its own"
         )
-    try:
+    with in_section("command line: "):
         by_name = build_selection(library, tasks=names or None)
         by_category = build_selection(library, categories=categories or None)
-    except SettingError as error:
-        raise SettingError(f"command line: {error}") from error
     chosen = {choice.task for choice in by_name} & {c.task for c in by_category}
     if not chosen:
         raise SettingError(
