@@ -38,10 +38,12 @@ LONGEST_SHOWN = 200
 """Characters of a value that a sentence repeats."""
 
 
-def printable(text: str) -> str:
-    r"""Return a text on one line, what would steer a terminal escaped (`\x1b`)."""
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text, what would steer a terminal escaped (`\x1b`), but for `keep`."""
     return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+        sign
+        if sign.isprintable() or sign in keep
+        else sign.encode("unicode_escape").decode()
         for sign in text
     )
 

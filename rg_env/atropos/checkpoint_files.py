@@ -153,6 +153,6 @@ def restore(
         for name, part in parts.items():
             part.load_state_dict(state[name])
     except (KeyError, TypeError, ValueError) as error:
-        for name, part in parts.items():
-            part.load_state_dict(before[name])
-        raise BadCheckpointError(f"{source}: {error!r}") from error
+        for each, part in parts.items():
+            part.load_state_dict(before[each])
+        raise BadCheckpointError(f"{source}: {name}: {error!r}") from error

@@ -8,10 +8,8 @@ from typing import Any
 
 from rg_env.scoring.normalization import normalizing
 from rg_env.scoring.score import Score, ScoreFunction, better_score, score_answer
+from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import rejection, rules_of
-
-MAX_ANSWER_CHARS = 20_000
-"""The longest gold answer of the library has 5,648 characters."""
 
 GOLD_ROOM = 4
 """So many times as long as the gold answer a correct one may be: spaces after commas,

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS, ScoringRules
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
     ChoosesTasks,
@@ -203,7 +203,7 @@ class RewardSettings(CheckedModel):
     answer is incorrect; false gives the library's own scores and items"""
     normalize_answers: bool = True
     """Also score each answer without its formatting, and use the higher score"""
-    max_answer_chars: int = Field(MAX_ANSWER_CHARS, ge=1, le=100_000_000)
+    max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
     """Maximum length of an answer, in characters. Longer answers are rejected, unless
     they are less than four times as long as the reference answer"""
     reward_baseline: RewardBaseline = "none"

@@ -15,6 +15,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+MAX_ANSWER_CHARS = 20_000
+"""Default of `max_answer_chars`, above the library's longest usual answer (5,648). An
+entry that needs more, such as 32,767 moves of tower_of_hanoi, is not used."""
+
 MIXTURE = "composite"
 """The one registered name that is no task: it mixes the entries of other tasks."""
 

@@ -65,11 +65,7 @@ class AdaptiveWeights:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
-        try:
-            signal = msgspec.convert(state, _WeightsState).signal
-        except ValueError as error:
-            form = f"adaptive weights need `signal`, by task ({error})"
-            raise ValueError(form) from error
+        signal = msgspec.convert(state, _WeightsState).signal
         if signal.keys() != self._signal.keys():
             different = sorted(signal.keys() ^ self._signal.keys())
             raise ValueError(f"adaptive weights are of other tasks: {different}")

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
-from rg_env.task_rules.rules import MIXTURE
+from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE
 from rg_env.task_rules.table import fault_of, rules_of
 from rg_env.tasks import own_tasks
 from rg_env.tasks.datasets import CACHE, build_dataset
@@ -201,19 +201,14 @@ def _reset_global_state(seed: int) -> None:
         sys.modules["numpy"].random.seed(seed)
 
 
-MAX_GOLD_CHARS = 20_000
-"""The longest right answer. `max_answer_chars` refuses longer ones by default, so that
-an entry that needs one, such as 32,767 moves of tower_of_hanoi, cannot be answered."""
-
-
 def _usable(
     task: str, entry: dict[str, Any], checked: bool, published: bool
 ) -> dict[str, Any]:
     """Return an entry as the rules of its task correct it; or UnusableEntryError."""
     answer = entry["answer"]
-    if isinstance(answer, str) and len(answer) > MAX_GOLD_CHARS:
+    if isinstance(answer, str) and len(answer) > MAX_ANSWER_CHARS:
         raise UnusableEntryError(
-            f"its answer has more than {MAX_GOLD_CHARS} characters"
+            f"its answer has more than {MAX_ANSWER_CHARS} characters"
         )
     made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
     fault = fault_of(made_by, entry, checked=checked, published=published)

@@ -101,17 +101,11 @@ class TaskHistory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
-        try:
-            loaded = msgspec.convert(state, _HistoryState)
-            both = loaded.history, loaded.level_history
-            means, levels = ({t: len(kept) for t, kept in h.items()} for h in both)
-            if means != levels:
-                raise ValueError("there are not as many levels as means")
-        except ValueError as error:
-            raise ValueError(
-                "progress needs `history`, `level_history`, `group_counts` and"
-                f" `variance_counts`, by task ({error})"
-            ) from error
+        loaded = msgspec.convert(state, _HistoryState)
+        both = loaded.history, loaded.level_history
+        means, levels = ({t: len(kept) for t, kept in h.items()} for h in both)
+        if means != levels:
+            raise ValueError("there are not as many levels as means")
         self.history = {t: _newest(kept) for t, kept in loaded.history.items()}
         self.level_history = {
             t: _newest(kept) for t, kept in loaded.level_history.items()

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from rg_env.errors import printable
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.plain_values import unpack
 from rg_env.workers.pool_errors import (
@@ -23,7 +24,6 @@ from rg_env.workers.pool_errors import (
     PoolError,
     WorkerDiedError,
     WorkerLostError,
-    printable,
 )
 from rg_env.workers.wire import MAX_BODY_BYTES, MAX_REPLY_BYTES, Frame
 from rg_env.workers.worker_handle import KilledError, NotStartedError, WorkerHandle
@@ -280,10 +280,10 @@ def _read(call: Call, kind: Frame, body: bytes) -> Any:
             result = msgspec.convert(value, call.returns)
             return call.trust.read(result) if call.trust.read else result
     except (TypeError, ValueError) as error:
-        reason = printable(str(error)[:MAX_MESSAGE_CHARS])
+        reason = printable(str(error)[:MAX_MESSAGE_CHARS], keep="\n")
         raise WorkerDiedError(f"the worker answered what cannot be: {reason}") from None
     raise JobError(
-        printable(name[:MAX_MESSAGE_CHARS]),
-        printable(message[:MAX_MESSAGE_CHARS]),
-        printable(detail[-MAX_DETAIL_CHARS:]),
+        printable(name[:MAX_MESSAGE_CHARS], keep="\n"),
+        printable(message[:MAX_MESSAGE_CHARS], keep="\n"),
+        printable(detail[-MAX_DETAIL_CHARS:], keep="\n"),
     )

@@ -18,11 +18,6 @@ from __future__ import annotations
 from rg_env.errors import RunError
 
 
-def printable(text: str) -> str:
-    """Return what a worker said without signs that would command a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
-
-
 class PoolError(RunError):
     """Base of every error of a pool."""
 

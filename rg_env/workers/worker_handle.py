@@ -13,11 +13,11 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 
+from rg_env.errors import printable
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     WorkerDiedError,
     WorkerLostError,
-    printable,
 )
 from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame, Message, NoFrameError
 
@@ -169,4 +169,4 @@ class WorkerHandle:
 
 
 def _read_end(body: bytes) -> str:
-    return printable(body[:MAX_REPORT_CHARS].decode(errors="replace"))
+    return printable(body[:MAX_REPORT_CHARS].decode(errors="replace"), keep="\n")

@@ -14,7 +14,7 @@ import pytest
 from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 
 from rg_env.items import worker_jobs
-from rg_env.scoring.scoring_rules import MAX_ANSWER_CHARS
+from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import EVALUATED, TABLE, rejection, solution, source_task
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import FOLDER, HOSTILE, armed

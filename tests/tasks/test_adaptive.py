@@ -96,7 +96,7 @@ def test_a_state_survives_json_and_continues(before, after):
 def test_a_broken_or_foreign_state_is_refused_and_changes_nothing(state):
     made = weights(False)
     before = both(made)
-    with pytest.raises(ValueError, match="adaptive weights"):
+    with pytest.raises(ValueError, match=r"Expected|missing|adaptive weights"):
         made.load_state_dict(state)
     assert both(made) == before
 

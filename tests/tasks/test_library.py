@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from rg_env.errors import LibraryError, SettingError
-from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library, library_import, library_levels
 from rg_env.tasks.datasets import CACHE, DatasetCache
 from rg_env.tasks.library import UnusableEntryError
@@ -178,7 +177,6 @@ def test_an_entry_whose_answer_is_not_right_is_rejected_with_the_reason(
 
 
 def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():
-    assert ScoringRules().max_answer_chars == library.MAX_GOLD_CHARS
     hanoi = {"min_disks": 12, "max_disks": 12, "min_pegs": 3, "max_pegs": 3}
     with pytest.raises(library.UnusableEntryError, match="20000 characters"):
         library.make_entry("tower_of_hanoi", hanoi, 1)

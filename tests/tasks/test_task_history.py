@@ -91,6 +91,6 @@ def broken(**fields):
 def test_a_broken_state_is_refused_and_changes_nothing(state):
     made = progress(0.5)
     before = made.state_dict()
-    with pytest.raises(ValueError, match="progress needs"):
+    with pytest.raises(ValueError, match=r"Expected|missing|as many"):
         made.load_state_dict(state)
     assert made.state_dict() == before
