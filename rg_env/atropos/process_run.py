@@ -37,7 +37,7 @@ from rg_env.rollouts.shaping import has_variance
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.tasks.feedback import Feedback, GroupResult
+from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.recent_questions import digest
 from rg_env.tasks.task_history import Count, Share
 
@@ -214,7 +214,7 @@ class ResumedRows(NamedTuple):
     """
 
     sampled: dict[int, tuple[str, int]]
-    results: list[GroupResult]
+    results: list[tuple[str, float, float | None, bool]]
 
 
 class _Row(msgspec.Struct):

@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 GZIP_LEVEL = 1
 
 ATTENDANCE_EVERY_S = 1.0
+STATUS_PATH = "/status-env"
 
 _ANY = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="constants"))
 _NOT_FINITE = (b"NaN", b"Infinity")
@@ -65,18 +66,22 @@ class Attendance:
     def _environments(self) -> list[dict[str, Any]]:
         return getattr(self._state, "envs", [])
 
-    def hear(self, values: Iterable[Any]) -> None:
-        """Note the sender that the arguments of an endpoint name, if they do."""
+    def hear(self, path: str, values: Iterable[Any]) -> None:
+        """Note the environment that the arguments of an endpoint name, if they do."""
         environments = self._environments()
         for value in values:
             for each in value if isinstance(value, list) else (value,):
                 env_id = getattr(each, "env_id", None)
                 if env_id is not None and 0 <= env_id < len(environments):
-                    self._hear(environments[env_id])
+                    self._hear(environments[env_id], path)
 
-    def _hear(self, environment: dict[str, Any]) -> None:
+    def _hear(self, environment: dict[str, Any], path: str) -> None:
         environment["silent_s"] = 0.0
-        if environment.pop("is_silent", False):
+        # Others ask for its status too, when they look for who holds up a batch.
+        by_others = path == STATUS_PATH and any(
+            each["connected"] for each in self._environments()
+        )
+        if not by_others and environment.pop("is_silent", False):
             environment["connected"] = True
             logger.warning(
                 "%s is active again; batches include its share",
@@ -146,13 +151,11 @@ def _encoded(value: Any) -> Response | Any:
     return Response(body, media_type="application/json")
 
 
-def _returning_encoded(
-    endpoint: Callable[..., Any], attendance: Attendance
-) -> Callable[..., Any]:
-    @functools.wraps(endpoint)
+def _returning_encoded(route: APIRoute, attendance: Attendance) -> Callable[..., Any]:
+    @functools.wraps(route.endpoint)
     async def encoded(*args: Any, **kwargs: Any) -> Any:
-        attendance.hear(kwargs.values())
-        return _encoded(await endpoint(*args, **kwargs))
+        attendance.hear(route.path, kwargs.values())
+        return _encoded(await route.endpoint(*args, **kwargs))
 
     return encoded
 
@@ -215,7 +218,7 @@ def quick_application(stock: FastAPI) -> FastAPI | None:
     for route in routes:
         quick.add_api_route(
             route.path,
-            _returning_encoded(route.endpoint, attendance),
+            _returning_encoded(route, attendance),
             methods=sorted(route.methods or ()),
             name=route.name,
         )

@@ -14,9 +14,6 @@ from rg_env.tasks.curriculum import MIN_GROUPS, Curriculum, LevelChange
 from rg_env.tasks.difficulty import Difficulty
 from rg_env.tasks.task_history import TaskHistory
 
-GroupResult = tuple[str, float, float | None, bool]
-"""Task, mean score, level, and whether the rewards differ: see `Feedback.take`."""
-
 
 class Feedback:
     """The way from scored groups to levels and weights.
@@ -65,7 +62,7 @@ class Feedback:
         self.changes += change is not None
         return change
 
-    def replay(self, results: Iterable[GroupResult]) -> None:
+    def replay(self, results: Iterable[tuple[str, float, float | None, bool]]) -> None:
         """Take the results of an earlier run as `take` does, in their order."""
         for result in results:
             self.take(*result)

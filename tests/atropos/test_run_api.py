@@ -282,6 +282,18 @@ def test_one_that_is_heard_of_again_is_counted_in(passing, method, path, body):
     assert not server.app.state.envs[1]["connected"]
 
 
+def test_one_that_was_silent_is_counted_in_when_it_sends_and_not_when_others_ask(
+    passing,
+):
+    client, pass_s = passing
+    pass_s(SILENT_S + 1)
+    client.post("/scored_data", json=OTHER_GROUP)
+    client.request("GET", "/status-env", json={"env_id": 0})
+    assert [e["connected"] for e in server.app.state.envs] == [False, True]
+    client.post("/scored_data", json=GROUP)
+    assert [e["connected"] for e in server.app.state.envs] == [True, True]
+
+
 def test_one_that_has_ended_is_not_counted_in_by_a_question(passing):
     client, pass_s = passing
     client.post("/disconnect-env", json={"env_id": 0})
