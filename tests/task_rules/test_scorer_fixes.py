@@ -84,9 +84,9 @@ def test_the_gold_answer_is_right(task):
         assert gold is None or fixed_score(task, entry, gold) == 1.0
 
 
-PAID_WHERE_THE_LIBRARY_PAYS_NOTHING = {"boxnet", "word_ladder"}
-"""A plan of another item raises in the one, a part of a ladder is worth something in
-the other."""
+PAID_WHERE_THE_LIBRARY_PAYS_NOTHING = {"boxnet", "propositional_logic", "word_ladder"}
+"""A plan of another item raises, a letter that follows and a part of a ladder are worth
+more."""
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,17 @@ class Formula:
 
 
 @functools.cache
+def clause_rows(clause: int, count: int) -> int:
+    """Return the rows in which a clause of `count` letters holds; none if empty."""
+    rows = 0
+    for index in range(count):
+        letter = letter_formula(index, count)
+        rows |= letter.rows * (clause >> index & 1)
+        rows |= negated(letter).rows * (clause >> index + count & 1)
+    return rows
+
+
+@functools.cache
 def letter_formula(index: int, count: int) -> Formula:
     """Return the letter whose truth is bit `index` of the number of a row."""
     rows = sum(1 << row for row in range(1 << count) if row >> index & 1)
