@@ -78,9 +78,9 @@ _OBJECT = re.compile(
 _NUMBER_IN_LATEX = re.compile(
     r"(?<![\w$\\])\$\s?([+-]?\d[\d,]*(?:\.\d+)?)\s?\$(?=\s|\Z)"
 )
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _THIN_THOUSANDS = re.compile(
-    r"(?<![\d.,])\d{1,3}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
+    r"(?<![\d.,])[1-9]\d{0,2}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
 )
 
 _PAIRS = (

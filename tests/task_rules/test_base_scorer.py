@@ -22,7 +22,7 @@ SECOND_ANSWERS: Mapping[str, str] = {
     "acre": "un{gold}",
     "arc_1d": "{gold} 1",
     "bf": "{gold} no",
-    "caesar_cipher": "{gold}A",
+    "caesar_cipher": "IT {gold}",
     "course_schedule": "{gold} no",
     "isomorphic_strings": "True False",
     "list_functions": "{gold} [5]",
@@ -35,7 +35,7 @@ SECOND_ANSWERS: Mapping[str, str] = {
     "string_splitting": "{gold}7",
     "string_synthesis": "{gold}7",
     "syllogism": "YesNo",
-    "word_sequence_reversal": "{gold}a",
+    "word_sequence_reversal": "{gold}, the",
 }
 """Task to a wrong answer that contains the right one, as a model could write it."""
 

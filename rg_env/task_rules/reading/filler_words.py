@@ -154,10 +154,12 @@ def _pieces_beside(answer: str, gold: str) -> Iterator[str]:
 def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
     """Say whether an answer is the gold answer with nothing but filler words around it.
 
-    The unit of the question may stand beside a number. The gold answer itself is one;
-    an empty text is none and in none.
+    The unit of the question may stand beside a number, and no word beside several. The
+    gold answer itself is one; an empty text is none and in none.
     """
     pieces = list(_pieces_beside(answer, gold)) if gold else []
-    is_word = any(char.isalpha() for char in gold)
-    words = FILLER if is_word else words_of_numbers(question)
+    gold_words = _WORD.findall(gold)
+    words = FILLER if gold_words else words_of_numbers(question)
+    if len(gold_words) > 1:
+        words = frozenset()
     return len(pieces) > 1 and is_filler(" ".join(pieces), words)

@@ -11,13 +11,15 @@ SHORT = 400
 def of_short_text(notation: Notation) -> Notation:
     """Return a notation that leaves long answers alone and sees no run of spaces.
 
-    Its patterns may then look for spaces in more than one place, at no cost.
+    Its patterns may then look for spaces in more than one place, at no cost. Lines, and
+    columns between tabs, stay apart, so that no number is read across two of them.
     """
 
     def written(answer: str, entry: Entry) -> str:
         if len(answer) > SHORT:
             return answer
-        text = " ".join(answer.split())
+        lines = answer.replace("\t", "\n").splitlines()
+        text = "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
         found = notation(text, entry)
         return answer if found == text else found
 

@@ -26,7 +26,8 @@ from rg_env.task_rules.rules import Entry, Notation
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 400
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,3}(?:_\d{3})+|\d+)"
+_GROUPED = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in ", _")
+_DIGITS = rf"(?:{_GROUPED}|\d+)"
 _POWER = (
     r"[eE](?P<e>[+-]?\d{1,4})"
     r"|\s*(?:[x*\u00d7\u00b7\u22c5]|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*"
@@ -127,7 +128,7 @@ def read_number(text: str) -> WrittenNumber | None:
 _CHOICE = re.compile(r"\s/|/\s")
 """`2 / 1` is not read as the number 2."""
 _NUMBER_IN_TEXT = re.compile(
-    r"(?<![\w.,/^%-])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
+    r"(?<![\w.,/^%-])[+-]?(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
 )
 DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
 _FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")

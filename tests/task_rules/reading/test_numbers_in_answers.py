@@ -40,6 +40,13 @@ def test_another_number_and_a_hedged_one_stay_as_they_are(answer):
     assert rules_of("leg_counting").notation(answer, LEGS) == answer
 
 
+@pytest.mark.parametrize("between", ["\n", "\t", "\r\n", " \n ", "\n\n"])
+def test_digits_on_two_lines_or_in_two_columns_are_two_numbers(between):
+    entry = _entry("1256", LEGS["question"])
+    for notation in (rules_of(t).notation for t in ("leg_counting", "chain_sum")):
+        assert notation(f"1{between}256", entry) == f"1{between}256"
+
+
 @pytest.mark.parametrize(
     ("answer", "spelled"),
     [
