@@ -116,6 +116,7 @@ def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
         closes nothing) or `unfinished_thinking` (the thinking never ended and there
         is no answer outside it).
     """
+    text = text.replace("<|call|>", _END_OF_CHANNEL)  # ends a call of a tool
     start, still_open = _thinking_ends(text, thinking_open)
     if still_open:
         return Extraction(None, "unfinished_thinking")

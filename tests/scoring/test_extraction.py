@@ -38,6 +38,9 @@ ANSWERED = {
     "behind the last stray closing tag": (
         "a</think><answer>4</answer></think><answer>5</answer>"
     ),
+    "behind a call of a tool": (
+        "<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer>"
+    ),
     "before a closing tag": "<think>a</think><answer>5</answer></think>",
     "before thinking that never ends": (
         "<answer>5</answer><think>or <answer>6</answer>"

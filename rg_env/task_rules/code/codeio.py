@@ -111,6 +111,19 @@ def is_same(value: Any, gold: Any) -> bool:
     return type(value) is type(gold) and bool(value == gold)
 
 
+_ASKS_FOR_INPUT = "\nCan you predict a feasible input without writing any code?"
+
+
+def _is_gold(value: Any, gold: Any, entry: Entry) -> bool:
+    """Return whether a value is the gold one; of an input, with numbers of its kinds.
+
+    A program may do something else with 1.0 than with 1, and so it is run.
+    """
+    if _ASKS_FOR_INPUT not in entry["question"]:
+        return is_same(value, gold)
+    return json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True)
+
+
 def _as_gold(answer: str, entry: Entry) -> str:
     """Return the right answer for one that writes the same value of JSON.
 
@@ -124,7 +137,7 @@ def _as_gold(answer: str, entry: Entry) -> str:
     if isinstance(gold, str) and answer == gold:
         return str(gold_text)
     try:
-        same = is_same(read_value(answer), gold)
+        same = _is_gold(read_value(answer), gold, entry)
     except ValueError:
         return answer
     return str(gold_text) if same else answer
@@ -132,7 +145,6 @@ def _as_gold(answer: str, entry: Entry) -> str:
 
 # -- programs --------------------------------------------------------------------------
 
-_ASKS_FOR_INPUT = "\nCan you predict a feasible input without writing any code?"
 _BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
 
 
@@ -184,7 +196,7 @@ _FENCE = re.compile(r"```(?:json|python)?")
 
 
 def _is_right(value: Any, entry: Entry) -> bool:
-    if is_same(value, json.loads(entry["answer"])):
+    if _is_gold(value, json.loads(entry["answer"]), entry):
         return True
     if _ASKS_FOR_INPUT not in entry["question"]:
         return False

@@ -98,6 +98,16 @@ def test_an_input_is_right_as_far_as_the_program_says(answer, score):
     assert paid(entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3]), answer) == score
 
 
+def test_a_number_of_another_kind_is_another_input():
+    made = entry(
+        "def main_solution(n):\n    return list(range(n))", {"n": 3}, [0, 1, 2]
+    )
+    for answer in ('{"n": 3.0}', '{"n": 3.000000000000000001}', '{"n": "3"}'):
+        assert paid(made, answer) == READABLE
+    halved = entry("def main_solution(n):\n    return n / 2", {"n": 3}, 1.5)
+    assert paid(halved, '{"n": 3.0}') == paid(halved, '{"n": 3}') == 1.0
+
+
 def test_filler_words_beside_another_right_input_score_as_beside_the_gold_one():
     made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
     beside = 'The result: {"data": [%s]}. So this is the answer'
