@@ -173,9 +173,7 @@ class EvaluationItems:
         )
         fault = missing[-1][1] if missing else None
         if items:
-            params, entry = items[0].handle.params, items[0].entry
-            rules = settings.scoring_rules
-            fault = await gold_fault(self._pool, task, params, entry, rules)
+            fault = await gold_fault(self._pool, items[0].handle, items[0].entry)
         if fault is not None:
             self._items.maker.leave_out(task, fault)
             items, missing = [], [(attempts[0], fault) for attempts in wanted]

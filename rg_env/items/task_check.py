@@ -13,11 +13,16 @@ from typing import Any
 
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable
-from rg_env.items.group_scorer import scores_of
+from rg_env.items.group_scorer import (
+    GroupScorer,
+    ScoringUnavailableError,
+    TaskHandle,
+)
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import solution
+from rg_env.tasks import own_tasks
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
 from rg_env.workers.pool_errors import JobError, PoolError
@@ -71,58 +76,47 @@ async def make_items(
     return made
 
 
-async def _scores(
-    pool: WorkerPool, task: str, entry: Entry, answers: Sequence[str], fixes: bool
-) -> tuple[float, list[Score]]:
-    """Return the time in milliseconds, and the scores."""
-    rules = ScoringRules(scorer_fixes=fixes)
-    call: tuple[Any, ...] = (worker_jobs.score_answers, task, {}, entry, answers, rules)
-    took_ms, rows = await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S)
-    return took_ms, read_rows(answers, rows)
-
-
 async def _solution(pool: WorkerPool, task: str, entry: Entry) -> str | None:
     """Return an answer that scores 1.0; the rules of a user's tasks are in workers."""
     if task in TASKS:
         return solution(task, entry)
-    return await pool.run(solution, task, entry, deadline_s=DEADLINE_S)
+    job = worker_jobs.solution_of
+    return await pool.run(job, task, entry, deadline_s=DEADLINE_S)
 
 
-async def gold_fault(
-    pool: WorkerPool,
-    task: str,
-    params: Mapping[str, Any],
-    entry: Entry,
-    rules: ScoringRules,
-) -> str | None:
+async def _scores(
+    pool: WorkerPool, handle: TaskHandle, entry: Entry, answers: Sequence[str]
+) -> tuple[float, list[Score]]:
+    """Return the time in milliseconds, and the scores."""
+    how = (handle.task, dict(handle.params), entry, answers, handle.rules)
+    call: tuple[Any, ...] = (worker_jobs.score_answers, *how)
+    took_ms, rows = await pool.run(worker_jobs.timed, *call, deadline_s=DEADLINE_S)
+    return took_ms, read_rows(answers, rows)
+
+
+async def gold_fault(pool: WorkerPool, handle: TaskHandle, entry: Entry) -> str | None:
     """Return what is wrong with the score of an entry's gold answer, None if nothing.
 
     A task whose entries hold no answer cannot be judged by this and passes.
     """
+    task, why = handle.task, ""
     try:
         gold = await _solution(pool, task, entry)
         if gold is None:
             return None
-        scores: Any = await pool.run(
-            worker_jobs.score_answers,
-            task,
-            dict(params),
-            entry,
-            [gold],
-            rules,
-            deadline_s=DEADLINE_S,
-            trust=scores_of([gold]),
-        )
-        if scores[0].value == 1.0:
-            return None
-        why = scores[0].outcome
-        if why == "scorer_error":
-            how = (task, dict(params), gold, entry)
-            job = worker_jobs.scorer_fault
-            why = await pool.run(job, *how, deadline_s=DEADLINE_S) or why
-    except PoolError as error:
+        scorer = GroupScorer(pool, handle.deadline_s, handle.rules)
+        (score,) = await scorer.score_group(handle, entry, [gold])
+        is_own = task not in TASKS and score.outcome != "timeout"
+        if is_own or score.outcome == "scorer_error":
+            call = (task, dict(handle.params), gold, entry, handle.rules)
+            job = worker_jobs.reference_fault
+            why = await pool.run(job, *call, deadline_s=DEADLINE_S)
+    except (PoolError, ScoringUnavailableError) as error:
         return f"its reference answer cannot be scored: {error}"
-    return f"its reference answer scores {scores[0].value:.2f} ({why})"
+    if score.value == 1.0:
+        return f"its RULES fail on its reference answer ({why})" if why else None
+    why = why or score.outcome
+    return f"its reference answer scores {score.value:.2f} ({why})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,6 +155,7 @@ class TaskCheck:
         notes: list[str] = []
         make_ms: list[float] = []
         score_ms: list[float] = []
+        handle = TaskHandle(task, rules=ScoringRules(scorer_fixes=self.fixes))
         try:
             how: tuple[Any, ...] = (task, {}, "doctor", self.num_items, self.fixes)
             made = await make_items(self.pool, *how)
@@ -168,10 +163,31 @@ class TaskCheck:
             entries = [entry for _, entry in made]
             again = [entry for _, entry in await make_items(self.other, *how)]
             faults += self._repeat_faults(entries, again)
-            faults += await self._gold_faults(task, entries, score_ms, notes)
-            faults += await self._control_faults(task, entries)
+            golds = [await _solution(self.pool, task, entry) for entry in entries]
+            empty = sum(gold is not None and not gold.strip() for gold in golds)
+            if empty and category == own_tasks.CATEGORY:
+                many = f"reference answers that are empty: {empty} of {len(golds)}"
+                (faults if empty == len(golds) else notes).append(many)
+            if None in golds:
+                notes.append("no reference answer to check the scorer with")
+            faults += await self._gold_faults(handle, entries)
+            if not faults:
+                rows = list(zip(entries, golds, strict=True))
+                score_ms += [
+                    (await _scores(self.pool, handle, entry, [gold]))[0]
+                    for entry, gold in rows
+                    if gold is not None
+                ]
+                faults += await self._control_faults(handle, rows)
         except PoolError as error:
-            faults.append(f"{type(error).__name__}: {error}"[:200])
+            faults.append(str(error))
+        if max(score_ms, default=0.0) > 1000 * handle.deadline_s:
+            notes.append(
+                f"scoring takes {max(score_ms) / 1000:.0f} s;"
+                f" scoring_deadline_s is {handle.deadline_s:g} s of CPU time"
+            )
+        if category == own_tasks.CATEGORY:
+            faults += await self._level_faults(handle, notes)
         times = (statistics.median(ms) if ms else None for ms in (make_ms, score_ms))
         return TaskFindings(task, category, faults, notes, *times)
 
@@ -186,34 +202,25 @@ class TaskCheck:
         )
 
     async def _gold_faults(
-        self,
-        task: str,
-        entries: Sequence[Entry],
-        times_ms: list[float],
-        notes: list[str],
+        self, handle: TaskHandle, entries: Sequence[Entry]
     ) -> list[str]:
-        """Score the gold answer where the entry was made, and in another process."""
-        faults = []
+        """Score gold answers where the entry was made, and in another process."""
         for entry in entries:
-            gold = await _solution(self.pool, task, entry)
-            if gold is None:
-                notes.append("no reference answer to check the scorer with")
-                break
-            time_ms, here = await _scores(self.pool, task, entry, [gold], self.fixes)
-            _, there = await _scores(self.other, task, entry, [gold], self.fixes)
-            times_ms.append(time_ms)
-            values = [here[0].value, there[0].value]
-            if values != [1.0, 1.0]:
-                here_there = f"{values[0]:.2f}, in another process {values[1]:.2f}"
-                faults.append(f"the reference answer scores {here_there}")
-        return faults
+            here = await gold_fault(self.pool, handle, entry)
+            if here is not None:
+                return [here]
+            there = await gold_fault(self.other, handle, entry)
+            if there is not None:
+                return [f"in another process, {there}"]
+        return []
 
-    async def _control_faults(self, task: str, entries: Sequence[Entry]) -> list[str]:
+    async def _control_faults(
+        self, handle: TaskHandle, rows: Sequence[tuple[Entry, str | None]]
+    ) -> list[str]:
         """Return the constants that score although they are not the answer."""
         scored: dict[str, list[float]] = {control: [] for control in CONTROLS}
-        for entry in entries:
-            _, scores = await _scores(self.pool, task, entry, CONTROLS, self.fixes)
-            gold = await _solution(self.pool, task, entry)
+        for entry, gold in rows:
+            _, scores = await _scores(self.pool, handle, entry, CONTROLS)
             for control, score in zip(CONTROLS, scores, strict=True):
                 if not _is_same(control, gold):
                     scored[control].append(score.value)
@@ -222,3 +229,28 @@ class TaskCheck:
             for control, values in scored.items()
             if values and statistics.fmean(values) > MOST_FOR_NOTHING
         ]
+
+    async def _level_faults(self, handle: TaskHandle, notes: list[str]) -> list[str]:
+        """Make an item of every step of a user's own scale, and score its answer."""
+        task = handle.task
+        try:
+            job = worker_jobs.own_scale
+            scale = await self.pool.run(job, task, deadline_s=DEADLINE_S)
+        except PoolError as error:
+            return [f"its curriculum fails: {error}"]
+        if isinstance(scale, str):
+            return []
+        notes += [f"level {skip.level}: {skip.reason}" for skip in scale.skipped]
+        notes += [scale.note] if scale.note else []
+        faults = []
+        for step in scale.steps:
+            of_step = dataclasses.replace(handle, params=step.params)
+            how: tuple[Any, ...] = (task, step.params, "doctor", 1, self.fixes)
+            try:
+                ((_, entry),) = await make_items(self.pool, *how)
+                fault = await gold_fault(self.pool, of_step, entry)
+            except PoolError as error:
+                fault = str(error)
+            if fault is not None:
+                faults.append(f"level {step.levels[0]}: {fault}")
+        return faults

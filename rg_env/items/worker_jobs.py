@@ -15,9 +15,16 @@ from typing import Any, TypeVar
 
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
-from rg_env.scoring.score import Score, ScoreRow, as_row
+from rg_env.scoring.score import (
+    Score,
+    ScoreFunction,
+    ScoreRow,
+    as_row,
+    compare_formats,
+)
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.table import EVALUATED, rules_of, source_task
+from rg_env.task_rules.rules import Entry
+from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
 from rg_env.tasks import library, library_levels, own_tasks
 from rg_env.tasks.task_modules import preloads
 
@@ -96,10 +103,8 @@ def _score_all(
     rules: ScoringRules,
 ) -> list[ScoreRow]:
     """Score the forms of answers that the guard admits; equal texts are scored once."""
-    scorer = installed = dataset.score_answer
-    if rules.scorer_fixes:
-        scorer = installed_fixes.corrected(task, scorer)
     source = source_task(task, entry)
+    scorer, installed = _scorers(task, source, dataset, rules)
     fix = rules_of(source).fix
     is_guarded = scorer == installed or fix is None or not fix.runs_programs
     score = rules.scoring(source, entry, scorer, is_guarded)
@@ -115,6 +120,18 @@ def _score_all(
     rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
     _scored.add(source)
     return [rows[answer] for answer in answers]
+
+
+def _scorers(
+    task: str, source: str, dataset: Any, rules: ScoringRules
+) -> tuple[ScoreFunction, ScoreFunction]:
+    """Return the scorer of the answers to an entry, and the installed one."""
+    installed: ScoreFunction = dataset.score_answer
+    if own_tasks.is_own(source):
+        installed = own_tasks.checked_scorer(installed)
+    if rules.scorer_fixes:
+        return installed_fixes.corrected(task, installed), installed
+    return installed, installed
 
 
 def score_answers(
@@ -151,10 +168,30 @@ def _warm_up(
             _score_all(task, dataset, entry, [gold], rules)
 
 
-def scorer_fault(task: str, params: Mapping[str, Any], answer: str, entry: Any) -> str:
-    """Return what a task's scorer raises on an answer, "" where it raises nothing."""
+def solution_of(task: str, entry: Entry) -> str | None:
+    """Return `solution`; OwnTaskError for what the rules of a user's task raise."""
+    with own_tasks.blaming():
+        return solution(task, entry)
+
+
+def reference_fault(
+    task: str, params: Mapping[str, Any], gold: str, entry: Entry, rules: ScoringRules
+) -> str:
+    """Return what a task's scorer, guard or notation does wrong with the right answer.
+
+    Returns:
+        What is raised, with its place in a user's file, or `own_tasks.reading_fault`;
+        "" if nothing is wrong.
+    """
     try:
-        library.scoring_dataset(task, params).score_answer(answer, entry)
+        dataset = library.scoring_dataset(task, params)
+        scorer, _ = _scorers(task, task, dataset, rules)
+        compare_formats(gold, entry, scorer)
+        if own_tasks.is_own(task):
+            return own_tasks.reading_fault(
+                *(task, gold, entry),
+                lambda text: compare_formats(text, entry, scorer).value,
+            )
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return own_tasks.cause_of(error)
     return ""

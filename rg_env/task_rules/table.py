@@ -42,9 +42,12 @@ TABLE: dict[str, TaskRules] = _collected()
 of a user's own tasks."""
 
 
+NO_RULES = TaskRules("")
+
+
 def rules_of(task: str) -> TaskRules:
     """Return the rules of a task; empty ones where nothing is known of it."""
-    return TABLE.get(task, TaskRules(""))
+    return TABLE.get(task, NO_RULES)
 
 
 def source_task(task: str, entry: Entry) -> str:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import math
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from rg_env.errors import shown
+from rg_env.task_rules.table import rules_of
 from rg_env.tasks.library_import import PACKAGE, said_of
 
 CATEGORY = "own"
@@ -111,3 +114,65 @@ def check_entry(entry: object) -> None:
             f"an entry is a dict with question and answer, found {shown(entry)}"
         )
     json.dumps(entry, ensure_ascii=False, skipkeys=True, default=str).encode()
+
+
+# -- their scorers, guards and notations -----------------------------------------------
+
+ROUNDING = 1e-6
+"""By so much a sum of parts may miss 0 or 1."""
+
+
+def checked_scorer(scorer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a user's `score_answer` that raises TypeError where it gives no score."""
+
+    def score(answer: Any, entry: Mapping[str, Any]) -> Any:
+        value = scorer(answer, entry)
+        try:
+            number = math.nan if isinstance(value, str) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not -ROUNDING <= number <= 1 + ROUNDING:
+            raise _returned(scorer, value, "a number from 0 to 1")
+        return value
+
+    return score
+
+
+def _returned(function: Any, value: object, expected: str) -> TypeError:
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return TypeError(f"{name} returned {shown(value)}; expected {expected}")
+
+
+def reading_fault(
+    task: str, gold: str, entry: Mapping[str, Any], score: Callable[[str], float]
+) -> str:
+    """Return how the guard or the notation of a task misreads its reference answer.
+
+    Both are passed over where an answer is the reference answer, so that only the same
+    answer in other words would show it.
+
+    Args:
+        task: A user's own task.
+        gold: The reference answer.
+        entry: The entry that it belongs to.
+        score: Returns the score of a text, in [0, 1].
+
+    Returns:
+        The fault in the words of a sentence, "" if there is none.
+
+    Raises:
+        Exception: Whatever the user's functions raise.
+    """
+    guard, notation = rules_of(task).guard, rules_of(task).notation
+    if guard is not None:
+        reason = guard.why_not(gold, gold)
+        if reason is not None:
+            return f"the guard rejects it: {reason}"
+    if notation is not None:
+        written = notation(gold, entry)
+        if not isinstance(written, str):
+            raise _returned(notation, written, "a text")
+        value = score(written)
+        if value != 1.0:
+            return f"the notation makes it {shown(written)}, which scores {value:.2f}"
+    return ""

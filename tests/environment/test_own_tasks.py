@@ -216,24 +216,32 @@ def test_a_mixture_may_have_them(tmp_path):
     assert with_env(tasks, tasks=None, mixture=str(path)) == {"double", "gcd"}
 
 
-@pytest.mark.parametrize(
-    ("task", "reason"),
-    [
-        (
-            "raises",
-            "OwnTaskError: ZeroDivisionError: division by zero, at own_tasks.py:",
-        ),
-        ("hangs", "not done after 0.5 s"),
-        ("scorer_raises", "scores 0.00 (KeyError: 'no such thing', at own_tasks.py:"),
-    ],
-)
-def test_a_task_that_does_not_work_is_left_out_with_its_line(task, reason, logged):
-    async def tasks(env):
-        return {handle.task for _, _, handle in await next_items(env, 6)}
+LEFT_OUT = {
+    "raises": "OwnTaskError: ZeroDivisionError: division by zero, at own_tasks.py:",
+    "hangs": "not done after 0.5 s",
+    "scorer_raises": "scores 0.00 (KeyError: 'no such thing', at own_tasks.py:",
+    "pays_none": "scores 0.00 (TypeError: PaysDataset.score_answer returned None;",
+    "pays_nan": "returned nan; expected a number from 0 to 1)",
+    "pays_text": "returned '1.0'; expected a number from 0 to 1)",
+    "pays_percent": "returned 85; expected a number from 0 to 1)",
+    "notation_raises": "its RULES fail on its reference answer (KeyError: 'no such key'"
+    ", at own_tasks.py:",
+    "notation_of_no_text": "(TypeError: <lambda> returned ",
+    "notation_of_another": "(the notation makes it '",
+    "guard_raises": "(IndexError: string index out of range, at own_tasks.py:",
+    "guard_says_false": "(the guard rejects it: False)",
+}
 
-    assert with_env(tasks, tasks=[task, "gcd"], item_deadline_s=0.5) == {"gcd"}
-    (said,) = [line for line in logged.messages if "is left out" in line]
-    assert f"task {task} is left out: " in said and reason in said
+
+def test_tasks_that_do_not_work_are_left_out_with_their_lines():
+    async def left_out(env):
+        await env._items.evaluation.finished()
+        return env._items.items.maker.left_out
+
+    found = with_env(left_out, tasks=[*LEFT_OUT, "gcd"], item_deadline_s=0.5)
+    assert found.keys() == LEFT_OUT.keys()
+    for task, reason in LEFT_OUT.items():
+        assert reason in found[task]
 
 
 def test_an_entry_with_half_a_character_is_not_sampled_and_counted():
@@ -340,11 +348,26 @@ def test_show_scores_by_the_rules_of_the_module(capsys):
     assert "it says so" in rejected
 
 
+FOUND = {
+    "raises": "OwnTaskError: ZeroDivisionError: division by zero, at own_tasks.py:",
+    "empty": "reference answers that are empty: 2 of 2",
+    "scorer_raises": LEFT_OUT["scorer_raises"],
+    "notation_raises": LEFT_OUT["notation_raises"],
+    "broken_levels": "its curriculum fails: OwnTaskError: level 0: its config refuses",
+    "steep": "level 1: OwnTaskError: ZeroDivisionError: integer division or modulo",
+}
+
+
 def test_doctor_checks_them(capsys):
     said = said_by(capsys, "doctor", "double", "any_even", "--items", "2", *OPTION)
     assert "passed: 2 of 2 tasks" in said and "own_tasks " in said
-    assert run_main(["doctor", "raises", *OPTION]) == 1
-    assert "division by zero" in " ".join(capsys.readouterr().out.split())
+    argv = ["doctor", *FOUND, "--items", "2", "--json", *OPTION]
+    assert run_main(argv) == 1
+    found = json.loads(capsys.readouterr().out)["tasks"]
+    faults = {row["task"]: "; ".join(row["faults"]) for row in found}
+    assert faults.keys() == FOUND.keys()
+    for task, reason in FOUND.items():
+        assert reason in faults[task]
 
 
 @pytest.mark.parametrize("command", ["tasks", "doctor", "process"])

@@ -87,6 +87,11 @@ class ReadsDataset(DoubleDataset):
         return {"question": Path("/etc/passwd").read_text(), "answer": "1"}
 
 
+class EmptyDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        return {**super().__getitem__(idx), "answer": " "}
+
+
 class ScorerRaisesDataset(DoubleDataset):
     def score_answer(self, answer, entry):
         raise KeyError("no such thing")
@@ -107,6 +112,14 @@ class BrokenCurriculum(DoubleCurriculum):
 
 
 register_dataset("broken_levels", DoubleDataset, DoubleConfig, BrokenCurriculum)
+
+
+class SteepDataset(DoubleDataset):
+    def __getitem__(self, idx):
+        return super().__getitem__(idx // (self.config.highest != 99))
+
+
+register_dataset("steep", SteepDataset, DoubleConfig, DoubleCurriculum)
 
 
 class AnyEvenDataset(DoubleDataset):
@@ -131,13 +144,33 @@ BAD = {
     "makes_no_entry": NoEntryDataset,
     "halves": HalvesDataset,
     "reads_a_file": ReadsDataset,
+    "empty": EmptyDataset,
     "scorer_raises": ScorerRaisesDataset,
     "scorer_hangs": ScorerHangsDataset,
 }
+NO_SCORES = {"none": None, "nan": float("nan"), "text": "1.0", "percent": 85}
+for name, value in NO_SCORES.items():
+
+    class PaysDataset(DoubleDataset):
+        value = value
+
+        def score_answer(self, answer, entry):
+            return self.value
+
+    BAD[f"pays_{name}"] = PaysDataset
+BAD_RULES = {
+    "notation_raises": {"notation": lambda answer, entry: entry["no such key"]},
+    "notation_of_no_text": {"notation": lambda answer, entry: int(answer)},
+    "notation_of_another": {"notation": lambda answer, entry: answer + "0"},
+    "guard_raises": {"guard": Guard("none", "all", lambda answer, gold: answer[99])},
+    "guard_says_false": {"guard": Guard("none", "all", lambda answer, gold: False)},
+}
+BAD |= dict.fromkeys(BAD_RULES, DoubleDataset)
 for name, cls in BAD.items():
     register_dataset(name, cls, DoubleConfig)
 
 RULES = [
+    *(TaskRules(name, **rules) for name, rules in BAD_RULES.items()),
     TaskRules(
         "double",
         notation=without_zeros,
