@@ -7,6 +7,7 @@ whoever writes a task changes its file while a run goes on.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import dataclasses
 import hashlib
@@ -41,6 +42,9 @@ Registry = Mapping[str, tuple[Any, Any]]
 NAME = re.compile(r"[\w.-]+")
 CONFIG_FIELDS = ("seed", "size")
 
+_folders: set[Path] = set()
+"""Those of the files that were imported by their paths."""
+
 
 def load(order: str) -> None:
     """Import modules, register what is not registered yet, take over their rules.
@@ -55,7 +59,7 @@ def load(order: str) -> None:
     named, registered = msgspec.json.decode(order, type=kind)
     factory = load_factory()
     library: Registry = dict(factory.DATASETS)
-    with _limited():
+    with _limited(), _helpers_from_beside():
         for task, places in registered.items():
             _register(factory, library, task, places)
         for module in named:
@@ -119,6 +123,7 @@ def _imported(module: str) -> ModuleType:
 def _imported_file(file: Path) -> ModuleType:
     """Import a file; by its name where that is how others import it."""
     place = file.parent if file.name == "__init__.py" else file
+    _folders.add(place.parent)
     if str(place.parent) not in sys.path:  # it may import what lies beside it
         sys.path.append(str(place.parent))
     found = importlib.util.find_spec(place.stem) if "." not in place.stem else None
@@ -134,6 +139,43 @@ def _imported_file(file: Path) -> ModuleType:
     loaded = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded
+
+
+@contextlib.contextmanager
+def _helpers_from_beside() -> Iterator[None]:
+    """Raise ImportError in a file that gets another module than the one beside it.
+
+    Python has one module of a name: that of the file which was imported first, or
+    which comes first on the path.
+    """
+    python_import = builtins.__import__
+
+    def importing(
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        found = python_import(name, globals, locals, fromlist or (), level)
+        importer = Path(str((globals or {}).get("__file__")))
+        top, folder = name.partition(".")[0], importer.parent
+        beside = (folder / top / "__init__.py", folder / f"{top}.py")
+        file = next((path for path in beside if path.is_file()), importer)
+        if level == 0 and folder in _folders and file != importer:
+            got = getattr(sys.modules.get(top), "__file__", None) or "Python's own"
+            if os.path.realpath(got) != os.path.realpath(file):
+                raise ImportError(
+                    f"{top} is {got}, and not the file beside this one; give that"
+                    " file another name"
+                )
+        return found
+
+    builtins.__import__ = importing
+    try:
+        yield
+    finally:
+        builtins.__import__ = python_import
 
 
 def _shown(module: str) -> str:

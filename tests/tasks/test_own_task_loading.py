@@ -77,6 +77,10 @@ REFUSED = {
         "RULES of t is for 'gcd', which is not one of your tasks",
     ),
     "no rules": (f"{MINE}\nRULES = ['mine']", "RULES of t holds 'mine'; allowed is a"),
+    "rules of another type": (
+        f"{MINE}\nRULES = TaskRules('mine', notation='upper')",
+        "(TypeError: notation is 'upper'; expected Notation | None, at t.py:18)",
+    ),
     "rules twice": (
         f"{MINE}\nRULES = [TaskRules('mine', kept_signs='-'), TaskRules('mine')]",
         "RULES of t is the second one for 'mine'",
@@ -174,6 +178,22 @@ def test_files_of_one_name_and_of_a_name_of_pythons_are_told_apart(tmp_path):
     two = written(tmp_path / "b", MINE.replace("mine", "yours"), "json.py")
     (found,) = loaded([[one, two], {}])
     assert found[0] == ["mine", "yours"]
+
+
+@pytest.mark.parametrize("helper", ["helper", "tools"])
+def test_a_file_gets_no_helper_of_another_folder(helper, tmp_path):
+    orders = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        body = f"from {helper} import NAME\nregister_dataset(NAME, Dataset, Config)"
+        orders.append(written(folder, body))
+        (folder / f"{helper}.py").write_text(f"NAME = 'of_{folder.name}'")
+    alone, both = loaded([orders[:1], {}], [orders, {}])
+    if helper == "helper":
+        assert alone[0] == ["of_a"]
+    else:  # a package of this project has the name
+        both = alone
+    assert f"(ImportError: {helper} is /" in both and "t.py:17)" in both
+    assert "and not the file beside this one; give that file another name" in both
 
 
 # -- in workers ------------------------------------------------------------------------
