@@ -4,7 +4,8 @@
                 any other with `task`, what makes or finds the item, and the text
     documents   TASK.json of the published results of reasoning-gym, in RUN/CATEGORY/
 
-A sample whose file gives no category has that of the library, or "other". A sample's
+A sample whose file gives no category has that of the library; a group that this
+environment has written "own", and any other sample "other". A sample's
 `row` has the keys of `samples.jsonl`, whichever file it comes from: what makes the item
 again is `seed` and `params`, or the `index` of a `dataset` with its own size and seed;
 `source` and `place` say where it stands. What cannot be read is counted.
@@ -32,6 +33,7 @@ from rg_env.settings.environment_settings import (
     CheckedSettings,
     deciding,
 )
+from rg_env.tasks import own_tasks
 from rg_env.tasks.library_import import CATEGORIES
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.yaml_text import YamlError
@@ -163,11 +165,15 @@ def _of_group(group: JsonObject) -> Iterator[JsonObject]:
             columns |= {"score": group["task_scores"], "reward": group["scores"]}
         rows = zip(*columns.values(), strict=True)
         rollouts = [dict(zip(columns, row, strict=True)) for row in rows]
+    # The original's lines have it as `item_id` alone.
+    task = group.get("task", group.get("item_id"))
+    # Only this environment writes `params`: the task was registered there.
+    is_own = "params" in group and str(task) not in CATEGORIES
     for number, rollout in enumerate(rollouts):
         yield {
             **_origin(group),
-            # The original's lines have it as `item_id` alone.
-            "task": group.get("task", group.get("item_id")),
+            "task": task,
+            "category": own_tasks.CATEGORY if is_own else None,
             "level": group.get("level"),
             "gold_answer": group.get("gold_answer"),
             "time": group.get("time"),

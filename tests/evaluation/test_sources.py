@@ -123,6 +123,14 @@ def test_files_of_one_name_are_read_in_the_order_of_their_numbers(tmp_path):
     assert found == ["step-30", "step-200", "step-1000"]
 
 
+def test_groups_of_this_environment_are_of_own_tasks_or_the_librarys(tmp_path):
+    of_original = {"item_id": "sums", "rollouts": DUMPED["rollouts"]}
+    groups = [DUMPED, ROW, DUMPED | {"task": "gcd"}, of_original]
+    samples, _ = read(lines(tmp_path / "x.jsonl", *groups))
+    found = [sample.category for sample in samples]
+    assert found == ["own"] * 3 + ["arithmetic"] * 2 + ["other"] * 2
+
+
 def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
     entries = [{"question": "q", "answer": "4"}, {"question": "r", "answer": "5"}]
     found = published.document(
