@@ -111,7 +111,8 @@ def _version(package_dir: Path) -> str:
     return importlib.metadata.version("reasoning-gym")
 
 
-def _default_text(field: dataclasses.Field[Any]) -> str:
+def default_text(field: dataclasses.Field[Any]) -> str:
+    """Return the default of a parameter as text; raises what its factory raises."""
     if field.default is not dataclasses.MISSING:
         return repr(field.default)
     if field.default_factory is not dataclasses.MISSING:
@@ -129,7 +130,7 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
         name=name,
         category=category,
         parameters={
-            f.name: _default_text(f)
+            f.name: default_text(f)
             for f in dataclasses.fields(config_cls)
             if f.name not in ("seed", "size")
         },

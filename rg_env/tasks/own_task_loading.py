@@ -29,6 +29,7 @@ from rg_env.errors import SettingError, printable, shown
 from rg_env.task_rules import table
 from rg_env.task_rules.rules import MIXTURE, TaskRules
 from rg_env.tasks import own_tasks
+from rg_env.tasks.library import default_text
 from rg_env.tasks.library_import import PACKAGE, load_factory
 
 IMPORT_LIMIT_S = 45.0
@@ -231,7 +232,8 @@ def _own(registry: Registry, library: Registry) -> Registry:
             raise _unusable(
                 f"the name {shown(task)} of a task; allowed are letters, digits and ._-"
             )
-        fields = {field.name for field in dataclasses.fields(config)}
+        with _refusing(f"task {shown(task)}: its config cannot be read"):
+            fields = {f.name: default_text(f) for f in dataclasses.fields(config)}
         for name in CONFIG_FIELDS:
             if name not in fields:
                 raise _unusable(

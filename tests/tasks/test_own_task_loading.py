@@ -72,6 +72,11 @@ REFUSED = {
         MINE.replace("Config", "Other"),
         "task 'mine': its config Other has no field 'seed'",
     ),
+    "no defaults": (
+        "Config.__dataclass_fields__['size'].default_factory = lambda: 1 / 0\n"
+        "Config.__dataclass_fields__['size'].default = dataclasses.MISSING\n" + MINE,
+        "task 'mine': its config cannot be read (ZeroDivisionError: division by zero,",
+    ),
     "rules of others": (
         f"{MINE}\nRULES = TaskRules('gcd')",
         "RULES of t is for 'gcd', which is not one of your tasks",
