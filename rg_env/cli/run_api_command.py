@@ -36,7 +36,8 @@ RISK = "each can register, take batches and send groups that are trained on"
 def run_api(host: str, port: int, secret_file: str | None) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     with listen(host, port, WAITING_CONNECTIONS) as listener:
-        served = behind_secret(api.application(), secret_file)
+        application = api.WithoutPages(api.application())
+        served = behind_secret(application, secret_file)
         host, port = listener.getsockname()[:2]
         print(f"Atropos API ready on {url_of(host, port)}", flush=True)
         print(who_reaches(host, port, secret_file, RISK), flush=True)
