@@ -45,8 +45,8 @@ def library(tmp_path, monkeypatch):
     return package / "__init__.py"
 
 
-def refusal():
-    pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
+def refusal(preload=worker_jobs.PRELOAD):
+    pool = WorkerPool(1, preload=preload)
     try:
         with pytest.raises(LibraryError) as caught:
             asyncio.run(read_library(pool))
@@ -62,6 +62,14 @@ def test_a_library_that_stops_the_preloading_is_one_sentence(case, library):
     said = refusal()
     assert expected in said
     assert "\n" not in said
+
+
+def test_what_workers_may_not_read_is_named_with_a_remedy(library):
+    file = library.parents[1] / "preloaded_file.py"
+    file.write_text("raise PermissionError(13, 'Permission denied', '/x')")
+    said = refusal(("preloaded_file",))
+    assert said.startswith("workers cannot be started (PermissionError: [Errno 13] ")
+    assert said.endswith("to write to the folder for temporary files (TMPDIR)")
 
 
 def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
