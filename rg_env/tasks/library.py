@@ -270,7 +270,7 @@ def _own_entry(
             own_tasks.check_entry(entry)
         except UnicodeEncodeError as error:
             reason = "its text has half a character (a surrogate)"
-            raise UnusableEntryError(task, reason) from error
+            raise UnusableEntryError(reason) from error
         return _usable(task, entry, checked, published=False)
 
 
