@@ -20,9 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
@@ -35,8 +33,8 @@ from rg_env.standalone.item import Item
 from rg_env.standalone.scores import score_async
 from rg_env.standalone.tasks import Tasks
 
-STATE_FILE = "reasoning_gym_tasks.json"
-"""In each checkpoint: the levels, the weights and the place in the stream."""
+STATE = "reasoning_gym_tasks"
+"""In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
 
 NOT_TRAINING = -1
 """The `position` of evaluation rows, whose results move nothing."""
@@ -124,25 +122,13 @@ class GRPOTasks:
                 self.tasks.feedback(self.item(line), [row[2] for row in group])
                 self._used = max(self._used, position)
 
-    def save(self, folder: Path) -> None:
-        """Write the state of the stream, as of the last item that was trained on."""
-        state = {**self.tasks.state_dict(), "position": self._used}
-        (folder / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the stream, as of the last item that was trained on."""
+        return {**self.tasks.state_dict(), "position": self._used}
 
-    def load(self, folder: Path) -> None:
-        """Continue from a checkpoint.
-
-        Raises:
-            RunError: It has no such state.
-        """
-        try:
-            text = (folder / STATE_FILE).read_text(encoding="utf-8")
-            self.tasks.load_state_dict(json.loads(text))
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"{folder / STATE_FILE}: the state of the tasks cannot be read"
-                f" ({error}); was the checkpoint saved with callbacks=tasks.callbacks?"
-            ) from error
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; an invalid one raises ValueError."""
+        self.tasks.load_state_dict(state)
         self._used = self.tasks.position
 
 
@@ -247,13 +233,14 @@ class StateCallback(TrainerCallback):
                     " pass GRPOConfig(**tasks.settings, ...)"
                 )
         if state.global_step:
-            self._tasks.load(_checkpoint(args, state))
+            try:
+                self._tasks.load_state_dict(state.stateful_callbacks[STATE])
+            except (KeyError, ValueError) as error:
+                raise RunError(
+                    f"the checkpoint has no state of the tasks ({error}); was it saved"
+                    " with callbacks=tasks.callbacks?"
+                ) from error
 
-    def on_save(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Write the state into the checkpoint."""
-        if state.is_world_process_zero:
-            self._tasks.save(_checkpoint(args, state))
-
-
-def _checkpoint(args: Any, state: Any) -> Path:
-    return Path(args.output_dir) / f"checkpoint-{state.global_step}"
+    def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Put the state of the stream where the trainer's own state is saved."""
+        state.stateful_callbacks[STATE] = self._tasks.state_dict()

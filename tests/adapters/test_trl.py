@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import pickle
 from itertools import islice
 from types import SimpleNamespace
@@ -16,10 +15,11 @@ import pytest
 
 pytest.importorskip("trl")
 
+from transformers import TrainerState
 from trl import GRPOConfig
 
 from rg_env import Item, Tasks
-from rg_env.adapters.trl import STATE_FILE, GRPOTasks
+from rg_env.adapters.trl import STATE, GRPOTasks
 from rg_env.errors import RunError, SettingError
 
 
@@ -126,9 +126,9 @@ def test_completions_of_a_users_own_task_are_scored(tmp_path):
     assert rewards(tasks, [row], [f"<answer>{gold}</answer>"]) == [1.0]
 
 
-def begin(tasks, folder, step=0, **settings):
+def begin(tasks, folder, state=None, **settings):
     arguments = GRPOConfig(output_dir=str(folder), use_cpu=True, bf16=False, **settings)
-    state = SimpleNamespace(global_step=step, is_world_process_zero=True)
+    state = TrainerState() if state is None else state
     tasks.callbacks[0].on_train_begin(arguments, state, None)
     return arguments, state
 
@@ -148,17 +148,18 @@ def test_a_resumed_run_goes_on_behind_the_last_item_that_was_trained_on(tmp_path
     rows = rows_of(tasks, 8)  # as a loader that is ahead of the trainer
     rewards(tasks, rows[:4], [gold_of(row) for row in rows[:4]])
     state.global_step = 4
-    (tmp_path / "checkpoint-4").mkdir()
-    tasks.callbacks[0].on_save(arguments, state, None)
+    tasks.callbacks[0].on_step_end(arguments, state, None)
+    state.save_to_json(str(tmp_path / "trainer_state.json"))
     again = GRPOTasks(Tasks("gcd", levels="curriculum", seed=3))
-    begin(again, tmp_path, step=4, **again.settings)
+    saved = TrainerState.load_from_json(str(tmp_path / "trainer_state.json"))
+    begin(again, tmp_path / "elsewhere", saved, **again.settings)
     assert again.tasks.levels() == tasks.tasks.levels()
     assert rows_of(again, 1)[0]["position"] == rows[4]["position"]
 
 
-def test_a_checkpoint_without_the_state_of_the_tasks_stops_the_start(tmp_path):
-    (tmp_path / "checkpoint-2").mkdir()
-    (tmp_path / "checkpoint-2" / STATE_FILE).write_text(json.dumps({"position": -1}))
+@pytest.mark.parametrize("saved", [{}, {STATE: {"position": -1}}])
+def test_a_checkpoint_without_the_state_of_the_tasks_stops_the_start(tmp_path, saved):
+    state = TrainerState(global_step=2, stateful_callbacks=saved)
     tasks = GRPOTasks(Tasks("gcd"))
-    with pytest.raises(RunError, match="cannot be read"):
-        begin(tasks, tmp_path, step=2, **tasks.settings)
+    with pytest.raises(RunError, match=r"was it saved with callbacks=tasks.callbacks"):
+        begin(tasks, tmp_path, state, **tasks.settings)
