@@ -22,7 +22,13 @@ from rg_env.cli.command import (
     Number,
     cluster_at,
 )
-from rg_env.cli.setting_options import ENV, SettingOption, SettingsCommand
+from rg_env.cli.setting_options import (
+    ENV,
+    OF_STREAM,
+    SettingOption,
+    SettingsCommand,
+    stream_of,
+)
 from rg_env.cli.settings_command import checked, start_of
 from rg_env.cli.standard_streams import print_text
 from rg_env.errors import SettingError
@@ -30,7 +36,6 @@ from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.standalone.item import Item
-from rg_env.standalone.tasks import Tasks
 
 if TYPE_CHECKING:
     from rg_env.adapters.ray import Cluster
@@ -51,9 +56,7 @@ Completions are left out if they have no score, were cut off, or repeat another 
 the same item. Completions of evaluation items are an error.
 """
 
-USED = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
-USED |= {"task_choice", "task_levels", "complexity_mode", "seed", "system_prompt"}
-USED |= {"task_modules", "num_eval_samples_per_task", "eval_seed", "eval_level"}
+USED = OF_STREAM | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
 """Settings that items are exported with."""
 
 NOT_USED = ("mixture", "num_shards", "scorer_fixes", "eval_preset")
@@ -121,18 +124,7 @@ def _write_items(
         field = type(settings).model_fields[name]
         if getattr(settings, name) != field.get_default(call_default_factory=True):
             raise SettingError(f"env.{name}: an export cannot follow it; leave it out")
-    tasks = Tasks(
-        *(settings.tasks or ()),
-        levels={"*": settings.complexity_mode, **settings.task_levels},
-        seed=settings.seed,
-        weights=settings.task_weights,
-        params=settings.task_params,
-        categories=settings.categories,
-        exclude=settings.exclude_tasks,
-        choice=settings.task_choice,
-        system_prompt=settings.system_prompt,
-        task_modules=settings.task_modules,
-    )
+    tasks = stream_of(settings)
     made = _made({**settings.model_dump(mode="json", include=USED), "number": number})
     each, seed = settings.num_eval_samples_per_task, settings.eval_seed
     is_verl = form == "verl"

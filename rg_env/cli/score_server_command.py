@@ -10,7 +10,6 @@ import ipaddress
 import resource
 import socket
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -18,23 +17,19 @@ import click
 from rg_env import ending, patience
 from rg_env.cli.command import (
     Command,
-    DifficultyType,
-    NamesType,
     advice,
     behind_secret,
     host_option,
     listen,
-    option,
     port_option,
     secret_option,
-    task_modules_option,
     url_of,
     who_reaches,
 )
 from rg_env.cli.main import main
+from rg_env.cli.setting_options import OF_STREAM, bare_options, read_bare, stream_of
 from rg_env.errors import SettingError
 from rg_env.standalone.tasks import Tasks
-from rg_env.tasks.sampler import MAX_SEED
 
 WAITING_CONNECTIONS = 1024
 
@@ -80,22 +75,6 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 )
 @host_option("127.0.0.1")
 @port_option(8010)
-@option("--tasks", NamesType(), None, "Tasks of the stream; by default all")
-@option("--exclude_tasks", NamesType(), None, "Tasks to leave out of the stream")
-@option(
-    "--complexity_mode",
-    DifficultyType(),
-    "random",
-    "Levels of the stream: None, random, curriculum, a level or a range [low, high]",
-)
-@option(
-    "--task_choice",
-    click.Choice(["weighted", "adaptive", "in_turn"]),
-    "weighted",
-    "How the next task is chosen",
-)
-@option("--seed", click.IntRange(0, MAX_SEED), 0, "Seed of the stream")
-@task_modules_option()
 @click.option("--gold", is_flag=True, help="Include the reference answers of items")
 @click.option(
     "--mask_sample",
@@ -110,29 +89,18 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
 def score_server(
     host: str,
     port: int,
-    tasks: Sequence[str] | None,
-    exclude_tasks: Sequence[str] | None,
-    complexity_mode: Any,
-    task_choice: Any,
-    seed: int,
-    task_modules: Sequence[str] | None,
     gold: bool,
     mask_sample: bool,
     openenv: bool,
     secret_file: str | None,
+    **given: Any,
 ) -> int:
     """Serve items and scores over HTTP, to any trainer and to NeMo Gym.
 
-    The options choose the stream of items. Scores are those of any item.
+    The other options are settings of the environment and choose the stream of items.
+    Scores are those of any item.
     """
-    stream = Tasks(
-        *(tasks or ()),
-        exclude=exclude_tasks or (),
-        levels=complexity_mode,
-        choice=task_choice,
-        seed=seed,
-        task_modules=task_modules or (),
-    )
+    stream = stream_of(read_bare(OPTIONS, given, **STARTS))
     with listen(host, port, WAITING_CONNECTIONS) as listener:
         host, port = listener.getsockname()[:2]
         if secret_file is None and not ipaddress.ip_address(host).is_loopback:
@@ -150,6 +118,10 @@ def score_server(
         ending.run(_serve(served, listener, said))
     return 0
 
+
+STARTS = {"seed": 0}
+OPTIONS = bare_options(OF_STREAM, **STARTS)
+score_server.params += OPTIONS
 
 if __name__ == "__main__":
     sys.exit(main(None, ["score-server", *sys.argv[1:]]))

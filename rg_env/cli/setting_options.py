@@ -30,6 +30,7 @@ from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.server_settings import CheckedServer
 from rg_env.settings.setting_types import SECRET, kinds
+from rg_env.standalone.tasks import Tasks
 from rg_env.yaml_text import YamlError
 
 ENV, OPENAI, LAUNCH = "env", "openai", "launch"
@@ -194,28 +195,55 @@ def _options(
         yield SettingOption(section, name, info, default, title, is_bare=is_bare)
 
 
-def bare_options(names: Collection[str]) -> list[SettingOption]:
-    """Return options of the environment for a command that takes few: `--seed`."""
-    model, starts = CheckedSettings, environment_settings.START
-    found = _options(ENV, model, starts, is_bare=True)
+def bare_options(names: Collection[str], **starts: Any) -> list[SettingOption]:
+    """Return options of the environment for a command that takes few: `--seed`.
+
+    Args:
+        names: The fields.
+        starts: What the command starts from, where `serve` has another value.
+    """
+    starts = {**environment_settings.START, **starts}
+    found = _options(ENV, CheckedSettings, starts, is_bare=True)
     return [option for option in found if option.field in names]
 
 
 def read_bare(
-    options: Sequence[SettingOption], given: Mapping[str, Any], **others: Any
+    options: Sequence[SettingOption], given: Mapping[str, Any], **starts: Any
 ) -> CheckedSettings:
-    """Return the settings that bare options were given, over what `serve` starts from.
+    """Return the settings that bare options were given, over those to start from.
 
     Args:
         options: See `bare_options`.
         given: Field to the text that was typed, None for nothing.
-        others: Settings that have no option.
+        starts: What the command starts from, where `serve` has another value.
     """
     texts = {o: given[o.field] for o in options if given[o.field] is not None}
     values = {option.field: option.read(text) for option, text in texts.items()}
-    values = {**environment_settings.START, **values, **others}
+    values = {**environment_settings.START, **starts, **values}
     settings: CheckedSettings = setting_types.build(ENV, CheckedSettings, values)
     return settings
+
+
+OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
+OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
+OF_STREAM |= {"system_prompt", "task_modules"}
+"""Settings that a stream of items outside a run follows."""
+
+
+def stream_of(settings: Any) -> Tasks:
+    """Return the stream of the settings in `OF_STREAM`."""
+    return Tasks(
+        *(settings.tasks or ()),
+        levels={"*": settings.complexity_mode, **settings.task_levels},
+        seed=settings.seed,
+        weights=settings.task_weights,
+        params=settings.task_params,
+        categories=settings.categories,
+        exclude=settings.exclude_tasks,
+        choice=settings.task_choice,
+        system_prompt=settings.system_prompt,
+        task_modules=settings.task_modules,
+    )
 
 
 class SettingsCommand(Command):
