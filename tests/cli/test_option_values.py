@@ -21,6 +21,7 @@ from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.cli import settings_command
 from rg_env.cli.main import COMMANDS, PROGRAM, WITH_SETTINGS
+from rg_env.cli.setting_options import SettingOption
 from rg_env.cli.settings_command import GivenSettings
 from rg_env.errors import SettingError
 from tests.support.parts import run_main
@@ -211,6 +212,7 @@ VALUED = [
     for option in command_of(name).params
     if isinstance(option, click.Option) and not option.is_flag
     if not isinstance(option.type, click.Path)  # of which there may be any
+    if not isinstance(option, SettingOption)  # a field, see above
 ]
 
 
