@@ -241,8 +241,8 @@ const REPORT = (() => {
     const rows = alarms || data.alarm_rows, text = (title, k) => ({ title, data: null, render: (row, type) => asText(row[k], type) });
     if (!rows) { offer("alarm-rows", "Show all alarms", "alarms.js", showAlarms); return; }
     const said = (row, type) => (type === "display" ? el("div", {}, row[4], ...row[5].map((example) => el("div", {}, el("code", {}, example)))) : visible(row[4]));
-    const columns = [text("alarm", 1), text("task", 2), text("run", 0), { title: "times", data: null, className: "n", render: (row, type) => numeric(whole)(row[3], type) },
-      { title: "newest, and examples", data: null, orderable: false, render: said, csv: { newest: (row) => visible(row[4]), examples: (row) => row[5].map(visible).join(" | ") } }];
+    const columns = [text("alarm", 1), text("task", 2), { title: "times", data: null, className: "n", render: (row, type) => numeric(whole)(row[3], type) }, text("run", 0),
+      { title: "newest, and examples", data: null, className: "said", orderable: false, render: said, csv: { newest: (row) => visible(row[4]), examples: (row) => row[5].map(visible).join(" | ") } }];
     table("alarm-rows", columns, rows, { order: [], pageLength: PAGE_OF_READER });
   }
 
@@ -503,9 +503,9 @@ const REPORT = (() => {
   function showFound() {
     const word = (k) => data.outcomes[k][0];
     const columns = [
-      ["rollout", (i) => i, (i) => link(`${i + 1}`, () => show(i))], ["task", (i) => data.tasks[samples.task[i]][0]], ["run or model", (i) => runName(samples.run[i]), (i) => el("span", { title: runName(samples.run[i]) }, shortName(samples.run[i]))],
-      ["level", (i) => samples.level[i], (i) => points(samples.level[i])], ["score", (i) => samples.score[i], (i) => points(samples.score[i])],
+      ["rollout", (i) => i, (i) => link(`${i + 1}`, () => show(i))], ["task", (i) => data.tasks[samples.task[i]][0]], ["score", (i) => samples.score[i], (i) => points(samples.score[i])],
       ["outcome", (i) => word(samples.outcome[i]), (i) => el("span", { class: colour(word(samples.outcome[i])) }, word(samples.outcome[i]))],
+      ["run or model", (i) => runName(samples.run[i]), (i) => el("span", { title: runName(samples.run[i]) }, shortName(samples.run[i]))], ["level", (i) => samples.level[i], (i) => points(samples.level[i])],
       ["length", (i) => samples.length[i], (i) => whole(samples.length[i])], ["answer", (i) => samples.preview[i] ?? ""],
     ];
     const made = table("found-rows", columns.map(([title, value, form]) => ({ title, data: null, className: title === "answer" ? "answer" : "", orderable: title !== "answer",
@@ -572,7 +572,7 @@ const REPORT = (() => {
       el("div", { class: "beside" },
         el("div", {}, el("h3", {}, isSame ? "Extracted answer, equal to the gold answer" : "Extracted answer"), texts.answer === null ? el("p", {}, "None was found.") : el("pre", { tabindex: 0 }, ...(marked(texts.answer, texts.gold) || shownText(texts.answer, texts.place)))),
         el("div", {}, el("h3", {}, "Gold answer"), texts.gold === null ? el("p", {}, "None is recorded.") : el("pre", { tabindex: 0 }, ...shownText(texts.gold, texts.place)))),
-      facts.length ? el("p", {}, facts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `Stands in ${texts.place}`));
+      facts.length ? el("p", {}, facts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `From ${texts.place}`));
   }
 
   async function show(i, isQuiet) {
@@ -591,7 +591,7 @@ const REPORT = (() => {
     const step = (by, label) => el("button", { type: "button", click: () => move(by) }, label);
     byId("rollout").replaceChildren(el("p", { class: "filters" }, el("b", {}, about), step(-1, "‹ previous"), step(1, "next ›"), el("span", { class: "no-print" }, "also with ← and →")),
       el("h3", {}, "Question"), el("pre", { tabindex: 0 }, ...(texts[0].question === null ? ["The file holds none."] : shownText(texts[0].question, texts[0].place))),
-      ...(texts[0].system ? [el("details", {}, el("summary", {}, "What the model is told before the question"), el("pre", { tabindex: 0 }, ...shownText(texts[0].system, texts[0].place)))] : []),
+      ...(texts[0].system ? [el("details", {}, el("summary", {}, "System prompt"), el("pre", { tabindex: 0 }, ...shownText(texts[0].system, texts[0].place)))] : []),
       ...(texts[0].command ? [el("details", {}, el("summary", {}, "The command that makes this item again"), el("pre", { tabindex: 0 }, ...shownText(texts[0].command, texts[0].place)))] : []),
       el("div", { class: "beside" }, ...shown.map((k, n) => oneRollout(k, texts[n]))),
       ...(others.length ? [el("h3", {}, "Other rollouts of this item"), el("div", { class: "others" }, ...others.map((k) => el("button", { type: "button", class: colour(data.outcomes[samples.outcome[k]][0]), click: () => show(k) },
@@ -709,7 +709,7 @@ const REPORT = (() => {
   function about() {
     byId("about").append(visible(`${times(data.samples, "rollout")} of ${times(data.runs.length, "run")} in ${times(data.files, "file")} of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
     const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
-    byId("about").after(...(data.alarms.length ? [alarmNote()] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, said)), ...folded);
+    byId("about").after(...(data.alarms.length ? [alarmNote()] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, `${said[0].toUpperCase()}${said.slice(1)}.`)), ...folded);
   }
 
   return {

@@ -474,7 +474,7 @@ def test_one_click_goes_from_a_task_to_what_they_disagree_on(
     browser.run(f"document.querySelector('{disagree}').click()")
     browser.wait(f"{FOUND}.startsWith('2 of 40 rollouts, of items')")
     rows: Any = browser.run(
-        f"[...{ROWS}].map(r => [1, 2, 4].map(k => r.cells[k].textContent))"
+        f"[...{ROWS}].map(r => [1, 4, 2].map(k => r.cells[k].textContent))"
     )
     assert rows == [["lcm", "model_a", "1.000"], ["lcm", "model_b", "0.000"]]
     counted = "[...document.querySelectorAll('#task-rows td.n button')]"
