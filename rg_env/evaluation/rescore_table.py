@@ -129,7 +129,7 @@ class RescoreTally:
         table = FittingTable(
             ["task"],
             ["items", "completions", "saved", "library", "ours"],
-            ["items", "library"],
+            ["items", "completions", "library"],
             title=title,
             box=box.SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
