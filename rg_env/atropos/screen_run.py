@@ -168,7 +168,7 @@ def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> s
             lines.append(f"  {task.task}: left out, {task.left_out}")
         else:
             interval = f"{found.share.low:.2f} to {found.share.high:.2f}"
-            groups = f"{found.groups} groups"
+            groups = counted(found.groups, "group")
             lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
     head = f"{HEAD.decode()}; its share of groups with variance, by task:\n"
     said = head + "".join(f"# {line}\n" for line in lines)

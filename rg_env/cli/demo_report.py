@@ -62,7 +62,7 @@ def _counted(counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table:
         table.add_column(justify=justify)
     total = sum(counts.values())
     for name, count in sorted(counts.items(), key=lambda pair: -pair[1]):
-        share = f"{count / total:.0%}"
+        share = f"{count / total:.1%}"
         table.add_row(f"  {name}", str(count), share, meanings.get(name, ""))
     return table
 

@@ -360,7 +360,7 @@ class Sources:
     def unread_said(self) -> list[str]:
         """Return what could not be read, each kind with its first place."""
         return [
-            f"{number} {kind} lines or files, the first: {self._first_unread[kind]}"
+            f"{kind} lines or files: {number}, the first: {self._first_unread[kind]}"
             for kind, number in self.unread.items()
         ]
 

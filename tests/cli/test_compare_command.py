@@ -111,7 +111,7 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
 def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
     path = samples_file(tmp_path / "a.jsonl", 1.0)
     path.write_text(path.read_text() + "{torn")
-    said = f"1 damaged lines or files, the first: {path}, line 2"
+    said = f"damaged lines or files: 1, the first: {path}, line 2"
     assert compared(capsys, path).splitlines()[-1] == said
     assert numbers(capsys, path)["unread"] == [said]
 
@@ -175,7 +175,7 @@ def test_one_result_is_written_for_inspect(capsys, tmp_path, monkeypatch):
     ("argv", "said"),
     [
         (["nowhere"], "no such file"),
-        (["foreign.json"], "no completion in foreign.json; 1 foreign lines or files"),
+        (["foreign.json"], "no completion in foreign.json; foreign lines or files: 1"),
         (
             ["a.jsonl", "--score", "saved"],
             "saved: a.jsonl has a sample without it",

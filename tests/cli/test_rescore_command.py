@@ -138,8 +138,8 @@ def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):
     line = {"task": "gcd", "seed": 3, "text": "<answer>1</answer>"}
     (tmp_path / "own.jsonl").write_text(f"{json.dumps(line)}\n{{\n[]\n")
     said = rescored(capsys, tmp_path)
-    assert f"1 damaged lines or files, the first: {tmp_path}/own.jsonl, line 2" in said
-    assert "1 foreign lines or files" in said
+    assert f"damaged lines or files: 1, the first: {tmp_path}/own.jsonl, line 2" in said
+    assert "foreign lines or files: 1" in said
 
 
 @pytest.mark.parametrize(

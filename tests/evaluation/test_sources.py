@@ -182,8 +182,8 @@ def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
     assert sources.unread == {"damaged": len(DAMAGED), "foreign": len(FOREIGN)}
     first = 1 if place == "first" else 2
     assert sources.unread_said() == [
-        f"4 damaged lines or files, the first: {path}, line {first}",
-        f"9 foreign lines or files, the first: {path}, line {first + 4}",
+        f"damaged lines or files: 4, the first: {path}, line {first}",
+        f"foreign lines or files: 9, the first: {path}, line {first + 4}",
     ]
 
 

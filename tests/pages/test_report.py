@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     path = dump(tmp_path, [group(rollout("2", 1.0))])
     path.write_bytes(path.read_bytes() + b"{broken\n")
     (said,) = reported(tmp_path / "report", path)["unread"]
-    assert "1 damaged" in said and path.name in said
+    assert "damaged lines or files: 1" in said and path.name in said
 
 
 def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_what_a_report_lacks_is_said_in_the_log_too(
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps(whole) + "\n" + json.dumps(whole)[:30])
     write_report([str(path)], tmp_path / "r")
-    said = f"not in the report: 1 damaged lines or files, the first: {path}, line 2"
+    said = f"not in the report: damaged lines or files: 1, the first: {path}, line 2"
     assert said in logged.text
 
 
