@@ -125,35 +125,33 @@ def test_a_truncated_rollout_gets_no_advantage() -> None:
 @pytest.mark.parametrize(
     ("counts", "expected"), [("prompt_and_completion", 0.4), ("completion", 1.0)]
 )
-def test_the_length_penalty_counts_what_it_is_told(
+async def test_the_length_penalty_counts_what_it_is_told(
     counts: str, expected: float
 ) -> None:
-    async def work(env: Env) -> Any:
-        item = await env.get_next_item()
-        long = rollout_of(item, right(item), prompt=60, length=30)
-        return await env.score([rollout_of(item, right(item)), long])
-
-    group = with_env(
-        work,
+    async with ready_env(
         max_token_length=100,
         length_penalty_counts=counts,
         ensure_scores_are_not_same=False,
         system_prompt="-",
         tasks=["gcd"],
-    )
+    ) as env:
+        item = await env.get_next_item()
+        long = rollout_of(item, right(item), prompt=60, length=30)
+        group = await env.score([rollout_of(item, right(item)), long])
     assert group["scores"] == pytest.approx([1.0, expected])
 
 
-def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> None:
+async def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> None:
     import reasoning_gym
 
     dataset = reasoning_gym.create_dataset("gcd", seed=1, size=1)
     item = ([{"role": "user", "content": "?"}], dataset[0], dataset)
 
-    async def work(env: Env) -> Any:
-        return await env.score([rollout_of(item, right(item)), rollout_of(item, WRONG)])
-
-    assert with_env(work)["scores"] == [1.0, 0.0]
+    async with ready_env() as env:
+        found = await env.score(
+            [rollout_of(item, right(item)), rollout_of(item, WRONG)]
+        )
+    assert found["scores"] == [1.0, 0.0]
 
 
 # -- state -----------------------------------------------------------------------------

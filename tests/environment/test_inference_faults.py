@@ -4,6 +4,7 @@ Sockets and servers are real; the model is simulated.
 """
 
 import asyncio
+import contextlib
 import logging
 
 import aiohttp
@@ -85,25 +86,21 @@ def env_of(*urls, kind="vllm", timeout=60, health_check=False, **changes):
     return ReasoningGymEnv(env_config(**changes), servers)
 
 
-def beside(work, *scripts, **settings):
-    """Do work beside a server for each script; each was probed while it was healthy."""
-
-    async def run(*servers):
-        if len(servers) < len(scripts):
-            async with faulty_server(listed()) as server:
-                return await run(*servers, server)
+@contextlib.asynccontextmanager
+async def beside(*scripts, **settings):
+    """Yield an environment and servers of scripts, probed while they were healthy."""
+    async with contextlib.AsyncExitStack() as running:
+        servers = [
+            await running.enter_async_context(faulty_server(listed())) for _ in scripts
+        ]
         env = env_of(*(server.url for server in servers), **settings)
-        try:
-            for client, server, script in zip(
-                env.server.servers, servers, scripts, strict=True
-            ):
-                await client.probe()
-                server.begin(script)
-            return await work(env, *servers)
-        finally:
-            await env.close()
-
-    return asyncio.run(run())
+        running.push_async_callback(env.close)
+        for client, server, script in zip(
+            env.server.servers, servers, scripts, strict=True
+        ):
+            await client.probe()
+            server.begin(script)
+        yield env, *servers
 
 
 async def query(env):
@@ -149,66 +146,61 @@ def of_items(server):
 
 
 @pytest.mark.parametrize("fault", KINDS)
-def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
+async def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     fault, logged
 ):
-    async def work(env, server):
-        return await query(env), env._servers, server.faults.requests
-
-    made, watched, requests = beside(work, listed(fault), timeout=timeout_of(fault))
+    async with beside(listed(fault), timeout=timeout_of(fault)) as (env, server):
+        made, watched, requests = await query(env), env._servers, server.faults.requests
     assert len(made) == 4 and requests == 2
     assert watched.failures == watched.kinds.total() == 1
     assert set(watched.kinds) <= KINDS[fault]
     assert said(logged) == []
 
 
-async def query_and_count(env, server):
-    return len(await query(env)), env._servers.failures, server.faults.requests
+async def queried_and_counted(*script, **settings):
+    async with beside(*script, **settings) as (env, server):
+        made = len(await query(env))
+        return made, env._servers.failures, server.faults.requests
 
 
 @pytest.mark.parametrize("fault", HARMLESS)
-def test_what_can_be_used_is_not_queried_again(fault):
-    assert beside(query_and_count, listed(fault)) == (4, 0, 1)
+async def test_what_can_be_used_is_not_queried_again(fault):
+    assert await queried_and_counted(listed(fault)) == (4, 0, 1)
 
 
 @pytest.mark.parametrize("kind", ["sglang", "openai"])
 @pytest.mark.parametrize("fault", ["status_500", "truncated"])
-def test_a_server_of_another_type_is_tried_again_as_well(fault, kind):
-    assert beside(query_and_count, listed(fault), kind=kind) == (4, 1, 2)
+async def test_a_server_of_another_type_is_tried_again_as_well(fault, kind):
+    assert await queried_and_counted(listed(fault), kind=kind) == (4, 1, 2)
 
 
-def test_a_busy_server_is_queried_again_when_it_said_and_not_before():
-    async def work(env, server):
+async def test_a_busy_server_is_queried_again_when_it_said_and_not_before():
+    async with beside(listed("status_429")) as (env, server):
         await query(env)
-        return server.arrivals
-
-    first, second = beside(work, listed("status_429"))
+        first, second = server.arrivals
     assert second - first >= 1.0
 
 
-def test_requests_that_the_server_refuses_do_not_leave_it_out():
-    async def work(env, server):
+async def test_requests_that_the_server_refuses_do_not_leave_it_out():
+    async with beside(always("status_422")) as (env, server):
         for _ in range(3):
             with pytest.raises(RequestFailedError):
                 await query(env)
-        return env.server.servers[0].server_healthy, server.faults.requests
-
-    assert beside(work, always("status_422")) == (True, 3 * patience.COMPLETION_TRIES)
+        found = env.server.servers[0].server_healthy, server.faults.requests
+    assert found == (True, 3 * patience.COMPLETION_TRIES)
 
 
 # -- an item whose requests fail -------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", ["reset", "abort_all"])
-def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
-    async def work(env, server):
+async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
+    async with beside(always(fault)) as (env, server):
         item = an_item(env)
         first = await env.collect_trajectories(item)
         server.faults.script = listed()
-        second = await env.collect_trajectories(first[1][0])
-        return item, first, second, env.metrics
-
-    item, first, (_, left), metrics = beside(work, always(fault))
+        _, left = await env.collect_trajectories(first[1][0])
+        metrics = env.metrics
     assert first == (None, [item]) and left == []
     assert metrics.ledger.outcomes["unanswered"] == 4 and metrics.ledger.queried == 8
 
@@ -235,18 +227,18 @@ def test_a_server_that_is_not_there_at_the_start_is_waited_for(logged):
     assert len(said(logged)) == 1 and not watched.is_down
 
 
-def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(monkeypatch):
+async def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(
+    monkeypatch,
+):
     monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
 
-    async def work(env, server):
+    async with beside(always("reset")) as (env, _):
         env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
         with pytest.raises(NoServerError):
             await query(env)
         item = an_item(env)
         times = 2 * patience.ITEM_TRIES
-        return item, [await env.collect_trajectories(item) for _ in range(times)]
-
-    item, tries = beside(work, always("reset"))
+        tries = [await env.collect_trajectories(item) for _ in range(times)]
     assert all(given == (None, [item]) for given in tries)
 
 
@@ -261,8 +253,9 @@ SICK = [
 
 
 @pytest.mark.parametrize(("fault", "kind"), SICK)
-def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
-    async def work(env, failing, healthy):
+async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
+    both = beside(always(fault), listed(), kind=kind, timeout=timeout_of(fault))
+    async with both as (env, failing, _):
         made = await query_often(env, 16)
         (opened,) = said(logged)
         before = of_items(failing)
@@ -273,11 +266,7 @@ def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
             await query(env)
         taken_back = of_items(failing)
         await query_often(env, 16)
-        return made, opened, before, during, of_items(failing) - taken_back
-
-    made, opened, before, during, after = beside(
-        work, always(fault), listed(), kind=kind, timeout=timeout_of(fault)
-    )
+        after = of_items(failing) - taken_back
     assert [len(group) for group in made] == [4] * 32
     assert FAILURES_IN_A_ROW <= before < 8 + FAILURES_IN_A_ROW
     assert during == 0 and after > 0
@@ -285,35 +274,32 @@ def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
     assert "is not used for now" in opened and "is back" in closed
 
 
-def test_a_busy_server_rests_while_the_others_are_queried(logged):
+async def test_a_busy_server_rests_while_the_others_are_queried(logged):
     at_once = 4
 
-    async def work(env, busy, free):
+    async with beside(always("status_429"), listed()) as (env, busy, free):
         made = await query_often(env, 40, at_once)
-        return len(made), free.faults.requests, busy.arrivals
-
-    made, at_free, at_busy = beside(work, always("status_429"), listed())
-    assert made == at_free == 40
-    for wave, later in zip(at_busy, at_busy[at_once:], strict=False):
+    assert len(made) == free.faults.requests == 40
+    for wave, later in zip(busy.arrivals, busy.arrivals[at_once:], strict=False):
         assert later - wave >= 1.0
     assert said(logged) == []
 
 
-def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(logged, monkeypatch):
+async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
+    logged, monkeypatch
+):
     monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(connection_module, "PAGE", aiohttp.ClientTimeout(total=0.2))
 
-    async def work(env, gone, there):
+    both = beside(listed(), listed(), timeout=3600, health_check=True)
+    async with both as (env, gone, there):
         gone.runs.clear()
         await query_often(env, 16)
         answered_there = there.served.completions
         gone.runs.set()
         while env.server.servers[0].state.is_out:
             await query(env)
-        return answered_there
-
-    choices = beside(work, listed(), listed(), timeout=3600, health_check=True)
-    assert choices == 16 * 4
+        assert answered_there == 16 * 4
     opened, closed = said(logged)
     assert "is not used for now" in opened and "is back" in closed
 
@@ -348,18 +334,16 @@ async def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypa
 # -- giving up -------------------------------------------------------------------------
 
 
-def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
+async def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
     logged, monkeypatch
 ):
     monkeypatch.setattr(faults, "RETRY_AFTER_S", 60)
     monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.1)
 
-    async def work(env, server):
+    async with beside(always("status_429")) as (env, _):
         env._servers.start(give_up_after_s=0.5)
         with pytest.raises(RequestFailedError):
             await query(env)
-
-    beside(work, always("status_429"))
     busy, end = said(logged)
     assert "answers with an error" in busy and "429" in busy
     assert "it asks to wait 60 s" in busy and "for 0.4 s (env.give_up" in busy

@@ -132,38 +132,36 @@ def test_at_temperature_0_the_likeliest_token_is_taken(tmp_path):
     assert [choice["token_ids"] for choice in choices] == [[A] * 8] * 4
 
 
-def test_the_same_prompt_is_completed_otherwise_the_next_time(tmp_path):
-    async def twice(client):
-        return [(await client.complete(max_tokens=32))[0]["token_ids"] for _ in "12"]
-
-    first, second = asked(policy_of(a=0.0, b=0.0), tmp_path, twice)
+async def test_the_same_prompt_is_completed_otherwise_the_next_time(tmp_path):
+    async with serving(policy_of(a=0.0, b=0.0), tmp_path) as client:
+        first, second = [
+            (await client.complete(max_tokens=32))[0]["token_ids"] for _ in "12"
+        ]
     assert first != second
 
 
 # -- batches ---------------------------------------------------------------------------
 
 
-def test_requests_that_arrive_together_are_one_batch_and_keep_their_limits(tmp_path):
+async def test_requests_that_arrive_together_are_one_batch_and_keep_their_limits(
+    tmp_path,
+):
     policy = policy_of(a=0.0)
 
-    async def together(client):
+    async with serving(policy, tmp_path) as client:
         limits = [3, 9, 6]
         asks = [client.complete(n=2, max_tokens=limit) for limit in limits]
-        return await asyncio.gather(*asks)
-
-    replies = asked(policy, tmp_path, together)
+        replies = await asyncio.gather(*asks)
     assert policy.calls == [(6, 9, 1.0)]
     lengths = [[len(choice["token_ids"]) for choice in reply] for reply in replies]
     assert lengths == [[3, 3], [9, 9], [6, 6]]
 
 
-def test_requests_of_two_temperatures_are_two_batches(tmp_path):
+async def test_requests_of_two_temperatures_are_two_batches(tmp_path):
     policy = policy_of(a=0.0)
 
-    async def together(client):
+    async with serving(policy, tmp_path) as client:
         await asyncio.gather(*(client.complete(temperature=t) for t in (0, 1.0, 0)))
-
-    asked(policy, tmp_path, together)
     assert sorted(policy.calls) == [(1, 8, 1.0), (2, 8, 0.0)]
 
 
@@ -178,27 +176,25 @@ def test_a_batch_is_no_larger_than_its_bound(tmp_path, monkeypatch):
     assert [rows for rows, *_ in policy.calls] == [4, 4, 2]
 
 
-def test_the_server_answers_while_it_samples(tmp_path):
+async def test_the_server_answers_while_it_samples(tmp_path):
     policy = policy_of(a=0.0)
     policy.may_sample.clear()
 
-    async def meanwhile(client):
+    async with serving(policy, tmp_path) as client:
         asking = asyncio.ensure_future(client.complete())
         await until(lambda: policy.calls, "it samples")
         status = await client.get("/health")
         assert not asking.done()
         policy.may_sample.set()
         await asking
-        return status
-
-    assert asked(policy, tmp_path, meanwhile) == 200
+        assert status == 200
 
 
-def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
+async def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
     policy = policy_of(a=0.0)
     policy.may_sample.clear()
 
-    async def leave(client):
+    async with serving(policy, tmp_path) as client:
         first = asyncio.ensure_future(client.complete(n=1))
         await until(lambda: policy.calls, "it samples")
         gone = asyncio.ensure_future(client.complete(n=5))
@@ -209,12 +205,10 @@ def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
         await until(lambda: client.waiting() == [3], "it is seen to have left")
         policy.may_sample.set()
         await asyncio.gather(first, stays)
-
-    asked(policy, tmp_path, leave)
     assert [rows for rows, *_ in policy.calls] == [1, 3]
 
 
-def test_a_batch_that_fails_is_said_and_the_next_one_is_sampled(tmp_path):
+async def test_a_batch_that_fails_is_said_and_the_next_one_is_sampled(tmp_path):
     policy = policy_of(a=0.0)
     sample = policy.sample
 
@@ -224,10 +218,11 @@ def test_a_batch_that_fails_is_said_and_the_next_one_is_sampled(tmp_path):
 
     policy.sample = fail
 
-    async def talk(client):
-        return await client.post(body=body_of()), await client.complete()
-
-    (status, reply), choices = asked(policy, tmp_path, talk)
+    async with serving(policy, tmp_path) as client:
+        (status, reply), choices = (
+            await client.post(body=body_of()),
+            await client.complete(),
+        )
     assert status == 500
     assert "MemoryError: too many" in reply["error"]["message"]
     assert len(choices) == 1
@@ -236,11 +231,11 @@ def test_a_batch_that_fails_is_said_and_the_next_one_is_sampled(tmp_path):
 # -- new weights -----------------------------------------------------------------------
 
 
-def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
+async def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
     policy = policy_of(a=0.0)
     policy.may_sample.clear()
 
-    async def hand_over(client):
+    async with serving(policy, tmp_path) as client:
         old = asyncio.ensure_future(client.complete(n=2))
         await until(lambda: policy.calls, "it samples")
         policy_of(b=0.0).save_weights(tmp_path)
@@ -250,22 +245,18 @@ def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_path):
         assert not taking.done()
         policy.may_sample.set()
         reply, reset = await taking, await client.post("/reset_prefix_cache")
-        return await old, reply, reset, await client.complete(n=2)
-
-    old, reply, reset, new = asked(policy, tmp_path, hand_over)
+        old, new = await old, await client.complete(n=2)
     assert reply == (200, {"results": [None]})
     assert reset == (200, {"success": True})
     assert {token for choice in old for token in choice["token_ids"]} == {A}
     assert {token for choice in new for token in choice["token_ids"]} == {B}
 
 
-def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
-    async def talk(client):
+async def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
+    async with serving(policy_of(a=0.0), tmp_path) as client:
         (tmp_path / "model.safetensors").write_bytes(b"half a file")
         reply = await client.post("/collective_rpc", {"method": "reload_weights"})
-        return reply, await client.complete()
-
-    (status, reply), (choice,) = asked(policy_of(a=0.0), tmp_path, talk)
+        (status, reply), (choice,) = reply, await client.complete()
     assert status == 500
     assert str(tmp_path) in reply["error"]["message"]
     assert set(choice["token_ids"]) == {A}
@@ -305,17 +296,15 @@ def test_what_it_does_not_do_is_refused_by_name(tmp_path):
         assert named in reply["error"]["message"], changes
 
 
-def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):
-    async def ask(client):
+async def test_what_else_a_vllm_is_asked_for_is_refused(tmp_path):
+    async with serving(policy_of(a=0.0), tmp_path) as client:
         other = {"method": "reload_weights", "kwargs": {"weights_path": "elsewhere"}}
-        return [
+        replies = [
             await client.post("/collective_rpc", {"method": "sleep"}),
             await client.post("/collective_rpc", other),
             await client.post("/v1/chat/completions", {"messages": []}),
             await client.post("/generate", {}),
         ]
-
-    replies = asked(policy_of(a=0.0), tmp_path, ask)
     assert [status for status, _ in replies] == [400, 400, 400, 404]
     assert all("small server" in reply["error"]["message"] for _, reply in replies)
 
