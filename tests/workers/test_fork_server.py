@@ -86,24 +86,6 @@ def test_main_script_is_not_imported_again(tmp_path):
     assert imports.read_text() == "__main__\n"
 
 
-def test_killed_owner_leaves_no_process(tmp_path):
-    source = (
-        "import math, time\n"
-        "from rg_env.workers.worker_pool import WorkerPool\n"
-        "pool = WorkerPool(2)\n"
-        "pool.submit(pow, 9, 9**9, deadline_s=60)\n"
-        "print(pool.call(math.sqrt, 4.0, deadline_s=60), flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    with start_script(tmp_path, source) as script:
-        assert script.stdout
-        assert script.stdout.readline() == "2.0\n"
-        started = descendants(script.pid)
-        script.send_signal(signal.SIGKILL)
-    assert len(started) == 3
-    assert left_alive(started) == []
-
-
 def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_path):
     (tmp_path / "tmp").mkdir()
     mark = tmp_path / "importing"

@@ -54,9 +54,12 @@ print([call.result() for call in calls])
     assert run_script(tmp_path, source) == "[None, None]\n"
 
 
-def test_killed_owner_leaves_nothing_though_a_forked_child_lives(tmp_path):
+def test_killed_owner_leaves_nothing_though_it_has_a_busy_worker_and_a_forked_child(
+    tmp_path,
+):
     source = f"""{BEGIN}
 ask()
+pool.submit(pow, 9, 9**9, deadline_s=60)
 child = os.fork()
 if child:
     print(child, flush=True)
