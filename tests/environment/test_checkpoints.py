@@ -1,6 +1,5 @@
 """Checkpoints: what a resumed run continues, and files that are none."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -44,13 +43,13 @@ async def saved_or_resumed(folder, shard, name, save):
         return questions(await next_items(env, 2))
 
 
-def test_shards_that_register_in_another_order_continue_their_own_items(tmp_path):
+async def test_shards_that_register_in_another_order_continue_their_own_items(tmp_path):
     then = [
-        asyncio.run(saved_or_resumed(tmp_path, shard, f"rg_{shard}", save=True))
+        await saved_or_resumed(tmp_path, shard, f"rg_{shard}", save=True)
         for shard in (0, 1)
     ]
     for number, shard in enumerate((1, 0)):
-        now = asyncio.run(saved_or_resumed(tmp_path, shard, f"rg_{number}", save=False))
+        now = await saved_or_resumed(tmp_path, shard, f"rg_{number}", save=False)
         assert now == then[shard]
     assert set(then[0]).isdisjoint(then[1])
 
@@ -70,23 +69,19 @@ def spoiled(state):
         yield f"{part}_empty", json.dumps({**state, part: {}})
 
 
-def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path):
-    asyncio.run(save(tmp_path))
+async def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp_path):
+    await save(tmp_path)
     state = json.loads(file_of(tmp_path).read_text())
-
-    async def run():
-        async with ready_env() as env:
-            checkpointed(env, tmp_path, 4)
-            owners = env._checkpoints.state_owners()
-            before = {n: owner.state_dict() for n, owner in owners.items()}
-            for name, text in spoiled(state):
-                file_of(tmp_path).write_text(text)
-                with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
-                    env.load_checkpoint()
-                after = {n: owner.state_dict() for n, owner in owners.items()}
-                assert after == before, name
-
-    asyncio.run(run())
+    async with ready_env() as env:
+        checkpointed(env, tmp_path, 4)
+        owners = env._checkpoints.state_owners()
+        before = {n: owner.state_dict() for n, owner in owners.items()}
+        for name, text in spoiled(state):
+            file_of(tmp_path).write_text(text)
+            with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
+                env.load_checkpoint()
+            after = {n: owner.state_dict() for n, owner in owners.items()}
+            assert after == before, name
 
 
 async def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
@@ -103,15 +98,12 @@ async def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
 # -- in a run, against the real API ----------------------------------------------------
 
 
-async def served_from(
-    api, simulated, folder, steps=3, start=4, cls=ReasoningGymEnv, saves_every=2
-):
-    """Serve for a trainer that starts at a step and saves every few steps."""
-    total = start + steps
-    env = build_env(simulated.url, cls=cls, rollout_server_url=api, total_steps=total)
+async def served_from(api, simulated, folder, steps=3, saves_every=2):
+    """Serve for a trainer that starts at step 4 and saves every few steps."""
+    env = build_env(simulated.url, rollout_server_url=api, total_steps=4 + steps)
     config = trainer_config(
         api,
-        starting_step=start,
+        starting_step=4,
         checkpoint_dir=str(folder),
         save_checkpoint_interval=saves_every,
     )
@@ -123,47 +115,38 @@ def saved_steps(folder):
     return {path.name for path in Path(folder).rglob("step-*.json")}
 
 
-def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_url, simulated):
-    env = asyncio.run(served_from(api_url, simulated, tmp_path, steps=12))
+async def test_a_run_saves_when_the_trainer_does_and_at_its_end(
+    tmp_path, api_url, simulated
+):
+    env = await served_from(api_url, simulated, tmp_path, steps=12)
     steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
     # A fast trainer may pass two of its intervals between two checks of it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
     assert env.curr_step in steps
 
 
-def test_a_run_whose_trainer_never_saves_leaves_no_file(tmp_path, api_url, simulated):
-    asyncio.run(served_from(api_url, simulated, tmp_path, 1, saves_every=-1))
+async def test_a_run_whose_trainer_never_saves_leaves_no_file(
+    tmp_path, api_url, simulated
+):
+    await served_from(api_url, simulated, tmp_path, 1, saves_every=-1)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_saves_before_its_first_group(tmp_path, api_url, simulated):
-    """So that a kill before the first interval costs neither ledger nor counters."""
-    saved = []
-
-    class Watched(ReasoningGymEnv):
-        async def get_next_item(self):
-            saved.append(saved_steps(tmp_path))
-            return await super().get_next_item()
-
-    asyncio.run(served_from(api_url, simulated, tmp_path, 1, 0, Watched))
-    assert saved[0] == {"step-0.json"}
-
-
-def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
+async def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
     tmp_path, api_url, simulated
 ):
     torn = checkpoint_files.path(str(tmp_path), "reasoning_gym_0", 4)
     torn.parent.mkdir(parents=True)
     torn.write_text("torn")
     with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
-        asyncio.run(served_from(api_url, simulated, tmp_path))
+        await served_from(api_url, simulated, tmp_path)
     assert torn.read_text() == "torn"
 
 
-def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
+async def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
     tmp_path, api_url, simulated, logged
 ):
     (tmp_path / "file").write_text("")
-    env = asyncio.run(served_from(api_url, simulated, tmp_path / "file"))
+    env = await served_from(api_url, simulated, tmp_path / "file")
     assert env.ledger.outcomes["sent"] >= 3 * 16
     assert "is not saved" in logged.text

@@ -10,6 +10,7 @@ import pytest
 import reasoning_gym
 import yaml
 
+from rg_env import patience
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.evaluation.samples import read_rows, sample_of
 from rg_env.evaluation.statistics import grouped
@@ -388,12 +389,16 @@ def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
 
 
 def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path):
+    asked = []
+
     def reply(body):
         if "legs" in question_of(body):
+            asked.append(body)
             return 500
         return always_wrong(body)
 
     assert evaluated_by(reply, tmp_path) == 0
+    assert len(asked) == patience.EVALUATION_TRIES * patience.COMPLETION_TRIES
     values = numbers(tmp_path)
     assert values["eval/failed_requests"] == 1
     assert values["eval/items"] == len(FAST_TASKS) - 1

@@ -1,7 +1,5 @@
 """Items of an environment, and how it is begun and ended, without an API."""
 
-import asyncio
-
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv, system_prompt
@@ -26,17 +24,17 @@ async def test_close_leaves_no_worker_behind():
         pool.call(len, [], deadline_s=1.0)
 
 
-def test_it_takes_a_single_server_config():
+async def test_it_takes_a_single_server_config():
     env = ReasoningGymEnv(env_config(), server_config("http://127.0.0.1:7/v1"))
     assert [s.config.base_url for s in env.server.servers] == ["http://127.0.0.1:7/v1"]
-    asyncio.run(env.close())
+    await env.close()
 
 
-def test_slurm_is_off_unless_asked_for(monkeypatch):
+async def test_slurm_is_off_unless_asked_for(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-3]")
     env = build_env()
     assert len(env.server.servers) == 1
-    asyncio.run(env.close())
+    await env.close()
 
 
 @pytest.mark.processes
@@ -57,7 +55,7 @@ async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
 
 
 @pytest.mark.processes
-def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
+async def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
     async def evaluation(**changes):
         async with ready_env(**changes) as env:
             return {
@@ -65,8 +63,8 @@ def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
                 for entry, handle in env.test_items_with_scorers
             }
 
-    one = asyncio.run(evaluation(seed=1))
-    other = asyncio.run(evaluation(seed=2, tasks=FAST_TASKS[:2]))
+    one = await evaluation(seed=1)
+    other = await evaluation(seed=2, tasks=FAST_TASKS[:2])
     assert {task: one[task] for task in other} == other
 
 
@@ -74,8 +72,10 @@ def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
     ("trainer", "own", "limit"),
     [(2048, 8192, 2047), (8192, 8192, 8191), (9000, 8192, 8192), (-1, 8192, 8192)],
 )
-def test_a_sequence_stays_below_the_trainers_limit_and_its_own(trainer, own, limit):
+async def test_a_sequence_stays_below_the_trainers_limit_and_its_own(
+    trainer, own, limit
+):
     env = build_env(max_token_length=own)
     env.max_token_len = trainer
     assert env.limit_tokens == limit
-    asyncio.run(env.close())
+    await env.close()

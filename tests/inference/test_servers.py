@@ -266,7 +266,8 @@ def test_a_server_that_is_not_there_is_said_once_plainly_with_the_time(logged):
 
 async def test_a_server_that_hangs_is_given_up_in_time(logged):
     async with hanging() as url:
-        assert await ended(bare(url, kind="openai", give_up_after_s=0.4)) == 1
+        env = bare(url, kind="openai", give_up_after_s=0.4)
+        assert await asyncio.wait_for(ended(env), 30) == 1
     assert "accepts the connection but does not reply" in logged.text
 
 
