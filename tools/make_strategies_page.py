@@ -61,8 +61,8 @@ figure (`{nothing}`: less than {worth}; `python -m tools.make_baselines`, {measu
 `rg_env/tasks/baselines.json` has all figures, and `python -m
 tools.make_strategies_page` writes this page):
 
-| Task | Defaults | Lowest on the scale | Highest on the scale | Strategy |
-|---|--:|--:|--:|---|
+| Task | Defaults | Lowest and highest on the scale | Strategy |
+|---|--:|--:|---|
 {table}
 
 In acre, circuit_logic, course_schedule, game_of_life_halting, isomorphic_strings,
@@ -99,7 +99,8 @@ def _figures(row: Row, scale: Scale | None) -> tuple[str, str, str]:
 
 def _table_row(task: str, row: Row, scale: Scale | None) -> str:
     strategy = max(row, key=lambda one: one.value).strategy.replace("|", r"\|")
-    return f"| {' | '.join((task, *_figures(row, scale), strategy))} |"
+    defaults, *steps = _figures(row, scale)
+    return f"| {task} | {defaults} | {', '.join(steps)} | {strategy} |"
 
 
 def page() -> str:
