@@ -21,6 +21,7 @@ from tests.support.documents import (
     blocks,
     codes,
     headings,
+    listed,
     name_of,
     prose_of,
     table,
@@ -223,7 +224,8 @@ def test_everything_in_the_layout_exists_and_every_package_is_in_it():
     folders = {f"{p.name}/" for p in ROOT.iterdir() if p.is_dir() and is_ours(p)}
     assert [n for n in named - {"reasoning-gym/"} if not (ROOT / n).exists()] == []
     assert folders <= named
-    described = {name for row in table("Package") for name in codes(row[0])}
+    items = listed("Packages", ROOT / "docs" / "architecture.md")
+    described = {name for names, _ in items for name in names}
     packages = {f"rg_env/{p.parent.name}/" for p in ROOT.glob("rg_env/*/__init__.py")}
     assert packages <= described
 
