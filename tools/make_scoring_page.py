@@ -25,14 +25,14 @@ TEXT = """\
 The guard of a task checks each answer before the library's scorer sees it. Where that
 scorer has a known fault, it is corrected, unless `scorer_fixes` is false. With a
 corrected scorer, a wrong answer scores at most 0.5, and gets no credit for parts that
-a copy of the question or a constant answer has right too. If the installed version of
-the library has changed a scorer, the environment checks whether the fault still exists.
+a copy of the question or a constant answer has right too. If the installed library has
+changed a scorer, it is checked whether the fault still exists.
 
 ## Guards ({num_guards})
 
-A guard rejects answers that contain something no right answer contains; they score 0.
-In tasks without a guard, only the length of an answer is limited (`max_answer_chars`).
-What the scorer does with an answer is followed by what the guards admit:
+A guard rejects answers that contain something no right answer contains. Elsewhere, only
+the length of an answer is limited (`max_answer_chars`). What the scorer does with an
+answer is followed by what the guards admit:
 
 {guards}
 
@@ -55,9 +55,9 @@ more. Some of the library's own tests expect other scores;
 """
 
 
-def first_of(text: str) -> str:
-    """Return the first of the points of a text."""
-    return re.split(r"; |: (?!`)|, and |, even |, but ", text)[0]
+def main_point(fault: str) -> str:
+    """Return the first clause that describes a fault."""
+    return re.split(r"; |: (?!`)|, and |, even |, but ", fault)[0]
 
 
 def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -80,7 +80,7 @@ def page() -> str:
         guards="\n".join(
             f"- {danger}: {', '.join(tasks)}"
             for danger, tasks in by_text(
-                (guard.danger, f"{task} ({first_of(guard.admitted)})")
+                (guard.danger, f"{task} ({guard.admitted.split('; ')[0]})")
                 for task, guard in guards
             ).items()
         ),
@@ -90,7 +90,7 @@ def page() -> str:
         fixes="\n".join(
             f"- {', '.join(tasks)}: {fault}"
             for fault, tasks in by_text(
-                (first_of(fix.fault).rstrip("."), task) for task, fix in fixes
+                (main_point(fix.fault).rstrip("."), task) for task, fix in fixes
             ).items()
         ),
     )
