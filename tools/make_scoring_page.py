@@ -48,8 +48,8 @@ the other words cannot be a second answer.
 ## Fixes of other scorers ({num_fixes})
 
 This is what the library's scorers do wrong; for some tasks, `rg_env/task_rules/` names
-more. Some of the library's own tests expect other scores;
-`tests/task_rules/test_library_expectations.py` gives the reasons.
+more. `tests/task_rules/test_library_expectations.py` says which of the library's own
+tests expect other scores.
 
 {fixes}
 """

@@ -28,7 +28,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 NORMAL_95 = 1.96
 """Standard errors from a mean to either end of its 95 % interval."""
 
-SHOWN_FROM = 0.4
+SHOWN_FROM = 0.5
 """What a strategy scores at least, somewhere, for its task to have a row."""
 
 NOTHING = "-"

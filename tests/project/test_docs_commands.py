@@ -161,7 +161,7 @@ def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():
 
 
 def test_the_helpers_of_the_original_are_there_and_named():
-    page = text_of(ROOT / "docs" / "commands.md")
+    page = " ".join(text_of(ROOT / "docs" / "commands.md").split())
     named = page.split("The helpers ")[1].split(" can be called")[0]
     there = [name for name in HELPERS if hasattr(ReasoningGymEnv, name)]
     assert sorted(codes(named)) == sorted(there)

@@ -24,7 +24,6 @@ from tests.support.documents import (
     listed,
     name_of,
     prose_of,
-    table,
     text_of,
 )
 
@@ -220,7 +219,7 @@ def test_the_python_samples_import_what_exists():
 
 
 def test_everything_in_the_layout_exists_and_every_package_is_in_it():
-    named = {code for row in table("Where", [README]) for code in codes(row[0])}
+    named = {name for names, _ in listed("Layout", README) for name in names}
     folders = {f"{p.name}/" for p in ROOT.iterdir() if p.is_dir() and is_ours(p)}
     assert [n for n in named - {"reasoning-gym/"} if not (ROOT / n).exists()] == []
     assert folders <= named
