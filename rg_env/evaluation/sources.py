@@ -8,7 +8,7 @@ A sample whose file gives no category has that of the library; a group that this
 environment has written "own", and any other sample "other". A sample's
 `row` has the keys of `samples.jsonl`, whichever file it comes from: what makes the item
 again is `seed` and `params`, or the `index` of a `dataset` with its own size and seed;
-`source` and `place` say where it stands. What cannot be read is counted.
+`source` and `place` say where it is. What cannot be read is counted.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _mean(
 def _of_k(
     samples: Sequence[Sample], k: int, value: Callable[[Sample], float]
 ) -> Estimate | None:
-    """Return the best of k completions of each item that has so many."""
+    """Return the best of k completions of each item that has k or more."""
     best: dict[Any, float] = {
         item: best_of([*map(value, of_item)], k)
         for item, of_item in grouped(samples, _item).items()

@@ -492,7 +492,7 @@ const REPORT = (() => {
     for (let i = 0; i < samples.run.length; i += 1) if (isHit(i)) found.push(i);
     if (state.text) found = await withText(found, mine);
     if (mine !== ticket) return;
-    // What is compared stands together.
+    // What is compared is adjacent.
     hits = isPair() ? found.sort((i, j) => samples.item[i] - samples.item[j] || (samples.run[i] === state.b) - (samples.run[j] === state.b) || i - j) : found;
     byId("found").textContent = `${whole(hits.length)} of ${whole(samples.run.length)} rollouts`
       + (state.differ && isPair() ? `, of items whose mean scores differ by ${DIFFERENCE} or more` : "");

@@ -67,7 +67,7 @@ LIBRARIES = {
 SHOWN: tuple[str, ...]
 SHOWN = ("scores", "formats", "normalized", "reward", "changes", "reason")
 SHOWN += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
-"""What the reader shows of a sample's row as it stands there."""
+"""What the reader shows of a sample's row, unchanged."""
 
 
 # -- one sample ------------------------------------------------------------------------

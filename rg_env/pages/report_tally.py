@@ -35,7 +35,7 @@ MOST_CELLS = 4_000
 
 UNKNOWN = -1.0
 ALL = -1
-"""Stands for all runs, or all parts."""
+"""In place of a number: all runs, or all parts."""
 
 Numbers = dict[str, Any]
 Place = tuple[float, float]
@@ -112,7 +112,7 @@ class ReportTally:
         number, task = self._runs.number(run), self._tasks.number(sample.task)
         item = self._items.number(hash((task, sample.question)))
         self._categories[task] = sample.category
-        # A group is what stands together; in samples of evaluations, equal items.
+        # A group is one line of a file; in samples of evaluations, equal items.
         line, dot, _ = str(row.get("place", "")).rpartition(".")
         place = hash((row.get("source"), line)) if dot else None
         values = {

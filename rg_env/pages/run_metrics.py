@@ -92,7 +92,7 @@ def _by_step(lines: Sequence[Any]) -> list[list[Any]]:
     before = 0.0
     for line in lines:
         total = _finite(line.get(SCORED)) or 0
-        # A run that went on counts anew.
+        # A run that was resumed counts from 0.
         new = total - before if total >= before else total
         before = total
         steps.setdefault(line["step"], []).append({**line, WEIGHT: max(0, new)})

@@ -85,7 +85,7 @@ class WorkProgress:
         self._open.close()
 
     def advance(self, note: str = "", by: int = 1) -> None:
-        """Count so many more as done; `note` is shown beside the bar."""
+        """Count `by` more as done; `note` is shown beside the bar."""
         self._done += by
         self._note = note
         self._bar.update(self._task, advance=by, line=self._line())
