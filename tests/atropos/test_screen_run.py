@@ -25,8 +25,8 @@ class Items:
         mode, levels = config.complexity_mode, config.task_levels
         rules = build_rules(tasks, TASKS, {"acre": "none"}, mode, levels)
         scales = {task: SCALES[task] for task in tasks if task in SCALES}
-        self.difficulty = Difficulty(scales, rules, Curriculum(0.7))
-        self.stream = ItemStream(choices, 1, in_turn=True)
+        difficulty = Difficulty(scales, rules, Curriculum(0.7))
+        self.stream = ItemStream(choices, 1, difficulty=difficulty, in_turn=True)
 
 
 def run_of(choices=None, groups=None, **changes):
@@ -155,6 +155,6 @@ def test_parameters_of_a_mixture_become_those_of_its_tasks():
 def test_the_file_says_what_is_expected_and_can_be_read():
     tasks = screen_rows([row("gcd")], {"gcd": None, "acre": None}, 0.1)
     text = settings_text({"env": {"tasks": ["gcd"]}, "openai": {}}, tasks)
-    assert "# " + "  gcd: 1.00 (0.21 to 1.00), 1 groups\n" in text
+    assert "# " + "  gcd: 1.00 (0.21 to 1.00), 1 group\n" in text
     assert "#   acre: left out, no group\n" in text
     assert yaml.safe_load(text) == {"env": {"tasks": ["gcd"]}, "openai": {}}
