@@ -88,7 +88,8 @@ def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "warnings"), [("publish_ed", 1), ("published", 0), ("Publish it all.", 0)]
+    ("prompt", "warnings"),
+    [("publish_ed", 1), ("published", 0), ("Publish it all.", 0)],
 )
 def test_a_prompt_that_looks_like_a_mistyped_word_is_warned_of(
     prompt: str, warnings: int, logged: pytest.LogCaptureFixture
