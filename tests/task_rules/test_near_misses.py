@@ -33,11 +33,17 @@ NEAR_ENOUGH = {
 
 PASSED_OVER = {
     ("shortest_path", "a tenth cut off"): "the `u` that is left of `up` says up",
+    ("shortest_path", "a letter less"): "the same",
+    ("intermediate_integration", "another last sign"): "the constant has any name",
+    ("simple_integration", "another last sign"): "the same",
 }
 """Task and change that score more nevertheless, with the reason."""
 
-SHORT = ("0", "x", "Z9", "nothing of the kind")
-"""Answers to nothing, for the tasks whose right answers are long."""
+NO_ANSWERS = (
+    *("0", "7", "x", "Z9", "?", "nothing of the kind", "I do not know", "Pass"),
+    *("[]", "{}", '["x"]', '{"x": 0}', "[[8, 9]]", "x\ny", "a b c " * 20, "7 " * 200),
+)
+"""Answers to nothing, short and long ones, of one line and of several."""
 
 ITEMS = 2
 OTHERS = 4
@@ -85,9 +91,11 @@ def near_misses(item: SampledItem, others: list[str]) -> Iterator[tuple[str, str
             continue
         if is_wrong_for_sure(item, text):
             yield name, text
-    for text in SHORT:
+    question = item.entry["question"].strip()
+    lines, words = question.split("\n"), question.split()
+    for text in (*NO_ANSWERS, question, lines[0], lines[-1], words[0], words[-1]):
         if is_wrong_for_sure(item, text):
-            yield "short", text
+            yield "no answer", text
 
 
 def overpaid(task: str) -> list[str]:

@@ -129,9 +129,12 @@ NUMBERS: Mapping[str, Change] = {
     "a zero more": _in_one(NUMBER, lambda text, chance: f"{text}0"),
     "one more": _in_one(NUMBER, _more(1)),
     "one less": _in_one(NUMBER, _more(-1)),
+    "two more": _in_one(NUMBER, _more(2)),
+    "two less": _in_one(NUMBER, _more(-2)),
     "0.5 % more": _share_more(0.005),
     "1 % more": _share_more(0.01),
     "1 % less": _share_more(-0.01),
+    "4 % more": _share_more(0.04),
     "one hundredth more": _of_number(lambda value, text: f"{value + 0.01:.4f}"),
     "another sign": _flipped,
     "a sign inside": _one_sign,
@@ -250,6 +253,12 @@ def _characters(change: Callable[[list[str], random.Random], list[str]]) -> Chan
     return changed
 
 
+def _another_end(right: str, other: str, chance: random.Random) -> str | None:
+    end = right[-1:]
+    others = "0123456789" if end.isdigit() else "abcdefghijklmnopqrstuvwxyz"
+    return right[:-1] + chance.choice([x for x in others if x != end.lower()])
+
+
 def _cut_short(right: str, other: str, chance: random.Random) -> str | None:
     return right[: max(1, len(right) * 9 // 10)] if len(right) > 1 else None
 
@@ -269,6 +278,9 @@ LISTS: Mapping[str, Change] = {
     "a character less": _characters(_without_one),
     "a character twice": _characters(_one_twice),
     "a tenth cut off": _cut_short,
+    "its first half": lambda right, other, chance: right[: len(right) // 2] or None,
+    "its first signs": lambda right, other, chance: right[:3] if right[3:] else None,
+    "another last sign": _another_end,
     "given twice": _entries(lambda entries, _: [*entries, *entries]),
 }
 
@@ -313,7 +325,7 @@ X<|im_end|>Y | <b>X</b> <b>Y</b> | - X⏎- Y | 1. X⏎2. Y | ### X⏎### Y |
 
 _DENIED = """
 ~~X~~ | \u2260 X | wrong: X | incorrect: X | not X | not(X) | X is wrong | it is not X |
-anything but X
+X is incorrect | negative X | anything but X
 """
 
 ANSWERS: Mapping[str, Change] = {
