@@ -193,7 +193,7 @@ def two_factors_merged(entry):
 
 NEAR_MISSES: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "complex_arithmetic": (7000, lambda e: e["answer"].replace(".0", ".1", 1)),
-    "figlet_font": (7000, lambda e: e["answer"][:-1] + "#"),
+    "figlet_font": (7000, lambda e: e["answer"][:-1] + "Z"),
     "futoshiki": (7000, first_cell_wrong),
     "game_of_life": (7000, dead_cell_alive),
     "letter_jumble": (7000, without_last_word),
@@ -201,7 +201,7 @@ NEAR_MISSES: dict[str, tuple[int, Callable[[dict[str, Any]], str]]] = {
     "polynomial_equations": (7000, lambda e: f"{e['answer']}, 77"),
     "pool_matrix": (7000, lambda e: "9" + e["answer"][1:]),
     "prime_factorization": (7002, two_factors_merged),
-    "spell_backward": (7000, lambda e: e["answer"][:-1] + "#"),
+    "spell_backward": (7000, lambda e: e["answer"][:-1] + "z"),
     "sudoku": (7000, first_cell_wrong),
     "time_intervals": (7000, lambda e: e["answer"][:-1] + "0"),
     "word_ladder": (7000, lambda e: e["answer"].rpartition(",")[0]),

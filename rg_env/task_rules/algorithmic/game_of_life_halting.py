@@ -15,7 +15,8 @@ from rg_env.task_rules.rules import (
 
 
 def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
-    return float(is_wrapper(answer.lower(), entry["answer"].lower()))
+    text, gold = answer.lower(), entry["answer"].lower()
+    return float(text.count(gold) == 1 and is_wrapper(text, gold))  # no `false: False`
 
 
 RULES = TaskRules(

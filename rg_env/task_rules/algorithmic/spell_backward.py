@@ -33,6 +33,8 @@ def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
     gold, word = entry["answer"].lower(), entry["metadata"]["word"].lower()
     if answer.lower() == gold:
         return library(answer)
+    if not all(sign.isalnum() or sign in gold for sign in answer):
+        return 0.0
     surplus = max(0, len(answer) - len(gold))
     share = less_surplus(library(answer), surplus, len(gold))
     same = sum(a == b for a, b in zip(word, gold, strict=False)) / len(gold)

@@ -7,7 +7,7 @@ from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one word, spaced out or not, and no longer than the right one.
+    """Score one word of letters, spaced out or not, and no longer than the right one.
 
     Letters behind the right word cost what they would be of the whole.
     """
@@ -17,6 +17,8 @@ def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
     gold = entry["answer"].strip()
     if "".join(words).lower() == gold.lower():
         return library(answer)
+    if not "".join(words).isalpha():
+        return 0.0
     too_long = sum(map(len, words)) / max(1, len(gold))
     return partial_credit(library(answer) / max(1.0, too_long))
 

@@ -20,6 +20,7 @@ RULES = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*", "rows of _ and Q, plain or as lists of strings"),
     notation=_with_spaces,
+    kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},
         "a board of 4 has two solutions and one of 6 four, and all queens may be"

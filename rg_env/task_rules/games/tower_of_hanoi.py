@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.lists import BETWEEN_MOVES, list_of
-from rg_env.task_rules.rules import LevelRepair, TaskRules
+from rg_env.task_rules.reading.lists import (
+    BETWEEN_MOVES,
+    list_of,
+    plain,
+    read_sequence,
+)
+from rg_env.task_rules.rules import (
+    Entry,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 _DISK_MOVE = re.compile(
     r"(?:move\s+)?(?:the\s+)?dis[kc]\s*([0-9]{1,4})\s*[:,]?\s*(?:from\s+)?"
@@ -18,9 +29,20 @@ def _disk_move(move: re.Match[str]) -> str:
     return f"Move disk {move[1]} from Peg {move[2]} to Peg {move[3]}"
 
 
+def _only_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
+    moves = read_sequence(plain(answer), _DISK_MOVE, BETWEEN_MOVES)
+    return 0.0 if moves is None else library(answer)
+
+
 RULES = TaskRules(
     "tower_of_hanoi",
     notation=list_of(_DISK_MOVE, "\n".join, BETWEEN_MOVES, _disk_move),
+    fix=ScorerFix(
+        scorer_sha256="b526c662909b60dbaf24737c57d8bda3be5914c507a5b1a3a03118c322de0a72",
+        fault="Ignores signs before a move: `~Move disk 1`.",
+        proof=lambda entry: entry["answer"].replace("Move", "~Move"),
+        score=_only_moves,
+    ),
     level_repair=LevelRepair(
         {0: {"max_disks": 4}}, "level 0 has six different questions"
     ),

@@ -56,14 +56,14 @@ def without_brackets(text: str) -> str:
     return text
 
 
-_LAST_BEHIND_AND = re.compile(r",\s*and\s+(?=[^,]*\Z)", re.IGNORECASE)
+_AND = re.compile(r"(?:^|\s)\s*and\s+", re.IGNORECASE)
 
 
 def _without_last_and(text: str, element: re.Pattern[str]) -> str:
-    """Take the word off that stands before the last element: `a, b, and c`, `1 and 2`.
+    """Take the `and` off before the last element: `a, b, and c`, `a, b and c`.
 
-    All elements have commas between them, and of two none can be the word itself, so
-    that no word of a sentence is lost.
+    All others have commas between them. Of two, as in `1 and 2`, none can be the
+    word itself, so that no word of a sentence is lost.
     """
     pair = text.split(" and ")
     if (
@@ -72,7 +72,9 @@ def _without_last_and(text: str, element: re.Pattern[str]) -> str:
         and all(map(element.fullmatch, pair))
     ):
         return ", ".join(pair)
-    rest = _LAST_BEHIND_AND.sub(", ", text)
+    first, comma, last = text.rpartition(",")
+    last = _AND.sub(lambda at: ", " if at.start() else " ", last, count=1)
+    rest = f"{first}{comma}{last}" if comma else text
     pieces = rest.rstrip(".").split(",") if rest != text else []
     of_elements = len(pieces) > 2 and all(
         element.fullmatch(piece.strip(f" \t{_QUOTES}")) for piece in pieces

@@ -62,7 +62,10 @@ def as_verdict(answer: str, entry: Entry) -> str:
         return answer
     question = entry.get("question", "").lower()
     said = match["rest"].lower()
-    if not set(_NUMBER.findall(said)) <= set(_NUMBER.findall(question)):
+    numbers = set(_NUMBER.findall(said))
+    if numbers and not (
+        _WORD.search(said) and numbers <= set(_NUMBER.findall(question))
+    ):
         return answer
     for line in question.split("\n"):
         conclusion = line.strip(" ?.:")

@@ -16,6 +16,24 @@ def test_the_dead_board_is_paid_only_where_it_is_right():
         assert fixed == float("1" not in entry["answer"])
 
 
+@pytest.mark.parametrize("form", ["false: {}", "It is false that it is {}", "{0} {0}"])
+def test_a_verdict_is_given_once(form):
+    for entry in entries("game_of_life_halting"):
+        answer = form.format(entry["answer"])
+        assert fixed_score("game_of_life_halting", entry, answer) == 0.0
+
+
+@pytest.mark.parametrize("task", ["figlet_font", "spell_backward"])
+@pytest.mark.parametrize("form", ['"{}"', "[{}]", ">{}", "\u200b{}", "{}!"])
+def test_no_sign_around_a_wrong_word_raises_its_score(task, form):
+    for entry in entries(task):
+        wrong = entry["answer"][1:] + entry["answer"][:1]
+        plain, dressed = (
+            fixed_score(task, entry, text) for text in (wrong, form.format(wrong))
+        )
+        assert dressed <= plain
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_letter_has_one_digit(first):
     for entry in entries("cryptarithm"):

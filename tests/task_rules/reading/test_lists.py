@@ -20,6 +20,7 @@ SPELLED = {
         [
             "[28,-8,49]",
             "28, -8, and 49",
+            "28, -8 and 49",
             "28, -8, 49",
             "(28, -8, 49)",
             "28 -8 49",
@@ -199,6 +200,7 @@ def test_an_and_of_a_sentence_is_a_word_of_it():
     sort = rules_of("word_sorting").notation
     assert sort("ant, and, bee", ENTRY) == "ant, and, bee"
     assert sort("ant and bee", ENTRY) == "ant, and, bee"
+    assert sort("ant, bee and cat", ENTRY) == "ant, bee, cat"
 
 
 def test_two_numbers_have_an_and_between_them():

@@ -12,6 +12,12 @@ def test_the_right_word_in_another_case_is_the_right_word(answer):
     assert in_any_case(answer, {"answer": "Yes"}) == "Yes"
 
 
+@pytest.mark.parametrize("answer", ["1 - 0", "True-1", "True!-1"])
+def test_a_verdict_with_which_something_is_computed_is_none(answer):
+    entry = {"answer": "True", "question": "1. Does it halt?"}
+    assert rules_of("game_of_life_halting").notation(answer, entry) == answer
+
+
 @pytest.mark.parametrize("answer", ["no", "yes no", "yess", ""])
 def test_any_other_text_stays_as_it_is(answer):
     assert in_any_case(answer, {"answer": "Yes"}) == answer
