@@ -1,6 +1,6 @@
 """Which tasks are a user's own, in the processes that make and score items.
 
-They are loaded before any worker is forked (own_task_loading.py), and nobody knows them
+They are loaded before any worker is forked (task_modules.py), and nobody knows them
 anywhere else. A data set of theirs is built for each item. What they raise is blamed on
 them, with the line.
 """

@@ -1,16 +1,23 @@
-"""Which modules the workers are told of, and what of a process they cannot import."""
+"""Modules of a user: which workers are told of, what of them is taken or refused."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from rg_env.errors import SettingError
+from rg_env.items import worker_jobs
 from rg_env.tasks import task_modules
 from rg_env.tasks.task_modules import LOAD, checked, modules_of, preloads
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.pool_errors import PreloadError
+from rg_env.workers.worker_pool import WorkerPool
 
 ROOT = Path(__file__).resolve().parents[2]
 GUARD_S = 120.0
@@ -120,3 +127,231 @@ def test_a_class_that_no_worker_can_import_is_refused(body, argv, expected, tmp_
     said = said_by(body, *argv, file=file)
     assert said.startswith("task 'mine': workers cannot import ")
     assert expected in said and "put it at the top of a module" in said
+
+
+# -- loading them ----------------------------------------------------------------------
+
+HEAD = """\
+import dataclasses
+from reasoning_gym.factory import DATASETS, ProceduralDataset, register_dataset
+from rg_env.task_rules.rules import TaskRules
+
+@dataclasses.dataclass
+class Config:
+    seed: int | None = None
+    size: int = 1
+
+@dataclasses.dataclass
+class Other:
+    size: int = 1
+
+class Dataset(ProceduralDataset):
+    pass
+
+"""
+MINE = "register_dataset('mine', Dataset, Config)"
+
+REFUSED = {
+    "raises": ("1 / 0", "t.py cannot be imported (ZeroDivisionError: division by zero"),
+    "exits": (
+        "raise SystemExit(3)",
+        "cannot be imported (SystemExit: 3, at t.py:17; what is not",
+    ),
+    "interrupts": (
+        "raise KeyboardInterrupt",
+        "cannot be imported (KeyboardInterrupt, at t.py:",
+    ),
+    "hangs": ("while True: pass", "(TimeoutError: not done after 1 s, at t.py:17)"),
+    "no syntax": ("def f(:", "(SyntaxError: invalid syntax (t.py, line 17))"),
+    "no package": ("import no_such", "No module named 'no_such', at t.py:17)"),
+    "taken": (
+        "register_dataset('gcd', Dataset, Config)",
+        "(ValueError: Dataset 'gcd' is already registered, at t.py:17)",
+    ),
+    "replaced": (
+        "DATASETS['gcd'] = Dataset, Config",
+        "task 'gcd' of reasoning-gym is registered anew; give the other one a name",
+    ),
+    "nothing": ("", "t.py registers no task; reasoning_gym.factory.register_dataset"),
+    "no name": (
+        "register_dataset('a,b', Dataset, Config)",
+        "the name 'a,b' of a task; allowed are letters, digits and ._-",
+    ),
+    "no seed": (
+        MINE.replace("Config", "Other"),
+        "task 'mine': its config Other has no field 'seed'",
+    ),
+    "no defaults": (
+        "Config.__dataclass_fields__['size'].default_factory = lambda: 1 / 0\n"
+        "Config.__dataclass_fields__['size'].default = dataclasses.MISSING\n" + MINE,
+        "task 'mine': its config cannot be read (ZeroDivisionError: division by zero,",
+    ),
+    "rules of others": (
+        f"{MINE}\nRULES = TaskRules('gcd')",
+        "RULES of t is for 'gcd', which is not one of your tasks",
+    ),
+    "no rules": (f"{MINE}\nRULES = ['mine']", "RULES of t holds 'mine'; allowed is a"),
+    "rules of another type": (
+        f"{MINE}\nRULES = TaskRules('mine', notation='upper')",
+        "(TypeError: notation is 'upper'; expected Notation | None, at t.py:18)",
+    ),
+    "rules twice": (
+        f"{MINE}\nRULES = [TaskRules('mine', kept_signs='-'), TaskRules('mine')]",
+        "RULES of t is the second one for 'mine'",
+    ),
+}
+
+LOADING = """\
+import json, os, sys
+sys.path.insert(0, {root!r})
+from rg_env.tasks import own_tasks, task_modules
+from rg_env.tasks.library_import import load_factory
+load_factory()
+task_modules.IMPORT_LIMIT_S = 1.0
+for case in json.loads(sys.stdin.read()):
+    sys.stdout.flush()
+    if os.fork() == 0:
+        try:
+            task_modules.load(case)
+            print(json.dumps([own_tasks.names(), own_tasks.digests()]))
+        except task_modules.SettingError as error:
+            print(json.dumps(str(error)))
+        sys.stdout.flush()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def loaded(*orders):
+    """Return what came of each order, in a process of its own that has the library."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING.format(root=str(ROOT))],
+        input=json.dumps([json.dumps(order) for order in orders]),
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+    )
+    assert not done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def written(folder, body, name="t.py"):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(HEAD + body)
+    return str(folder / name)
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("refused")
+    files = [written(folder / case, body) for case, (body, _) in REFUSED.items()]
+    said = loaded(*([[file], {}] for file in files))
+    return dict(zip(REFUSED, said, strict=True))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_module_that_cannot_be_used_is_one_sentence(case, refusals):
+    said = refusals[case]
+    assert said.startswith("tasks of your own: ") and "\n" not in said
+    assert REFUSED[case][1] in said
+
+
+@pytest.mark.processes
+def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
+    registered = written(tmp_path / "one", MINE)
+    only_defined = written(tmp_path / "two", "")
+    places = [(only_defined, "Dataset"), (only_defined, "Config"), None]
+    same_place = [(registered, "Dataset"), (registered, "Config"), None]
+    found = loaded(
+        [[registered], {}],
+        [[], {"yours": places}],
+        [[registered], {"mine": same_place}],
+        [[registered, only_defined], {"yours": places}],
+    )
+    names = [names for names, _ in found]
+    assert names == [["mine"], ["yours"], ["mine"], ["mine", "yours"]]
+
+
+@pytest.mark.processes
+def test_a_class_that_a_program_defines_while_it_runs_is_named(tmp_path):
+    file = written(tmp_path, "")
+    (said,) = loaded([[], {"mine": [(file, "Gone"), (file, "Config"), None]}])
+    assert "task 'mine': workers cannot import its classes (AttributeError: " in said
+    assert "has no attribute 'Gone'" in said
+
+
+@pytest.mark.processes
+def test_a_digest_changes_with_the_source_alone(tmp_path):
+    first, same = (written(tmp_path / name, MINE) for name in ("a", "b"))
+    other = written(tmp_path / "c", f"{MINE}\n# another line")
+    found = loaded(*([[file], {}] for file in (first, same, other)))
+    assert [list(digests) for _, digests in found] == [["t"]] * 3
+    one, two, three = (digests["t"] for _, digests in found)
+    assert one == two != three
+
+
+@pytest.mark.processes
+def test_files_of_one_name_and_of_a_name_of_pythons_are_told_apart(tmp_path):
+    one = written(tmp_path / "a", MINE, "json.py")
+    two = written(tmp_path / "b", MINE.replace("mine", "yours"), "json.py")
+    (found,) = loaded([[one, two], {}])
+    assert found[0] == ["mine", "yours"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("helper", ["helper", "tools"])
+def test_a_file_gets_no_helper_of_another_folder(helper, tmp_path):
+    orders = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        body = f"from {helper} import NAME\nregister_dataset(NAME, Dataset, Config)"
+        orders.append(written(folder, body))
+        (folder / f"{helper}.py").write_text(f"NAME = 'of_{folder.name}'")
+    alone, both = loaded([orders[:1], {}], [orders, {}])
+    if helper == "helper":
+        assert alone[0] == ["of_a"]
+    else:  # a package of this project has the name
+        both = alone
+    assert f"(ImportError: {helper} is /" in both and "t.py:17)" in both
+    assert "and not the file beside this one; give that file another name" in both
+
+
+# -- in workers ------------------------------------------------------------------------
+
+
+@pytest.mark.processes
+def test_a_package_is_read_with_its_data_while_workers_run(tmp_path, monkeypatch):
+    body = """
+    from pathlib import Path
+
+    class Words(Dataset):
+        def __init__(self, config):
+            super().__init__(config=config, seed=config.seed, size=config.size)
+
+        def __getitem__(self, idx):
+            word = Path(__file__).with_name("words.txt").read_text()
+            return {"question": word, "answer": word}
+
+    register_dataset("words", Words, Config)
+    """
+    written(tmp_path / "my_words", textwrap.dedent(body), "__init__.py")
+    (tmp_path / "my_words" / "words.txt").write_text("alone")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
+    preload = worker_jobs.preload_of(["my_words"])
+    with contextlib.closing(WorkerPool(1, preload=preload)) as pool:
+        entry = pool.call(worker_jobs.make_entry, "words", {}, 1, deadline_s=GUARD_S)
+    assert entry["question"] == "alone"
+
+
+@pytest.mark.processes
+def test_a_module_that_stops_the_preloading_is_a_setting_that_is_wrong(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
+    preload = worker_jobs.preload_of([written(tmp_path, "1 / 0")])
+    pool = WorkerPool(1, preload=preload)
+    with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
+        pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
+    assert caught.value.kind == SettingError.__name__
+    assert caught.value.message.endswith("division by zero, at t.py:17)")
