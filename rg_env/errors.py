@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -25,10 +26,12 @@ __all__ = [
     "in_section",
     "nearest",
     "not_allowed",
+    "on_one_line",
     "printable",
     "shown",
     "unexpected",
     "unknown_name",
+    "visible",
 ]
 
 EXIT_FAILED, EXIT_REFUSED = 1, 2
@@ -46,6 +49,30 @@ def printable(text: str, keep: str = "") -> str:
         else sign.encode("unicode_escape").decode()
         for sign in text
     )
+
+
+_STEERING = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but for the tab and the line break
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of writing
+    "\u2028\u2029"  # other line breaks
+    "\ud800-\udfff"  # halves of a pair: no encoding takes them
+    "]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return a text as a terminal may show it, what would steer it escaped (`\x1b`).
+
+    Line breaks and tabs stay, and nothing is wrapped, so that a grid keeps its columns.
+    """
+    return _STEERING.sub(lambda m: m.group().encode("unicode_escape").decode(), text)
+
+
+def on_one_line(text: str, width: int) -> str:
+    r"""Return the text on one line of at most `width` columns, `\n` for a break."""
+    line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    return line if len(line) <= width else line[: width - 3] + "..."
 
 
 class SettingError(ValueError):

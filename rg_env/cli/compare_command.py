@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rg_env.cli.command import Command, FilePathType
 from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, on_one_line
 from rg_env.evaluation import inspect_log
 from rg_env.evaluation.comparison import WHOLE, Comparison, Paired
 from rg_env.evaluation.samples import Sample, scored
@@ -21,7 +21,6 @@ from rg_env.evaluation.sources import Sources, files_of
 from rg_env.evaluation.statistics import Estimate
 from rg_env.reports.fitting_table import FittingTable
 from rg_env.reports.progress_bar import WorkProgress
-from rg_env.reports.terminal_text import on_one_line
 
 NAME_WIDTH = 500
 Results = dict[str, list[Sample]]

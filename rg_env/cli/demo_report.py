@@ -12,9 +12,9 @@ from rich.table import Table
 
 from rg_env.pages.report import report_of
 from rg_env.reports.metrics import Metrics
-from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.rollouts.ledger import Ending
 from rg_env.scoring.extraction import FORMAT_FAILURES
+from rg_env.scoring.score import OUTCOMES
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer

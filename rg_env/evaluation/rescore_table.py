@@ -10,10 +10,10 @@ from typing import Any
 from rich import box
 from rich.text import Text
 
+from rg_env.errors import on_one_line
 from rg_env.evaluation.rescoring import CAUSES
 from rg_env.evaluation.samples import Row
 from rg_env.reports.fitting_table import FittingTable
-from rg_env.reports.terminal_text import on_one_line
 
 SCORES = ("saved", "library", "fixes", "ours")
 NAME_WIDTH = 100

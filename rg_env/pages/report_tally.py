@@ -14,8 +14,8 @@ from rg_env.evaluation.comparison import item_means, paired_means
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.statistics import Estimate, best_of, difference, estimate
 from rg_env.pages import run_names
-from rg_env.reports.outcome_words import OUTCOMES
 from rg_env.rollouts.shaping import has_variance
+from rg_env.scoring.score import OUTCOMES
 
 PREVIEW_CHARS = 48
 BINS = 20

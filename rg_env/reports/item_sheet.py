@@ -7,9 +7,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.reports.outcome_words import OUTCOMES
-from rg_env.reports.terminal_text import visible
-from rg_env.scoring.score import Score
+from rg_env.errors import visible
+from rg_env.scoring.score import OUTCOMES, Score
 from rg_env.tasks.scales import Scale, Step
 
 Values = dict[str, Any]

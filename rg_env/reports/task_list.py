@@ -14,8 +14,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rg_env.errors import on_one_line, visible
 from rg_env.reports.fitting_table import FittingTable
-from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale
 

@@ -4,17 +4,8 @@ An answer is scored normalized, without its formatting and in the task's notatio
 and, if that is another text and not right, as it stands as well; the higher counts. See
 rg_env.scoring.normalization and rg_env.task_rules.reading.
 
-Pure: the library's scorer is passed in as a function, which may raise an error or
-    return anything. The result is always a number in [0, 1] with an outcome.
-
-    right           1.0
-    partial         between 0 and 1
-    wrong           0.0, or the library's floor for a readable wrong answer
-    empty_answer    0.0; the tags hold nothing, the scorer is not called
-    scorer_error    0.0; the scorer raised on this answer, or that ended two workers
-    rejected        0.0; the answer must not reach the scorer
-    timeout         0.0; scoring this answer alone used up its CPU time
-    (a format failure)  0.0; see rg_env.scoring.extraction
+Pure: the library's scorer is passed in as a function, which may raise an error
+or return anything. The result is always a number in [0, 1] with one of `OUTCOMES`.
 
 Trouble of the machine gives no Score at all, and so can never look like one.
 """
@@ -37,6 +28,27 @@ again where the evaluation, or the file of `rescore`, is continued."""
 
 ScoreFunction = Callable[[str, Mapping[str, Any]], Any]
 """`score_answer(answer, entry)` of a dataset of the library."""
+
+OUTCOMES: Mapping[str, str] = {
+    "right": "full score",
+    "partial": "partial score",
+    "wrong": "score 0, or up to 0.05 if the answer is readable",
+    "empty_answer": "nothing between the answer tags",
+    "no_answer": "no <answer> outside the thinking",
+    "several_answers": "more than one <answer>",
+    "nested_answer": "a tag inside the answer",
+    "unclosed_answer": "<answer> without </answer>",
+    "stray_tag": "</answer> without <answer>",
+    "unfinished_thinking": "cut off while thinking",
+    "scorer_error": "the library's scorer failed on the answer",
+    "rejected": "too long, or contains what no correct answer contains",
+    "timeout": "scoring the answer took too long",
+    "request_failed": "no score: the inference server did not reply",
+    "unscored": "no score: the workers gave none, or the file has none",
+    "unmatched": "no score: the library makes a different item",
+    "not_used": "no score: the item has no correct reference answer",
+}
+"""Outcome of a rollout to its meaning, the best first."""
 
 
 @dataclasses.dataclass(frozen=True)

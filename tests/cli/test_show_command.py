@@ -13,14 +13,13 @@ from types import SimpleNamespace
 import pytest
 
 from rg_env.cli import show_command, standard_streams
-from rg_env.errors import SettingError
+from rg_env.errors import SettingError, on_one_line, visible
 from rg_env.items import worker_jobs
 from rg_env.reports import item_sheet, progress_bar
 from rg_env.reports.item_sheet import step_values
-from rg_env.reports.outcome_words import OUTCOMES
-from rg_env.reports.terminal_text import on_one_line, visible
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.prompt import SYSTEM_PROMPT
+from rg_env.scoring.score import OUTCOMES
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.pool_errors import JobError
