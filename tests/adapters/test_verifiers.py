@@ -53,6 +53,12 @@ def test_a_fixed_set_ends():
     assert len(list(fixed.load())) == 4
 
 
+@pytest.mark.parametrize("level", [[0.5, 0.5], "0.5", "[0.5, 0.5]"])
+def test_a_level_may_be_the_text_that_a_command_line_has(level):
+    (item,) = items_of(islice(taskset(tasks=["gcd"], levels=level).load(), 1))
+    assert item.level == 0.5
+
+
 def test_levels_that_follow_results_are_refused():
     with pytest.raises(SettingError, match="hands to no taskset"):
         taskset(levels="curriculum")
