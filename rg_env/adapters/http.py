@@ -13,17 +13,16 @@ client can send, hold and wait for.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,9 +41,6 @@ MOST_COMPLETIONS = 1024
 MOST_ITEMS = 256
 ITEMS_WITHIN_S = 30.0
 """After which the items that are made are sent, without the others."""
-
-THREADS = 32
-"""That wait for items; more than the requests of one client that are worked on."""
 
 
 class _Score(msgspec.Struct, forbid_unknown_fields=True):
@@ -160,7 +156,6 @@ class ScoreServer:
         self._masks = masks
         self._places = itertools.count()
         self._given_back: list[int] = []
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="items")
         nemo_gym = [
             Route("/verify", self._verify, methods=["POST"]),
             Route("/seed_session", self._session, methods=["POST"]),
@@ -205,7 +200,7 @@ class ScoreServer:
         try:
             while len(taken) < wanted.count and time.monotonic() < deadline:
                 taken.append(next(positions))
-                item = await self._in_thread(self._tasks.at, taken[-1])
+                item = await run_in_threadpool(self._tasks.at, taken[-1])
                 if item is not None:
                     items.append(self._shown(item, taken[-1]))
         except BaseException:  # the client leaves, workers are lost
@@ -218,10 +213,6 @@ class ScoreServer:
         """Return the first position that no request without `start` has had."""
         back = self._given_back
         return heapq.heappop(back) if back else next(self._places)
-
-    async def _in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, function, *args)
 
     def _shown(self, item: Item, position: int) -> dict[str, Any]:
         shown = {
@@ -268,7 +259,7 @@ class ScoreServer:
         if not self._tasks.follows_results:
             raise HTTPException(409, "the levels and weights of this server are fixed")
         item = self._item(wanted.item)
-        level = await self._in_thread(self._feed_back, item, wanted.values)
+        level = await run_in_threadpool(self._feed_back, item, wanted.values)
         return _reply({"level": level})
 
     def _feed_back(self, item: Item, values: list[float | None]) -> float | None:

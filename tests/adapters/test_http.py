@@ -97,11 +97,6 @@ def test_scores_are_those_of_score(served, item):
     )
 
 
-def test_an_item_may_be_the_text_of_its_json(served, item):
-    body = {"item": item.to_json(), "completions": [f"<answer>{item.gold}</answer>"]}
-    assert served.post("/score", body)[1]["results"][0]["value"] == 1.0
-
-
 def test_thinking_that_the_prompt_has_opened_is_no_answer(served, item):
     body = {"item": item.to_json(), "completions": ["<answer>1</answer> so"]}
     (result,) = served.post("/score", {**body, "thinking_open": True})[1]["results"]
@@ -485,19 +480,6 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
     deadline = time.monotonic() + GUARD_S
     while any(Path(f"/proc/{number}").exists() for number in workers):
         assert time.monotonic() < deadline
-
-
-def test_the_console_command_starts_it_without_the_framework():
-    source = """
-import sys
-sys.modules.update(dict.fromkeys(["atroposlib", "fastapi", "openai"]))  # as if missing
-sys.argv = ["reasoning-gym-environment", "score-server", "--host", "0.0.0.0"]
-from rg_env.cli.console import main
-main()
-"""
-    command = [sys.executable, "-c", source]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and "other machines would reach" in done.stderr
 
 
 @pytest.mark.parametrize(
