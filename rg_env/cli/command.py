@@ -175,29 +175,6 @@ def task_modules_option() -> Callable[[Any], Any]:
     return click.option("--task_modules", type=TaskModules(), help=text)
 
 
-class DifficultyType(click.ParamType[Any]):
-    """A setting of difficulty, as `env.complexity_mode` has it."""
-
-    name = "level"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        from rg_env import yaml_text
-        from rg_env.tasks.difficulty import check_setting, parse_setting
-
-        try:
-            setting = parse_setting(value)
-            if value in ("None", "none", "null"):
-                setting = None
-            elif value.lstrip().startswith("["):
-                setting = yaml_text.load(value)
-            check_setting(setting)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return setting
-
-
 # -- more than one machine -------------------------------------------------------------
 
 

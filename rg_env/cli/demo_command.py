@@ -26,7 +26,6 @@ from rg_env import ending
 from rg_env.cli.command import (
     LATENCY_MS,
     Command,
-    DifficultyType,
     FilePathType,
     loaded,
     option,
@@ -37,12 +36,12 @@ from rg_env.cli.demo_report import (
     progress_line,
     write_dumps_report,
 )
+from rg_env.cli.setting_options import bare_options, read_bare
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings.writable_paths import check_folder
-from rg_env.tasks.sampler import MAX_SEED
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
@@ -229,14 +228,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
 )
 @option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
 @option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
-@option("--seed", click.IntRange(0, MAX_SEED), 1918, "Seed of the items")
 @option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
-@option(
-    "--complexity_mode",
-    DifficultyType(),
-    "random",
-    "Levels: None, random, curriculum, a level or a range [low, high]",
-)
 @option("--dumps", FilePathType(), str(DUMPS), "Folder of the dump files")
 @click.pass_obj
 def demo(env_cls: Any, /, **given: Any) -> int:
@@ -245,7 +237,8 @@ def demo(env_cls: Any, /, **given: Any) -> int:
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
     no GPU, no account and no network. The status is 0 only if groups were delivered.
     """
-    options = SimpleNamespace(**{**given, "dumps": Path(given["dumps"])})
+    chosen = read_bare(OPTIONS, given).model_dump(include=SETTINGS)
+    options = SimpleNamespace(**given | chosen | {"dumps": Path(given["dumps"])})
     if options.batch_size % options.group_size:
         raise SettingError(
             f"command line: --batch_size {options.batch_size} is no multiple of"
@@ -254,3 +247,8 @@ def demo(env_cls: Any, /, **given: Any) -> int:
     check_folder("--dumps", str(options.dumps))
     env, trainer = ending.run(_demo(loaded(env_cls), options), _say_ending)
     return 0 if _report(env, trainer, options) else 1
+
+
+SETTINGS = {"seed", "complexity_mode"}
+OPTIONS = bare_options(SETTINGS)
+demo.params += OPTIONS
