@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from weakref import WeakValueDictionary
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rg_env.workers.worker_pool import default_pool_size
 
@@ -32,10 +31,6 @@ BODY_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 120.0
 
 AGAIN = {"Retry-After": "1"}
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 
 class _Client:
@@ -55,12 +50,12 @@ class RequestLimits:
         inner: The application.
     """
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
         self._requests = self._body_bytes = 0
         self._clients: WeakValueDictionary[str, _Client] = WeakValueDictionary()
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
@@ -86,7 +81,7 @@ class RequestLimits:
         if not has_begun:
             await refusal(refused)(scope, receive, send)
 
-    async def _read(self, scope: Any, receive: Receive, body: bytearray) -> bool:
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> bool:
         """Read the body of a request; return whether its client is still there."""
         announced = int(dict(scope["headers"]).get(b"content-length", 0))
         deadline = time.monotonic() + BODY_WITHIN_S
@@ -110,7 +105,7 @@ class RequestLimits:
         return True
 
     async def _answer(
-        self, scope: Any, receive: Receive, send: Send, body: bytes
+        self, scope: Scope, receive: Receive, send: Send, body: bytes
     ) -> None:
         """Have a request answered, until its client leaves or the time is over."""
         address = (scope["client"] or ("",))[0]
