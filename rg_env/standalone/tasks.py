@@ -36,6 +36,7 @@ from rg_env.standalone.item import (
     own_modules,
 )
 from rg_env.standalone.scores import Result
+from rg_env.tasks.adaptive import WeightsState
 from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
 from rg_env.tasks.evaluation_specs import evaluation_specs
@@ -52,7 +53,7 @@ class _TasksState(msgspec.Struct):
     position: Annotated[int, msgspec.Meta(ge=0)]
     progress: dict[str, Any]
     curriculum: dict[str, Any]
-    adaptive: dict[str, Any] | None = None
+    adaptive: WeightsState | None = None
 
 
 class Tasks:
@@ -146,7 +147,7 @@ class Tasks:
             feedback.curriculum.load_state_dict(state.curriculum)
         self._feedback = feedback
         self._position = state.position
-        self._adaptive = state.adaptive
+        self._adaptive = msgspec.to_builtins(state.adaptive)
         self._stream: ItemStream | None = None
         self._categories: dict[str, str] = {}
 

@@ -31,7 +31,9 @@ MEMORY = 0.5
 """What one group leaves of the estimate before it."""
 
 
-class _WeightsState(msgspec.Struct):
+class WeightsState(msgspec.Struct):
+    """The state of adaptive weights: the signal of each task."""
+
     signal: dict[str, Share]
 
 
@@ -65,7 +67,7 @@ class AdaptiveWeights:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
-        signal = msgspec.convert(state, _WeightsState).signal
+        signal = msgspec.convert(state, WeightsState).signal
         if signal.keys() != self._signal.keys():
             different = sorted(signal.keys() ^ self._signal.keys())
             raise ValueError(f"adaptive weights are of other tasks: {different}")

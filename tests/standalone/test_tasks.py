@@ -188,11 +188,16 @@ def test_a_state_brings_back_place_levels_and_weights():
     assert taken(other, 10) == taken(tasks, 10)
 
 
-@pytest.mark.parametrize("wrong", [{}, {"position": -1}, None, {"position": "3"}])
+NO_WEIGHTS = {"position": 1, "progress": {}, "curriculum": {}, "adaptive": {"gcd": 1}}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"position": -1}, None, {"position": "3"}, NO_WEIGHTS]
+)
 def test_what_is_no_state_is_refused_and_changes_nothing(wrong):
     tasks = Tasks(*CHOSEN)
     first = taken(tasks, 3)
-    with pytest.raises(ValueError, match=r"position|object"):
+    with pytest.raises(ValueError, match=r"position|object|signal"):
         tasks.load_state_dict(wrong)
     assert first + taken(tasks, 2) == taken(Tasks(*CHOSEN), 5)
 
