@@ -2,9 +2,9 @@
 
 Three examples show the rule. Where they all show as well what another rule of the
 library makes, which says something else of the last row, nobody can know which is
-meant. Read here are the rules that move cells: blocks by so many cells, by their own
-length or to a dot, gravity and reflection, each in both directions. Rules that paint
-cells are not.
+meant. Read here are the rules that move cells: blocks by so many cells, round the end
+of the row or out of it, by their own length or to a dot, gravity and reflection, each
+in both directions. Rules that paint cells are not.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ MoveRule = Callable[[Cells], "Cells | None"]
 
 def _moved(cells: int) -> MoveRule:
     return lambda row: row[-cells:] + row[:-cells]
+
+
+def _moved_out(cells: int) -> MoveRule:
+    return lambda row: (0,) * cells + row[:-cells]
 
 
 def _fallen(row: Cells) -> Cells:
@@ -101,6 +105,7 @@ def _of_color(row: Cells, color: int) -> tuple[int, int]:
 
 _TO_ONE_SIDE: Sequence[MoveRule] = (
     *map(_moved, (1, 2, 3, 4)),
+    *map(_moved_out, (1, 2, 3, 4)),
     *map(_moved_to_dot, (1, 2, 3, 4, 1_000)),
     *(_fallen, _counted, _weighed, _parted, _one_step),
     *(_moved_by_its_length, _reflected),
