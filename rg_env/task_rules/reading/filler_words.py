@@ -61,7 +61,7 @@ themselves, as in `on: off` and `left = right`."""
 
 _MARKS = "*_#>\u2022- \t\n"
 _LEAD_WORD = re.compile(
-    r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:[*_:]+(?=\s))?\s*"
+    r"([A-Za-z]+(?:['\u2019]s)?)[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:(?<=\S)[*_:]+(?=\s))?\s*"
 )
 _NUMBER = re.compile(r"[$*\\-]*(?:boxed\{)?\d")
 _MAX_LEAD_WORDS = 12

@@ -92,6 +92,9 @@ def test_what_announces_an_answer_ends_before_the_first_one(second: str) -> None
     [
         ("The answer is: It is so.", "It is so."),
         ("**Final Answer:** There is one.", "There is one."),
+        ("Answer\n_ Q _ _", "_ Q _ _"),
+        ("The solution is\n_ Q _ _", "_ Q _ _"),
+        ("The answer is _ Q _ _", "_ Q _ _"),
         ("It is so.", "It is so."),
         ("So, there is one.", "So, there is one."),
         ("The word is so", "The word is so"),
