@@ -8,13 +8,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.imported_names import imported_names
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
@@ -71,29 +71,6 @@ FILES = sorted(
     str(path.relative_to(ROOT))
     for path in [*(ROOT / name for name in ENTRY), *(ROOT / "rg_env").rglob("*.py")]
 )
-
-
-def is_import_call(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    return name in ("import_module", "__import__")
-
-
-def imported_names(tree: ast.AST) -> Iterator[str]:
-    """Every dotted name that a file imports, those inside functions included.
-
-    A relative import begins with its dots. From a call of `import_module`, the name
-    if it is written out.
-    """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            yield from (f"{module}.{alias.name}" for alias in node.names)
-        elif is_import_call(node) and isinstance(node.args[0], ast.Constant):
-            yield str(node.args[0].value)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from rg_env.pages.report import LIBRARIES
+from tests.support.imported_names import imported_names
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 LISTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
@@ -24,6 +25,9 @@ PROGRAMS = {
     "examples/trainer": ["train.py", "prepare.py"],
 }
 """Programs that run in an environment of their own, by the folder that has its list."""
+
+OF_THE_LIBRARY = {"bfi", "cellpylib", "pycosat"}
+"""What reasoning-gym brings; imported by their names as text."""
 
 EXTRAS = {
     "server": "cli.score_server_command adapters.http serving",
@@ -40,14 +44,8 @@ def read_requirements(path: Path) -> list[Requirement]:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Top-level names of all absolute imports, those inside functions included."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.split(".")[0])
-    return names
+    names = imported_names(ast.parse(path.read_text(), str(path)))
+    return {name.split(".")[0] for name in names}
 
 
 def modules_of(program: Path, root: Path) -> set[str]:
@@ -58,24 +56,17 @@ def modules_of(program: Path, root: Path) -> set[str]:
     names: set[str] = set()
     files, seen = [program], {program}
     while files:
-        nodes: list[ast.AST] = [ast.parse(files.pop().read_text())]
-        while nodes:
-            node = nodes.pop()
+        tree = ast.parse(files.pop().read_text())
+        for node in ast.walk(tree):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                continue
-            nodes += ast.iter_child_nodes(node)
-            dotted = []
-            if isinstance(node, ast.Import):
-                dotted = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                dotted = [f"{node.module}.{alias.name}" for alias in node.names]
-            for name in dotted:
-                names.add(name.split(".")[0])
-                path = root.joinpath(*name.split("."))
-                for file in (path.with_suffix(".py"), path.parent.with_suffix(".py")):
-                    if file.is_file() and file not in seen:
-                        seen.add(file)
-                        files.append(file)
+                node.body = []
+        for name in imported_names(tree):
+            names.add(name.split(".")[0])
+            path = root.joinpath(*name.split("."))
+            for file in (path.with_suffix(".py"), path.parent.with_suffix(".py")):
+                if file.is_file() and file not in seen:
+                    seen.add(file)
+                    files.append(file)
     return names
 
 
@@ -92,9 +83,8 @@ def test_the_requirements_are_what_the_code_imports(repo_root: Path) -> None:
     imported = set().union(*map(imported_modules, sources))
     declared = read_requirements(repo_root / "requirements.txt")
     provided = set().union(*map(provided_modules, declared))
-    ours = {"rg_env", "reasoning_gym_environment"}
-    assert imported - ours - sys.stdlib_module_names <= provided
-    imported.add("reasoning_gym")  # by its name as text, in one place
+    imported -= {"rg_env", "reasoning_gym_environment", *OF_THE_LIBRARY}
+    assert imported - sys.stdlib_module_names <= provided
     imported |= {package for package, _ in LIBRARIES.values()}  # their files are copied
     assert [r.name for r in declared if not provided_modules(r) & imported] == []
 

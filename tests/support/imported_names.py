@@ -1,0 +1,29 @@
+"""What a file of Python imports, read from its source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+
+def is_import_call(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return name in ("import_module", "__import__")
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """Every dotted name that a file imports, those inside functions included.
+
+    A relative import begins with its dots. From a call of `import_module`, the name
+    if it is written out.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif is_import_call(node) and isinstance(node.args[0], ast.Constant):
+            yield str(node.args[0].value)
