@@ -58,8 +58,9 @@ def test_killed_owner_leaves_nothing_though_it_has_a_busy_worker_and_a_forked_ch
     tmp_path,
 ):
     source = f"""{BEGIN}
-ask()
+pool = WorkerPool(2)
 pool.submit(pow, 9, 9**9, deadline_s=60)
+ask()  # the other worker
 child = os.fork()
 if child:
     print(child, flush=True)
@@ -71,7 +72,7 @@ time.sleep(60)
         started = descendants(script.pid) - {child}
         script.kill()
         try:
-            assert len(started) == 2
+            assert len(started) == 3
             assert left_alive(started) == []
         finally:
             os.kill(child, signal.SIGKILL)
