@@ -92,6 +92,7 @@ class Call:
             raise ValueError(f"{job} is of __main__, which workers do not import")
         self.future: Future[Any] = Future()
         self.abandoned = False
+        # In the thread of the caller, who gets the error of what does not pickle.
         self._body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
         if len(self._body) > MAX_BODY_BYTES:
             raise ValueError(f"the call takes {len(self._body)} bytes")
@@ -101,6 +102,7 @@ class Call:
 
     def run_on(self, worker: WorkerHandle) -> tuple[Frame, bytes]:
         """Run on this worker; raises as `WorkerHandle.run`."""
+        # So that `abandon` is either seen here or finds the worker to kill.
         with self._lock:
             if self.abandoned:
                 raise WorkerLostError("the caller has left")
@@ -181,6 +183,7 @@ class CallRunner:
         self._note_death = note_death
         self._usual, self._brief = _WorkerPlace(fork_server), _WorkerPlace(fork_server)
         self._inbox: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        # A daemon: Python joins all other threads before atexit closes the pool.
         self._thread = threading.Thread(
             target=self._live, name="worker-thread", daemon=True
         )
@@ -223,6 +226,7 @@ class CallRunner:
             # What was raised in a worker leaves it as it was.
             if not isinstance(error, JobError):
                 place.clear()
+            # The end of the fork server looks like a loss to the calls under way.
             if isinstance(error, WorkerLostError) and self._fork_server.closed:
                 error = PoolClosedError("the pool was closed")
             # The frames of this thread would keep the call alive with its error.
@@ -252,6 +256,7 @@ class CallRunner:
             except (NotStartedError, KilledError, WorkerDiedError) as error:
                 ended = error
             else:
+                # It may have been killed just after its answer.
                 if call.abandoned:
                     place.clear()
                 return result

@@ -225,6 +225,7 @@ class _ServerProcess:
             try:
                 self._process.wait(END_LIMIT_S)
             except subprocess.TimeoutExpired:
+                # Such as one that imports a library which holds the interpreter's lock.
                 self._process.kill()
                 self._process.wait()
             self._control.settimeout(0)
@@ -255,6 +256,7 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-m", _PROGRAM, json.dumps(dataclasses.asdict(order))],
+        # Where `-m` finds the program.
         cwd=_ROOT,
         env=kept | _SET_VARIABLES | {"TMPDIR": order.scratch},
         stdin=subprocess.DEVNULL,
@@ -266,5 +268,6 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
 
 
 def _absolute_sys_path() -> list[str]:
+    # The program works in its scratch folder, where relative paths lead elsewhere.
     paths = [str(Path(path).absolute()) for path in sys.path]
     return paths if str(_ROOT) in paths else [*paths, str(_ROOT)]

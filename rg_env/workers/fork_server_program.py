@@ -114,6 +114,7 @@ class ForkServerProgram:
     def _listen_to_children(self) -> None:
         for end in (self._wakeup, self._wakeup_end):
             end.setblocking(False)
+        # One unread byte wakes the loop, which looks at every child.
         signal.set_wakeup_fd(self._wakeup_end.fileno(), warn_on_full_buffer=False)
         # Only a signal that has a handler is written to the wakeup descriptor.
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
@@ -153,6 +154,7 @@ class ForkServerProgram:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
+        # With the socket of a sibling it could take that one's calls.
         siblings = (child.stream for child in self._children.values())
         for other in (self._control, self._wakeup, self._wakeup_end, *siblings):
             other.close()
@@ -214,6 +216,7 @@ def _tell_end(stream: socket.socket, frame: Frame, text: str) -> None:
 def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
     """End as soon as the control socket closes, though imports take their time."""
     ends = select.poll()
+    # Not POLLIN: commands wait there unread until everything is imported.
     ends.register(control, select.POLLRDHUP)
     imported, has_imported = os.pipe()
     ends.register(imported)

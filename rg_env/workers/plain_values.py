@@ -61,10 +61,12 @@ def unpack(body: bytes) -> Any:
     Raises:
         ValueError: It is none, or a bound is exceeded.
     """
+    # Before any is built, so those in strings are counted too.
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} lists and dicts")
     try:
         return _restored(json.loads(body, parse_int=_integer), MAX_DEPTH)
+    # ArithmeticError: a denominator of 0.
     except (TypeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"no value of the table: {error}") from None
 
@@ -80,6 +82,7 @@ def _plain(value: Any) -> Any:
     if kind is dict:
         is_row = len(value) == 1 and not _RESTORE.keys().isdisjoint(value)
         if is_row or not all(type(key) is str for key in value):
+            # With the bounds of the reader, so that whatever is sent can be read.
             pairs = _dict(list(value.items())).items()
             return {"pairs": [[key, _plain(held)] for key, held in pairs]}
         return {key: _plain(held) for key, held in value.items()}

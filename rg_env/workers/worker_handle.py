@@ -100,6 +100,7 @@ class WorkerHandle:
             self._channel.send(Frame.CALL, call, START_LIMIT_S, number)
             first = self._receive(PREPARING_LIMIT_S, max_reply_bytes)
         except DeadlineExceededError as error:
+            # The job has not begun, so this says nothing of it.
             raise WorkerLostError(f"preparing the job: {error}") from None
         except (OSError, EOFError) as error:
             raise NotStartedError("the worker ended before the job began") from error
@@ -126,6 +127,7 @@ class WorkerHandle:
         except NoFrameError:
             raise WorkerDiedError("the worker sent what is no answer") from None
         except EOFError:
+            # The fork server holds that end too, and reports before it closes it.
             raise KilledError("ended with its fork server") from None
         if message.kind is Frame.ENDED:
             raise WorkerDiedError(f"the worker {_read_end(message.body)}")

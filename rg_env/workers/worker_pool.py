@@ -178,9 +178,11 @@ class WorkerPool:
                 waiting = list(self._waiting)
                 self._waiting.clear()
             atexit.unregister(self.close)
+            # Outside of the lock, which the callbacks of a future take.
             for future in waiting:
                 if future.set_running_or_notify_cancel():
                     future.set_exception(PoolClosedError("the pool was closed"))
+            # First: this wakes the threads that wait for a worker.
             self._fork_server.close()
             for runner in self._runners:
                 runner.close()
@@ -195,6 +197,7 @@ class WorkerPool:
                 self._idle_for(call).take(call)
             else:
                 self._waiting[call.future] = call
+        # Outside of the lock: of a future that is done, this calls `_forget` at once.
         call.future.add_done_callback(self._forget)
         return call
 

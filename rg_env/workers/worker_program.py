@@ -41,6 +41,7 @@ def serve(
     memory_limit_bytes: int | None,
 ) -> NoReturn:
     """Answer calls until the pool hangs up or the process is spent."""
+    # Both before `harden`, whose filter of system calls denies them.
     _die_with(server_pid)
     os.nice(NICENESS)
     state = ProcessState(folder)
@@ -64,6 +65,7 @@ def serve(
 
 def _die_with(server_pid: int) -> None:
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    # It may have ended before the line above, and then no signal comes.
     if os.getppid() != server_pid:
         os._exit(1)
 

@@ -63,6 +63,7 @@ def install(readable: tuple[str, ...], writable: tuple[str, ...], pid: int) -> N
 
 
 def _check_path(path: Any, allowed: tuple[str, ...]) -> None:
+    # A descriptor: what it leads to is open already.
     if isinstance(path, int):
         return
     real = os.path.realpath(os.fsdecode("." if path is None else path))

@@ -88,6 +88,7 @@ def harden(
         _limit(kind, limit)
     rights = dict.fromkeys(readable, READ)
     rights |= {os.devnull: READ | Right.WRITE_FILE, str(folder): OWN}
+    # In this order: the filter of seccomp denies Landlock's system calls.
     steps: dict[str, Callable[[], None]] = {
         "landlock": functools.partial(landlock.restrict, rights),
         "seccomp": functools.partial(seccomp.install, os.getpid()),

@@ -81,6 +81,7 @@ def restrict(rights_by_path: Mapping[str, Right]) -> None:
     try:
         for path, rights in rights_by_path.items():
             _allow(ruleset, path, rights & handled)
+        # Without this, the kernel refuses a process that is not privileged.
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         flags = LOG_SAME_EXEC_OFF if version >= _LOG_CONTROL else 0
         syscalls.call(RESTRICT_SELF, ruleset, flags)
@@ -102,6 +103,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(beneath).st_mode):
+            # The kernel refuses the rights of a folder for a file.
             rights &= _OF_A_FILE
         rule = struct.pack("=Qi", rights, beneath)
         syscalls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)

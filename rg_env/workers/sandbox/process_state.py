@@ -52,6 +52,7 @@ class ProcessState:
         if os.environb != self._environment:
             os.environb.clear()
             os.environb.update(self._environment)
+        # tempfile keeps what it found once; now it looks at TMPDIR again.
         tempfile.tempdir = None
         return self._has_few_files() and self._restore_folder()
 

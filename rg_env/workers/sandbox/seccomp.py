@@ -80,6 +80,7 @@ def build_checks(pid: int) -> dict[str, list[Instruction]]:
 def build_filter(column: int, pid: int) -> list[Instruction]:
     """Return the program for a machine, given by its place in `syscalls.MACHINES`."""
     program = [
+        # In the 32 bit mode, the same numbers are other system calls.
         _pack(_LOAD, _ARCHITECTURE),
         _pack(_IF_EQUAL, _AUDIT_ARCHITECTURES[column], 1, 0),
         _fail(errno.EPERM),
@@ -113,6 +114,7 @@ def _only(number: int | None, block: list[Instruction]) -> list[Instruction]:
 
 def _allow_values(argument: int, *values: int) -> list[Instruction]:
     """Allow a call whose argument, counted from 0, has one of these 32 bit values."""
+    # The kernel reads only the lower half of these arguments.
     tests = []
     for value in values:
         tests += [_pack(_IF_EQUAL, value, 0, 1), _pack(_RETURN, _ALLOW)]
@@ -132,4 +134,5 @@ def _allow_null(argument: int) -> list[Instruction]:
 
 
 def _load(argument: int, *, upper_half: bool = False) -> Instruction:
+    # Both machines are little-endian: the lower half comes first.
     return _pack(_LOAD, _ARGUMENTS + 8 * argument + 4 * upper_half)

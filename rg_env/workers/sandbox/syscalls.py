@@ -99,6 +99,7 @@ PR_SET_NO_NEW_PRIVS = 38
 
 def call(number: int, *args: Any) -> int:
     """Make a system call, or raise OSError; integers have to fit a C long."""
+    # As a C int, the upper half of the register would be undefined.
     wide = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
     return _check(_LIBC.syscall(ctypes.c_long(number), *wide))
 
