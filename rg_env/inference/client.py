@@ -125,12 +125,14 @@ class Client(APIServer):
     def _tell_framework(self) -> None:
         self.server_healthy = self.state.admits
         if self.state.is_resting:
+            # The framework looks at the value only, so somebody has to set it again.
             rest_s = self.state.rest_left_s
             asyncio.get_running_loop().call_later(rest_s, self._tell_framework)
 
     def note_failure(self, error: Exception) -> None:
         """A request failed."""
         failure = failure_of(error, *secrets_of(self.config))
+        # What is under way there may still be answered: only `leave_out` cancels it.
         self.state.note_failure(failure)
         self._tell_framework()
         self.on_failure(self, failure)
@@ -192,6 +194,7 @@ class Client(APIServer):
         request = asyncio.ensure_future(querying)
         self._under_way.add(request)
         try:
+            # Awaited itself, its cancellation would look like the caller's.
             await asyncio.wait({request})
         finally:
             self._under_way.discard(request)
@@ -321,6 +324,7 @@ class Client(APIServer):
             self._limit_name = MAX_COMPLETION_TOKENS
             reply = await self._chat(body, n)
         if len(reply.choices) == 1 < n:
+            # It ignores n: from here on, one request each.
             self.connection.query_one_by_one()
             reply.choices += (await self._chat(body, n - 1)).choices
         return reply

@@ -31,6 +31,7 @@ from rg_env.inference.request_failures import (
 from rg_env.inference.routes import TokenReply
 from rg_env.off_loop import keep_gil, off_loop, release_gil
 
+# What the framework's managed server writes.
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
 
@@ -151,6 +152,7 @@ def why_unusable(
 def check_some_usable(reply: Any) -> None:
     """Raise an error where no completion of a reply, tokens or a chat, is usable."""
     if isinstance(reply, tuple):
+        # The last three parts of a `TokenReply`, all of a `Generated`.
         reasons = [why_unusable(*each) for each in zip(*reply[-3:], strict=True)]
     else:
         reasons = [why_no_answer(choice) for choice in reply.choices]

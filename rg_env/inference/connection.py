@@ -212,7 +212,9 @@ class Connection:
             async with self._opened().request(
                 method, url, headers=headers, **more
             ) as reply:
+                # What fails while the body is read is raised here, and caught below.
                 yield reply
+        # It is a ClientError too, but the server has answered.
         except aiohttp.TooManyRedirects as error:
             raise bad_reply(type(error).__name__) from error
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:

@@ -175,6 +175,7 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
         client.connection.query_one_by_one()
     temperature = sampling.get("temperature", 1.0)
     is_kept = client.needs_tokens or request.writes_rows
+    # At 1 both kinds are equal, and nothing can be divided by 0.
     if is_kept and temperature not in (0.0, 1.0):
         await _check_temperature(client, route, prompt, temperature)
 
@@ -196,6 +197,7 @@ def _check_reply(generated: Generated) -> None:
     if not any(generated.tokens):
         raise lacking(TOKEN_IDS)
     for ids, logprobs in zip(generated.tokens, generated.logprobs, strict=False):
+        # As if it had ended by itself: whether it was cut off is checked last.
         if (ids or logprobs) and why_unusable(ids, logprobs, "stop"):
             raise lacking(LOGPROBS)
         if max(logprobs, default=0.0) > HIGHEST_LOGPROB:
@@ -259,6 +261,7 @@ async def _check_temperature(
     spans = []
     try:
         for each in (1.0, temperature):
+            # With a lower top_p, likely tokens may have no finite value.
             one = {"n": 1, "max_tokens": 1, "temperature": each, "top_p": 1.0}
             bodies = await client.query_route(route, prompt, one, **route.likeliest)
             reply = orjson.loads(b"".join(bodies[0]))

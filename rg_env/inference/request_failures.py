@@ -201,6 +201,7 @@ def no_reply(error: BaseException, *secrets: str) -> Failure:
     for cause in _causes(error):
         if getattr(cause, "errno", None) == errno.ECONNREFUSED:
             return Failure(name, "nothing listens there", NOTHING)
+        # They are two classes before Python 3.11.
         if isinstance(cause, asyncio.TimeoutError | TimeoutError):
             return Failure(name, SILENT, NOTHING)
     words = " ".join(_without_secrets(str(error), secrets).split())
@@ -268,6 +269,7 @@ def _message(body: Any) -> str | None:
 def body_summary(text: str, *secrets: str) -> str:
     """Return what a body says, a line for people, in which no secret is repeated."""
     title = _TITLE.search(text)
+    # A page of HTML without a title has no sentence to repeat.
     plain = title[1] if title else "" if "<" in text[:50] else text
     said = _without_secrets(_message(_parsed(text)) or plain, secrets)
     return " ".join(said.split()).rstrip(".")[:LONGEST_SAID]

@@ -247,6 +247,7 @@ def _completions_body(
         **NEUTRAL,
         **_with_max_tokens(sampling),
         **extra,
+        # No token but the sampled one, which is always returned.
         "logprobs": 0,
         "return_token_ids": True,
         "return_tokens_as_token_ids": True,

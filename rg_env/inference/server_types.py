@@ -50,6 +50,7 @@ class OpenAiClient(Client):
             base_url=config.base_url,
             timeout=config.timeout,
             default_headers=headers_of(config),
+            # The next try is `Inference`'s.
             max_retries=0,
         )
         super().__init__(config, reasoning_config=reasoning_config)

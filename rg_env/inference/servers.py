@@ -139,6 +139,7 @@ class Servers:
         try:
             await work
         except asyncio.CancelledError:
+            # It was not us, but a signal for example.
             if self._refusal is None:
                 raise
             raise self._refusal from None
@@ -261,6 +262,7 @@ class Servers:
     async def _watch(self) -> None:
         while not self.gave_up.is_set():
             await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
+            # Requests that wait for a server report nothing.
             if (why := self.why_none()) is not None:
                 self._note_failing(why)
             self._give_up_in_time()
