@@ -139,6 +139,7 @@ class DumpWriter:
 
     def _keep_waiting(self) -> None:
         """Leave the newest group in memory, if there is room."""
+        # Encoded to know its size, and whether it can be written at all.
         line = self._line_of(-1)
         if line is None:
             return
@@ -196,6 +197,7 @@ class DumpWriter:
         self.finish()
         if self.groups_waiting:
             self.groups_lost += self.groups_waiting
+            # Without them, the file can be completed.
             del self.buffer[self._kept :]
             self.finish()
         if self._file is not None:
@@ -222,6 +224,7 @@ class DumpWriter:
             self._say_refused(error)
             return
         self._waiting_bytes = 0
+        # Whether the disk takes a full file is known when that is completed.
         if not self._is_full:
             self._say_accepted()
 
@@ -288,6 +291,7 @@ class DumpWriter:
         self.finish()
         left = count_left(self.folder, f"{self._stem}_{run_uuid}", batch_num)
         self._place = _Place(
+            # After all files that were left: none is continued.
             max([batch_num, *(number + 1 for number in left)]),
             total - in_file + sum(left.values()),
         )

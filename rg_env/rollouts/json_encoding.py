@@ -34,6 +34,7 @@ def readable(value: Any) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
+        # Escaped, a lone surrogate is ASCII.
         return json.dumps(value, allow_nan=False, default=str).encode()
 
 

@@ -68,6 +68,7 @@ class LineFile:
         if self._file.seek(0, os.SEEK_END) != self.end:
             self._file.truncate(self.end)
         try:
+            # A write that fills the disk takes a part of the line and raises nothing.
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         except OSError:
@@ -80,6 +81,7 @@ class LineFile:
         """Sync it, give it its name without the suffix, close it; return the name."""
         complete = self.path.with_suffix("")
         os.fsync(self._file.fileno())
+        # While it is locked, so that no recovery takes it for a file that was left.
         self.path.rename(complete)
         self._file.close()
         return complete
@@ -114,6 +116,7 @@ def continued(path: Path) -> LineFile:
         OSError: It cannot be read or written.
     """
     file = LineFile(path)
+    # The handle of `LineFile` cannot read.
     with path.open("r+b") as lines:
         file.end = _whole_bytes(lines)
         lines.truncate(file.end)
@@ -134,6 +137,7 @@ def _is_in_place(file: BinaryIO) -> bool:
 
 def _locked(path: Path) -> BinaryIO:
     for _ in range(LOCK_TRIES):
+        # Unbuffered, so that a line outlives this process once it is appended.
         file = path.open("ab", buffering=0)
         # A recovery may lock and remove the file while it is still empty.
         if try_lock(file) is not False and _is_in_place(file):

@@ -73,6 +73,7 @@ class RowWriter:
         lists = {key: row[key] for key in TOKEN_LISTS if key in row}
         first = {key: value for key, value in row.items() if key not in lists}
         last = lists if self.with_tokens else {}
+        # `readable` keeps every text; the lists are numbers, and `quick` is faster.
         head = encode_group(first, readable)
         tail = encode_group(last, quick, release_gil)
         comma = b", " if first and last else b""

@@ -146,6 +146,7 @@ class Dumps:
 
     def close_at_once(self) -> None:
         """Complete all files, if the disk takes them at once; for a hurried end."""
+        # On the thread: a writer takes one call at a time, and one may be under way.
         self._thread.submit(self._close_all).result(AT_ONCE_S)
 
     @property
@@ -195,6 +196,7 @@ def line_of(
     for name, value in values.items():
         if isinstance(value, numbers.Real) and math.isfinite(value):
             number = float(value)  # of numpy perhaps
+            # A number cannot replace `step`, `time` or `kind`.
             line.setdefault(name, int(number) if number.is_integer() else number)
     if alarms:
         line["alarms"] = alarms
