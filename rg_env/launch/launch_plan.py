@@ -144,6 +144,7 @@ class Plan:
             servers.append(self.program("api", argv, health_url=f"{self.api}/info"))
         if self.starts_server:
             vllm = partial(self.program, "vllm", self._vllm())
+            # Without it, vLLM lacks the routes by which the trainer reloads weights.
             variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
             url = f"{self.server}/health"
             servers.append(vllm(variables=variables, health_url=url))
@@ -210,6 +211,7 @@ def taken(plan: Plan) -> Iterator[None]:
     folder, model = plan.folder, plan.settings.model
     folder.mkdir(parents=True, exist_ok=True)
     note = folder / NOTE
+    # The mode `w` would empty the file of another launch before the lock is tried.
     with note.open("a+b") as file:
         if try_lock(file) is False:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")

@@ -120,6 +120,7 @@ class Program:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                # When it dies, its log has to hold its last words.
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self._variables},
                 # Ctrl-C at the terminal is for us; we end it when its turn comes.
                 start_new_session=True,

@@ -36,6 +36,7 @@ def last_rows(path: Path, count: int) -> list[dict[str, Any]]:
     except OSError:
         return []
     rows = []
+    # One more, since the last one may be incomplete.
     for line in lines[-count - 1 :]:
         with contextlib.suppress(ValueError):  # a line that is being written
             rows.append(json.loads(line))
@@ -70,6 +71,7 @@ class RunProgress:
 
     def _newest(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the newest two lines of metrics, the older one first."""
+        # Each start of `serve` begins a file of its own.
         found = self._metrics_folder.glob(f"*{METRICS}")
         with contextlib.suppress(OSError):  # one that is removed meanwhile
             newest = max(found, key=lambda path: path.stat().st_mtime, default=None)

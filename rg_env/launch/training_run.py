@@ -114,6 +114,7 @@ class TrainingRun:
         await end(self._clients)
         await self._say_untrained()
         await end(self._running)
+        # What waits to be started again has no process that could be ended.
         for task in self._running.values():
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
