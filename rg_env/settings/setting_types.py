@@ -158,6 +158,7 @@ MinusOneOrMore = Annotated[
 ]
 """A number above 0, or -1 for none."""
 
+# `CheckedModel` looks for flags in fields, not among the values of a dict.
 Weight = Annotated[float, BeforeValidator(_no_flag), Field(gt=0.0, le=1e9)]
 """Sums of such weights are still exact to what matters."""
 
@@ -206,7 +207,9 @@ def build(prefix: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any
 def _sentence(prefix: str, error: ValidationError) -> str:
     """Return the first fault of a model's values: the setting, what it is, and why."""
     fault = error.errors(include_url=False)[0]
+    # pydantic marks a fault of a key, as opposed to its value, with `[key]`.
     place = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+    # pydantic puts "Value error, " before the words of a check of ours.
     kind, _, own = fault["msg"].partition("error, ")
     name = f"{prefix}.{place[:LONGEST_SHOWN]}"
     if kind in ("Value ", "Assertion "):

@@ -42,6 +42,7 @@ def _made(field: str, path: str, folder: Path) -> Iterator[None]:
     missing: list[Path] = []
     try:
         for each in (folder, *folder.parents):
+            # A link that leads nowhere is no folder either, and none can be made there.
             if os.path.lexists(each):
                 if not each.is_dir():
                     raise OSError(f"{shown(str(each))} is not a folder")
