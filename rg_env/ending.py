@@ -119,6 +119,7 @@ def signals_cancel(
         _let_go_of_terminal()
         for other in signals:
             loop.remove_signal_handler(other)
+            # Not a handler of the event loop, which may be what hangs.
             signal.signal(other, _end_at_once)
             before[other] = signal.SIG_DFL  # also where what is cancelled has left
         if end_within_s is not None:
@@ -214,6 +215,7 @@ def run(
             with signals_cancel(task, note_first, end_within_s):
                 return await work
         finally:
+            # If nothing has awaited it, Python would warn.
             work.close()
 
     try:

@@ -76,11 +76,13 @@ def check() -> None:
     import resource  # Linux has it
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    # No limit is -1.
     if 0 <= limit < LEAST_MEMORY_MIB * MIB:
         raise InstallationError(
             f"this process may use {limit // MIB} MiB of memory (`ulimit -v`), and"
             f" needs {LEAST_MEMORY_MIB} MiB at least; raise the limit"
         )
+    # Looked for without being imported, which takes seconds.
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise InstallationError(

@@ -29,12 +29,14 @@ def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
     with ending.undoing(), contextlib.ExitStack() as stack:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
+            # Beside its place, since a rename does not lead to another disk.
             near = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
         except OSError as error:
             said = f"{shown(str(folder))} cannot be written ({error.strerror})"
             raise SettingError(f"--out: {said}; choose another folder") from error
         stack.callback(shutil.rmtree, near, ignore_errors=True)
         new, old = Path(near) / "new", Path(near) / "old"
+        # mkdtemp lets only this user read what it makes.
         new.mkdir()
         yield new
         _refuse_others(folder, mark, kind)  # it was filled for hours, perhaps

@@ -177,7 +177,7 @@ CLOSE_GRACE_S = 2.0
 """What a cancelled task, or the API, gets to end."""
 
 END_WITHIN_S = 9.0
-"""From a signal to the end of the process, whatever hangs."""
+"""From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s."""
 
 # -- the programs of `launch` ----------------------------------------------------------
 

@@ -62,6 +62,7 @@ class BehindSecret:
 
     async def _refuse(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "websocket":
+            # The connection has to be asked for before it can be refused.
             await receive()
             await send({"type": "websocket.close"})
             return
@@ -176,6 +177,7 @@ async def serve(
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     serving = asyncio.ensure_future(server.serve([listener]))
     try:
+        # A cancelled uvicorn would not wait for the requests that have begun.
         await asyncio.shield(serving)
     finally:
         server.should_exit = True

@@ -61,6 +61,7 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
         seen = set()
         for key, _ in node.value:
+            # A mapping may merge several others.
             if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
                 continue
             if key.value in seen:
