@@ -189,6 +189,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)
         rows = process_run.taking_over_rows(self, config, with_tokens=has_tokenizer)
         with refusing, rows:
+            # `server_list` has already given the servers the nodes of the Slurm job.
             super().__init__(config, servers, slurm=False, testing=testing)
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
@@ -280,6 +281,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def close(self) -> None:
         """End everything this environment began, in this order; may be called twice."""
         await self._lifetime.close(
+            # The checkpoint counts how all rollouts ended and what the dumps lost.
             self._groups.end,
             self._dumps.close,
             self._delivery.close_rows,
