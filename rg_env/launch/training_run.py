@@ -3,7 +3,7 @@
     prepare the model, once
     start the API and the inference server, and wait until they answer
     start `serve` and the trainer, until the trainer has finished
-    end the trainer and `serve`, then the inference server, then the API
+    end the trainer and `serve`, then the servers
 
 What has a URL in the settings is running already, and is neither started nor ended.
 """

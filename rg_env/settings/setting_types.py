@@ -212,7 +212,7 @@ def _sentence(prefix: str, error: ValidationError) -> str:
     # pydantic puts "Value error, " before the words of a check of ours.
     kind, _, own = fault["msg"].partition("error, ")
     name = f"{prefix}.{place[:LONGEST_SHOWN]}"
-    if kind in ("Value ", "Assertion "):
+    if kind == "Value ":
         return f"{name}: {own}" if place else f"{prefix}.{own}"
     is_secret = fault["loc"] and fault["loc"][0] in SECRET
     found = "a value that is not shown" if is_secret else shown(fault["input"])
