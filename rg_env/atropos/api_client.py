@@ -116,6 +116,7 @@ class ApiClient:
     async def _exchange(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Any:
+        # Not in `__init__`: aiohttp binds a session to the loop that is running.
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=patience.API_REQUEST_TIMEOUT_S),
@@ -137,6 +138,7 @@ class ApiClient:
                     )
                 return orjson.loads(content)
         except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
+            # A ValueError: the body is no JSON, as of a proxy in place of the API.
             said = self.without_secret(no_reply(error).said)
             raise ApiUnreachableError(f"{method} {path}: {said}") from error
         except RequestFailedError as error:  # of a body without an end

@@ -59,6 +59,7 @@ async def refuse_another_program(client: ApiClient) -> None:
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for _ in range(patience.LOOKS_AT_ANOTHER_PROGRAM):
             try:
+                # Not followed: the refusal names where a redirect leads.
                 async with session.get(
                     f"{client.url}/", allow_redirects=False
                 ) as front:
@@ -113,6 +114,7 @@ class ApiSession:
         Raises:
             SettingError: Whatever answers there is no Atropos API.
         """
+        # `patiently` says nothing before the request fails, which takes up to a minute.
         hanging = asyncio.get_running_loop().call_later(
             patience.PROBE_SILENT_AFTER_S, self.client.say_silent
         )
@@ -193,6 +195,7 @@ class ApiSession:
 
     async def _end_killed(self, env_id: int) -> None:
         """Note the registration of this number, and end those of killed processes."""
+        # Ours comes first: an old note of the same number would end our registration.
         if self._note is not None:  # of a former API
             self._note.remove()
         try:
@@ -280,6 +283,7 @@ class ApiSession:
         """
         env_id = self.env_id
         status = await self._request_status(env_id)
+        # We may have registered again meanwhile, under another number.
         if env_id == self.env_id:
             self.status, self._status_s = status, time.monotonic()
 
@@ -294,6 +298,7 @@ class ApiSession:
                 await self.read_status()
                 return
             except ApiUnreachableError:
+                # Not our status: an API that has forgotten us answers its front page.
                 await self.client.patiently(lambda: self.client.request("GET", "/"))
             except (ApiFaultError, ApiRefusedError) as error:
                 if await self._is_forgotten():

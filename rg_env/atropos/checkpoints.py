@@ -71,6 +71,7 @@ class CheckpointFolder:
 
     def __init__(self, root: str, name: str, shard: str | None = None) -> None:
         self._root = root
+        # The API appends its number to the name that was asked for.
         stem = name.rpartition("_")[0]
         if shard is not None:
             name = f"{stem or name}_{shard}"
@@ -123,6 +124,7 @@ class CheckpointFolder:
                 continue
             lock = _lock(self._lock_path(folder.name))
             if lock is not None:
+                # Only a test: we read that folder now, and write to our own.
                 os.close(lock)
                 yield folder.name
 
@@ -221,6 +223,8 @@ class Checkpoints:
         self.folder.begin_ledger()
         self._is_begun = True
         self.ledger.tell()
+        # A ledger is found beside a checkpoint only: without one, a kill before the
+        # first interval would lose it.
         self.save(self._env.curr_step)
 
     def save(self, step: int) -> None:

@@ -302,9 +302,11 @@ class GroupDelivery:
             encode = functools.partial(encode_groups, is_far=self._client.is_far)
             body, headers = await off_loop(encode, whole, release_gil)
         try:
+            # After the encoding, which may take long: the API may restart meanwhile.
             await self._session.read_status()
         except (ApiFaultError, ApiRefusedError) as error:
             raise ApiUnreachableError(f"it does not know us: {error}") from error
+        # The payload has the old number; the next try encodes it with the new one.
         if env_id != self._session.env_id:
             raise ApiUnreachableError("registered anew while a group was on its way")
         path = "/scored_data_list" if is_list else "/scored_data"

@@ -133,6 +133,7 @@ class EvaluationFiles:
         try:
             if self._rows is None:
                 self._rows = self._open()
+            # A sample leaves the list when it is on disk, so a refusal loses none.
             while self._waiting:
                 self._rows.write(self._waiting[0])
                 del self._waiting[0]
@@ -157,6 +158,7 @@ class EvaluationFiles:
         """Create and return the first folder that contains no evaluation."""
         for folder in self._folders():
             folder.mkdir(parents=True, exist_ok=True)
+            # Of two processes that start at once, only one makes the file.
             with contextlib.suppress(FileExistsError):
                 (folder / SAMPLES).open("xb").close()
                 return folder
@@ -194,6 +196,7 @@ class EvaluationFiles:
         try:
             await write_numbers(self._folder)
         except OSError as error:
+            # Half a file would make the evaluation a complete one.
             (self._folder / METRICS).unlink(missing_ok=True)
             self._say_refused(error, "there are no numbers")
             return False

@@ -220,6 +220,7 @@ class GroupsInFlight:
         except RequestFailedError as error:
             group.end(Ending.UNANSWERED, size)
             await self._servers.note_failure(error.failure)
+            # An outage is not the fault of the item, and costs it no try.
             is_retried = self._servers.is_down or self._may_retry(group)
         except ScoringUnavailableError as error:
             group.end(Ending.UNSCORED, size)
@@ -295,6 +296,7 @@ class GroupsInFlight:
         item_uuid = str(uuid.uuid4())
         worker = asyncio.get_running_loop().create_task(handle_env(item_uuid))
         group.worker = worker
+        # The time that a lost group spent in the backlog does not count.
         group.start_time, group.began_s = time.time(), time.monotonic()
         self.running_items[item_uuid] = group
         self.querying.add(group)

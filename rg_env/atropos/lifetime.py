@@ -120,6 +120,7 @@ class Lifetime:
             try:
                 await task
             except asyncio.CancelledError:
+                # A signal has set the status; any other cancellation is of our caller.
                 if not self.exit_status:
                     raise
             finally:

@@ -191,6 +191,7 @@ class OldNames:
                 seed = self._settings.seed
                 if self._settings.task_modules and name not in FALLBACK_TASKS:
                     params: dict[str, Any] = {}
+                    # An entry's seed has 32 bits; that of a run may have more.
                     how = (worker_jobs.make_entry, name, params, seed % 2**32, False)
                     self._workers.call(*how, deadline_s=DEADLINE_S)
                 else:

@@ -175,6 +175,7 @@ class ProcessRun:
     async def _write_in_turn(self, total: int, progress: WorkProgress) -> None:
         """Write groups one after the other until enough are begun."""
         while True:
+            # Else other lanes would pass the check while this one awaits its item.
             async with self._next_item_lock:
                 if not self._may_begin(total):
                     return
@@ -313,6 +314,7 @@ def _opened(path: Path, settings: str, most: float) -> tuple[LineFile, ResumedRo
     why = kept_settings.why_not(settings_path(path), settings, DECIDING)
     if why and path.stat().st_size:
         raise FileExistsError(f"{path} {why}")
+    # Locked before it is read: nobody adds rows in between.
     file = continued(path)
     with contextlib.ExitStack() as undo:
         undo.callback(file.close)

@@ -82,6 +82,7 @@ def of_killed_processes(api: str) -> Iterator[tuple[int, Path]]:
     """
     for path in sorted(_folder(api).glob("*")):
         if path.name.isdigit() and path.is_file() and path not in _held:
+            # An exclusive `lockf` needs a file that is open for writing.
             with contextlib.suppress(OSError), path.open("r+") as note:
                 fcntl.lockf(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield int(path.name), path

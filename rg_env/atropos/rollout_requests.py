@@ -172,6 +172,7 @@ class RolloutRequests:
     def probe_request(self, kind: str) -> ProbeRequest:
         """Return the request with which servers are probed: a short question."""
         sampling = self._sampling("eval" if kind == "evaluate" else "train")
+        # Two show whether a server returns as many as it is asked for.
         sampling["n"] = min(2, sampling["n"])
         messages = self.messages(SHORT_QUESTION)
         prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
@@ -202,6 +203,7 @@ class RolloutRequests:
             RequestFailedError: The servers did not answer, or it is time to give up.
         """
         rollouts = await self._query(item, "train", self._length.tokens, on_replies)
+        # Also where the replies are of chats, which do not call it.
         on_replies()
         return rollouts
 
@@ -224,6 +226,7 @@ class RolloutRequests:
         messages, entry, dataset = item
         prompt = await self.prompt(messages)
         how = self._sampling(split)
+        # An evaluation item may leave no room, and servers refuse 0 tokens.
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
         sampling = Sampling(max_tokens=room, split=split, **how)
         found = await self._inference.generate(prompt, n, sampling, on_reply)

@@ -99,6 +99,7 @@ class Attendance:
     def _hear(self, environment: dict[str, Any], path: str) -> None:
         environment["silent_s"] = 0.0
         # Others ask for its status too, when they look for who holds up a batch.
+        # If nobody is connected, the framework would divide by 0 for the status.
         by_others = path == STATUS_PATH and any(
             each["connected"] for each in self._environments()
         )

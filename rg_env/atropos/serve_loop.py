@@ -232,6 +232,7 @@ class ServeLoop:
             began = time.monotonic()
             weight = self._session.status["env_weight"]
             await self._env.server.update_weight(weight)
+            # Before the end is noticed: the last step may ask for a checkpoint too.
             await self._env.env_step_checks()
             if self._is_complete():
                 # The API may have counted a step more than the trainer took.
@@ -244,6 +245,7 @@ class ServeLoop:
             self._env.mainloop_timings.append(time.monotonic() - began)
             for name in FRAMEWORK_LISTS:
                 del getattr(self._env, name)[:-MAX_FRAMEWORK_VALUES]
+        # It ends only by an error, which is raised here.
         await polling
 
     # -- steps -------------------------------------------------------------------------
