@@ -48,6 +48,7 @@ def draws(
         return asyncio.run(cluster.call(_made_far, saved, positions))
 
     waiting: deque[Future[list[Item | None]]] = deque()
+    # They only wait: items are made in worker processes, here or on the nodes.
     threads = ThreadPoolExecutor(at_once, thread_name_prefix="draws")
     try:
         for first in itertools.count(tasks.position, size):

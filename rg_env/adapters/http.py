@@ -58,6 +58,7 @@ class _Values(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Range(msgspec.Struct, forbid_unknown_fields=True):
+    # Clients in other languages read numbers of JSON as doubles, exact up to here.
     start: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)] = 1
 
@@ -92,7 +93,7 @@ class _Rows(msgspec.Struct):
 def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -> T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # nested too deeply
         raise HTTPException(400, f"{what}: {error}") from error
 
 
@@ -176,6 +177,7 @@ class ScoreServer:
         inner = Starlette(
             routes=routes,
             exception_handlers=dict.fromkeys(kinds, _refuse),
+            # Starlette does not run the lifespan of what is mounted.
             lifespan=others and others.router.lifespan_context,
         )
         self._application = RequestLimits(inner)

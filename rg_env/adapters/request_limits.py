@@ -53,6 +53,7 @@ class RequestLimits:
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
         self._requests = self._body_bytes = 0
+        # Weak: an address is forgotten with its last request.
         self._clients: WeakValueDictionary[str, _Client] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,6 +76,7 @@ class RequestLimits:
         except HTTPException as error:
             refused = error
         except asyncio.CancelledError:
+            # uvicorn cancels what has not ended in time; the client still gets a reply.
             refused = HTTPException(503, "this server is shutting down")
         finally:
             self._body_bytes -= len(body)
@@ -83,6 +85,7 @@ class RequestLimits:
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> bool:
         """Read the body of a request; return whether its client is still there."""
+        # h11 has refused a length that is no number.
         announced = int(dict(scope["headers"]).get(b"content-length", 0))
         deadline = time.monotonic() + BODY_WITHIN_S
         more = True
@@ -117,6 +120,7 @@ class RequestLimits:
         whole = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def received() -> Message:
+            # Never a disconnect: `leaving` waits for that, and ends the work.
             return whole.pop() if whole else await asyncio.Future()
 
         async def work() -> None:

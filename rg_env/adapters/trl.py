@@ -164,6 +164,7 @@ class Reward:
         thinking_open: As `GRPOTasks` has it.
     """
 
+    # TRL names the metrics of a reward function after this.
     __name__ = "reasoning_gym"
 
     def __init__(self, tasks: GRPOTasks, *, thinking_open: bool) -> None:
