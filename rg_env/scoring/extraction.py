@@ -82,6 +82,7 @@ def _thinking_ends(text: str, thinking_open: bool) -> tuple[int, bool]:
             else:
                 has_closed_its_own = True
             closed_by = None
+        # `<|end|>` also closes messages of gpt-oss that are no thinking.
         elif closed_by is None and tag in _CLOSING - {_END_OF_CHANNEL}:
             is_slip = has_closed_its_own and not thinking_open
             end = end if is_slip else match.end()

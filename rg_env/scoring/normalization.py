@@ -144,6 +144,8 @@ def _with_plain_latex(text: str) -> str:
 
 def _without_end(text: str) -> str:
     """Take off the tokens that end a completion, and a wish behind a sentence."""
+    # Only near the end: a pattern that must end at `\Z` is tried at every sign, which
+    # takes quadratic time over a long run of spaces.
     start = len(text) - MAX_END_CHARS
     for pattern in (_END, _LAST_WORDS):
         match = pattern.search(text, max(0, start))
@@ -296,6 +298,7 @@ def _without_separators(text: str) -> str:
 _ANY = ""
 
 _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
+    # Before thin spaces, which may separate thousands, become plain ones.
     (_ANY, _with_plain_thousands),
     (_ANY, _without_invisible),
     (_ANY, _with_plain_lines),
