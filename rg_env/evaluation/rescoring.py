@@ -138,6 +138,7 @@ class Rescoring:
             await asyncio.gather(*work)
         finally:
             for task in work:
+                # `gather` leaves the others running when one has failed.
                 task.cancel()
         return [new[number] for number in range(len(samples))]
 
@@ -241,6 +242,7 @@ class Rescoring:
                 entry = await self._pool.run(
                     job, task, params, *how, deadline_s=ITEM_DEADLINE_S
                 )
+                # A user message of another program may have words around the question.
                 if entry["question"] not in (sample.question or entry["question"]):
                     raise _NoItemError(*ANOTHER)
             else:
@@ -288,6 +290,7 @@ class Rescoring:
             self._questions[key] = asyncio.ensure_future(made)
             if len(self._questions) > KEPT_DATASETS:
                 self._questions.popitem(last=False)
+        # Other items wait for the same dataset: a cancelled one must not end it.
         questions = await asyncio.shield(self._questions[key])
         places = [i for i, made in enumerate(questions) if made == sample.question]
         own = sample.row.get("index")

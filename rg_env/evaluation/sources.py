@@ -91,7 +91,7 @@ def _parsed(text: bytes) -> Any:
     """Return the value of a JSON text, `UnreadableError` for what is none."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # the second where it is nested too deeply
         return UnreadableError("damaged")
 
 

@@ -108,6 +108,7 @@ def estimate(
     """
     mean, variance, found, freedom = _clustered(scores, clusters, strata)
     n, z = float(found), Z_95
+    # Rounding leaves a little variance where all scores are equal.
     if variance > 1e-12:
         n, z = mean * (1 - mean) / variance, _student_95(freedom)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -156,6 +157,7 @@ def best_of(scores: Sequence[float], k: int) -> float:
     """
     if not 0 < k <= len(scores):
         raise ValueError(f"the best of {k} of {len(scores)} completions")
+    # The score at place i is the best one of comb(i, k - 1) of the draws.
     best = (math.comb(i, k - 1) * score for i, score in enumerate(sorted(scores)))
     return math.fsum(best) / math.comb(len(scores), k)
 
