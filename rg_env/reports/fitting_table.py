@@ -69,6 +69,7 @@ class FittingTable(Table):
         title, self.title = self.title, None
         while shown:
             last = len(shown)
+            # One column after the first has to be shown, or this would not end.
             while last > 2 and self._needed(shown[:last], console, options) > room:
                 last -= 1
             self._take(shown[:last], console, options)
@@ -83,6 +84,7 @@ class FittingTable(Table):
     ) -> list[tuple[int, int]]:
         """Make these the columns; return the widths that they need and could use."""
         columns = enumerate(shown)
+        # rich leaves out the padding at the edges by `_index`.
         self.columns = [dataclasses.replace(c, _index=n) for n, c in columns]
         widest, found = options.update(width=PIPE_WIDTH), []
         for column in self.columns:

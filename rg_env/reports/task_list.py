@@ -111,6 +111,7 @@ def table(tasks: Sequence[TaskFacts]) -> FittingTable:
         ["ms at 0", "ms at 1", "skipped", "default"],
         **BARE,
     )
+    # The longest name of the library with its indent: 25 + 2.
     result.columns[0].min_width = 27
     for category, members in by_category(tasks):
         result.add_row(Text(f"{category} ({len(members)})", style="bold"))
