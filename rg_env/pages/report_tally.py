@@ -186,6 +186,7 @@ class ReportTally:
             self._others.number(("category", name))
         levels = sorted({*column} - {UNKNOWN})
         if len(levels) > MOST_LEVELS:
+            # 1 - 0.9 is a little less than 0.1.
             tenths = {level: min(9, int(level * 10 + 1e-9)) for level in levels}
             ends = {level: (k / 10, (k + 1) / 10) for level, k in tenths.items()}
         else:

@@ -64,6 +64,7 @@ class RunMetrics:
 
 
 def _finite(value: Any) -> float | None:
+    # No bool, and no whole number that is too large for a float.
     is_finite = type(value) in (int, float) and -1e300 < value < 1e300
     return value if is_finite else None
 
