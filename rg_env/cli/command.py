@@ -233,6 +233,7 @@ def listen(host: str, port: int, backlog: int = 1) -> socket.socket:
         SettingError: Nothing can listen there, and why.
     """
     try:
+        # An empty host would mean every address of this machine; "?" is none.
         found = socket.getaddrinfo(host.strip() or "?", port, type=socket.SOCK_STREAM)
         return socket.create_server((host, port), family=found[0][0], backlog=backlog)
     except (OSError, ValueError) as error:

@@ -131,6 +131,7 @@ def doctor(
         raise SettingError(f"--json: takes no file name; redirect with > {names[-1]}")
     workers = max(1, (os.cpu_count() or 2) - 1)
     preload = worker_jobs.preload_of(task_modules)
+    # The second is the other process that has to make the same items.
     pools = [WorkerPool(workers, preload=preload), WorkerPool(1, preload=preload)]
     try:
         checking = _check([*names, *(tasks or [])], items, not no_fixes, *pools)

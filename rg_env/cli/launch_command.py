@@ -91,6 +91,7 @@ def _launch(given: GivenSettings, config: Any) -> None:
 
     with taken(plan):
         try:
+            # Without a limit: the trainer gets all the time that it needs to end.
             ending.run(TrainingRun(plan).run(), note, end_within_s=None)
         finally:
             if plan.dumps.is_dir():

@@ -117,6 +117,7 @@ async def _rescore(
         while batch := await off_loop(next_batch):
             taken, said_kb, batch_kb = 0, 0, sources.kb_since_last()
             await rescoring.rescored(file.missing(batch) if file else batch, take)
+            # Those that were in the file already have been read as well.
             say(len(batch))
     return found
 

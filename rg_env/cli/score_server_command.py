@@ -62,9 +62,11 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
     await serve(
         served,
         listener,
+        # The rest is for closing: after END_WITHIN_S the process is killed.
         end_within_s=int(patience.END_WITHIN_S - 2),
         limits=ConnectionLimits(most=min(ConnectionLimits.most, files // 2)),
         log_level="error",  # what a client sends is no news
+        # Else a client of this machine could name an address, by which limits go.
         proxy_headers=False,
         ws="auto",
     )

@@ -312,6 +312,7 @@ def build(
             " model"
         )
     start_checks.check_command(name, config, servers, env_cls)
+    # Elsewhere the default is no wish of the user: without a login, W&B is off.
     is_chosen = name == "serve" or given.env.get("use_wandb") is not None
     if is_chosen:
         start_checks.check_wandb(config)

@@ -155,6 +155,7 @@ def given_answer(option: str | None) -> tuple[str, str] | None:
         text = _piped_text()
         return None if text is None else (text, "standard input")
     if option != "-":
+        # Python has put surrogates where an argument is no UTF-8.
         return os.fsencode(option).decode("utf-8", "replace"), "the command line"
     if sys.stdin is not None and os.isatty(STDIN):
         print("Type the answer, then Ctrl-D on a line of its own.", file=sys.stderr)
