@@ -29,6 +29,7 @@ async def read_body(request: web.Request) -> Body:
     try:
         body: Any = orjson.loads(await request.read())
     except json.JSONDecodeError as error:
+        # orjson's error is a subclass of this one.
         raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise BadRequestError("the body is not a JSON object")

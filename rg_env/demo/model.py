@@ -130,6 +130,7 @@ class PolicyModel:
             self._unknown_questions += entry is None
         generations = []
         for choice in range(n):
+            # A text gives the same numbers in every process, unlike its `hash`.
             rng = random.Random(f"{self._seed}/{number}/{choice}/{prompt}")
             completion = sample_completion(entry, self._profile, rng)
             self._kinds[completion.kind] += 1

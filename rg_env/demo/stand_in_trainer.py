@@ -37,6 +37,7 @@ UNCOMPRESSED = {"Accept-Encoding": "identity"}
 
 REFUSED_ADVICE = "see the log of the Atropos API for the reason"
 ABSENT_ADVICE = "start the Atropos API with `run-api`"
+# orjson's error is a subclass of `json.JSONDecodeError`.
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
 
 Groups = Sequence[Mapping[str, Any]]
