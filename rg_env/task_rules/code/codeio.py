@@ -119,7 +119,7 @@ def _is_gold(value: Any, gold: Any, entry: Entry) -> bool:
 
     A program may do something else with 1.0 than with 1, and so it is run.
     """
-    if _ASKS_FOR_INPUT not in entry["question"]:
+    if _ASKS_FOR_INPUT not in entry.get("question", ""):
         return is_same(value, gold)
     return json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True)
 
