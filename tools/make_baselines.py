@@ -4,14 +4,16 @@ At the library's defaults and at every step of the shipped scale, every trivial 
 answers a few items. Where one of them scores something, those that scored most answer
 others, which say which is the best; what that one scores on yet others is the baseline,
 so that no luck is taken for it. It takes an hour of two cores; given names of tasks,
-only their rows are made anew.
+only their rows are made again.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -133,7 +135,7 @@ async def check_score(pool: WorkerPool, task: str) -> float:
     """Return the sum of what strategies score on items at the defaults."""
     items = await _items(pool, (task, {}, 0.0), CHECK_ITEMS, "trial")
     found = await expected_scores(pool, items, guesses([]))
-    return round(sum(one.mean * one.items for one in found.values()), 4)
+    return round(math.fsum(one.mean * one.items for one in found.values()), 4)
 
 
 async def row_of(
@@ -188,4 +190,6 @@ async def make(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(make(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tasks", nargs="*", metavar="TASK")
+    asyncio.run(make(parser.parse_args().tasks))

@@ -71,7 +71,7 @@ uses decides most items; in maze, mini_sudoku and tsumego, it decides many. Scor
 these tasks say little about a model.
 """
 
-MEASURED_IN = "2026-11-24"
+MEASURED_IN = "2026-11-24 and 25"
 """When `baselines.json` was made."""
 
 

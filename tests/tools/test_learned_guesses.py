@@ -36,6 +36,16 @@ WEEKDAYS = [
             "03:00",
         ),
         (
+            "sum of its numbers that is right oftenest",
+            "Ann has 2 brothers and 7 sisters. How many sisters has her brother?",
+            [
+                ("Eve has 4 brothers and 3 sisters. How many?", "5"),
+                ("Sue has 1 brothers and 6 sisters. How many?", "7"),
+                ("Liz has 0 brothers and 2 sisters. How many?", "2"),
+            ],
+            "8",
+        ),
+        (
             "commonest answer to such a wording",
             "Is 1999 a leap year?",
             WEEKDAYS,

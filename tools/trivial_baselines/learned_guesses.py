@@ -1,7 +1,7 @@
 """Guesses that other questions of a task and their right answers teach.
 
-Each looks at a sign on the surface alone: how a question is worded, and which form of
-answer it asks for in its last sentence.
+Each looks at a sign on the surface alone: how a question is worded, which form of
+answer it asks for in its last sentence, and which numbers stand in it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 Seen = Sequence[tuple[str, str]]
 """Questions of the same task and level, each with a right answer."""
@@ -59,7 +59,44 @@ def _constant_of_kind(
     return guess
 
 
+_NUMBER = re.compile(r"-?\d{1,9}(?![\d.])")
+_SUMS: Mapping[str, Callable[[list[int]], int]] = {
+    "largest + 1": lambda numbers: max(numbers) + 1,
+    "largest - 1": lambda numbers: max(numbers) - 1,
+    "largest - smallest": lambda numbers: max(numbers) - min(numbers),
+    "half of the largest": lambda numbers: max(numbers) // 2,
+    "last + 1": lambda numbers: numbers[-1] + 1,
+    "sum": sum,
+    "count": len,
+    "sum of the last two": lambda numbers: numbers[-2] + numbers[-1],
+    "difference of the last two": lambda numbers: numbers[-2] - numbers[-1],
+    "product of the last two": lambda numbers: numbers[-2] * numbers[-1],
+    "last step again": lambda numbers: 2 * numbers[-1] - numbers[-2],
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def _sums(question: str) -> Mapping[str, str]:
+    """Return what can be computed of the numbers of a question without reading it."""
+    numbers = [int(number) for number in _NUMBER.findall(question)]
+    if len(numbers) < 2:
+        return {}
+    return {name: str(compute(numbers)) for name, compute in _SUMS.items()}
+
+
+def _oftenest_right_sum(question: str, seen: Seen) -> str | None:
+    right = Counter(
+        name
+        for other, gold in seen
+        if other != question
+        for name, value in _sums(other).items()
+        if value == gold
+    )
+    return _sums(question).get(right.most_common(1)[0][0]) if right else None
+
+
 GUESSES = {
+    "sum of its numbers that is right oftenest": _oftenest_right_sum,
     "commonest answer to such a wording": _constant_of_kind(_wording, _commonest),
     "middle answer to such a wording": _constant_of_kind(_wording, _median),
     "commonest answer of the form asked for": _constant_of_kind(

@@ -473,6 +473,10 @@ STRATEGIES: Mapping[str, Strategy] = {
 """Name to strategy."""
 
 SOLVING: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("chain_sum", "products"),
+        frozenset({"sum of its numbers that is right oftenest"}),
+    ),
     "number_sorting": frozenset({"list sorted", "list reversed"}),
     "spell_backward": frozenset({"text reversed"}),
     "word_sequence_reversal": frozenset({"candidates reversed"}),
