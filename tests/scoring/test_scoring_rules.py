@@ -9,7 +9,8 @@ RULES = ScoringRules()
 
 @pytest.mark.parametrize(("task", "normalized"), [("codeio", '"5"'), ("lcm", "5")])
 def test_a_quoted_number_is_a_text_in_json_and_formatted_elsewhere(task, normalized):
-    assert RULES.normalizer(task, {"answer": "5"})('"5"') == normalized
+    entry = {"question": "", "answer": "5"}
+    assert RULES.normalizer(task, entry)('"5"') == normalized
 
 
 def test_the_right_answer_is_its_own_normalized_form():
