@@ -159,7 +159,7 @@ def start_serve(
         "dump_failed_rollouts": True,
         "rollout_save_score_threshold": 0.0,
         "data_dumps_dir": str(folder / "dumps"),
-        "min_batch_allocation": None,  # else the API waits for a killed one
+        "min_batch_allocation": 0.1,
         "ensure_scores_are_not_same": True,
     }
     server = {

@@ -196,7 +196,8 @@ class ApiSession:
     async def _end_killed(self, env_id: int) -> None:
         """Note the registration of this number, and end those of killed processes."""
         # Ours comes first: an old note of the same number would end our registration.
-        if self._note is not None:  # of a former API
+        was_restarted = self._note is not None
+        if self._note is not None:
             self._note.remove()
         try:
             self._note = RegistrationNote(self.client.name, env_id)
@@ -209,7 +210,10 @@ class ApiSession:
             )
         ended = []
         for killed, note in of_killed_processes(self.client.name):
-            if await self._disconnect(killed):
+            # The API counts up, so a number above ours is of an API before this one.
+            if was_restarted or killed > env_id:
+                note.unlink(missing_ok=True)
+            elif await self._disconnect(killed):
                 note.unlink(missing_ok=True)
                 ended.append(str(killed))
         if ended:

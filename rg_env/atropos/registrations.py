@@ -10,8 +10,9 @@ The folder does not depend on settings, so they are found whatever the next star
 other shards, another trainer, or no checkpoints. A file from before a reboot, or from
 another machine with the same home, proves nothing: the kernel's boot is in its path.
 
-If an API was restarted meanwhile, the number may be another machine's environment. That
-one is asked for its status again soon, finds itself gone, and registers again.
+If the API was restarted meanwhile, it may have given the number to an environment of
+another machine, which then loses its share of a batch, but none of its groups. Whoever
+registers for a second time, or gets a smaller number, knows that the API was restarted.
 
 Mends B26 of docs/host_defects.md: what was killed stays registered for ever.
 """

@@ -83,6 +83,25 @@ def test_a_number_that_a_new_api_gave_to_the_next_is_its_own(api, tmp_path):
     assert notes(tmp_path) == []
 
 
+def test_one_that_registers_again_ends_no_number_of_the_former_api(api, tmp_path):
+    others = {"max_token_length": 2048, "desired_name": "env", "group_size": 2}
+    limits = {"max_token_length": 2048, "min_batch_allocation": None, "group_size": 2}
+
+    async def run():
+        async with registered(api.url) as session:
+            with other_process(api.url):
+                pass
+            api.forget()
+            api.start_trainer()
+            for _ in range(2):
+                api.query("POST", "/register-env", others | {"weight": 1.0})
+            await session.register(name="env", weight=1.0, **limits)
+            return await asyncio.to_thread(api.connected)
+
+    assert asyncio.run(asyncio.wait_for(run(), GUARD_S)) == 3
+    assert notes(tmp_path) == []
+
+
 def test_what_is_no_note_is_left_alone(api, tmp_path):
     folder = registrations._folder(api.url)
     folder.mkdir(parents=True)
