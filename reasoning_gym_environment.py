@@ -10,8 +10,7 @@ The class below implements the framework's hooks. Each hook calls a collaborator
                         -> dump files, metrics, levels and weights
         -> ledger: what became of every rollout
 
-docs/architecture.md walks through it. A scored group goes to the trainer with exactly
-`group_size` rollouts, in one order.
+docs/architecture.md walks through it.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from __future__ import annotations
 def _begin(is_program: bool) -> None:
     """Prepare the imports below; if this file is the main program, run the command.
 
-    Each command imports only what it needs. Most do not need the imports below, which
-    take seconds. Until a command runs, Ctrl-C ends the process: a KeyboardInterrupt
-    during an import would leave libraries half initialized. `rg_env/ending.py` handles
-    it later.
+    Most commands do not need these imports, which take seconds. Until a command runs,
+    Ctrl-C ends the process: raised in an import, it would leave libraries half done.
     """
     if is_program:
         import _signal  # type: ignore[import-not-found]  # signal.py takes 10 ms
@@ -435,12 +432,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         abort_on_any_max_length_exceeded: bool = True,
     ) -> None:
         """Check a group, or several, write the rows, and send what is left."""
-        limit_tokens = self._length.trainer if abort_on_any_max_length_exceeded else 0
+        limit = self._length.trainer if abort_on_any_max_length_exceeded else 0
+        group = self._groups.of(item, scored_data)
         await self._delivery.deliver(
-            self._groups.of(item, scored_data),
-            scored_data,
-            is_for_trainer=do_send_to_api,
-            limit_tokens=limit_tokens,
+            group, scored_data, is_for_trainer=do_send_to_api, limit_tokens=limit
         )
 
     # The framework's hook that sends one group, or a list of groups.
