@@ -39,7 +39,13 @@ def run_api(host: str, port: int, secret_file: str | None) -> int:
         application = api.WithoutPages(api.application())
         served = behind_secret(application, secret_file)
         host, port = listener.getsockname()[:2]
-        print(f"Atropos API ready on {url_of(host, port)}", flush=True)
-        print(who_reaches(host, port, secret_file, RISK), flush=True)
-        ending.run(serve(served, listener))
+        said = f"Atropos API ready on {url_of(host, port)}"
+        who = who_reaches(host, port, secret_file, RISK)
+
+        async def run() -> None:
+            # Here a signal ends it in order.
+            print(said, who, sep="\n", flush=True)
+            await serve(served, listener)
+
+        ending.run(run())
     return 0

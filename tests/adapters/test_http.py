@@ -186,7 +186,7 @@ def test_items_without_a_position_that_nobody_got_are_left_to_the_next_request(
 def test_items_that_are_made_too_late_are_left_to_the_next_request(start, monkeypatch):
     served = start()
     monkeypatch.setattr(server, "ITEMS_WITHIN_S", 0.001)
-    for path in ("/items?count=100", "/items?start=0&count=100"):
+    for path in ("/items?start=0&count=100", "/items?count=100"):
         first = served.get(path)
         count = len(first["items"])
         assert 0 < count < 100 and first["next"] == count
