@@ -9,10 +9,45 @@ from __future__ import annotations
 import hashlib
 import inspect
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from rg_env.task_rules.rules import FasterFunction
+
+
+class JsonLines(Sequence[Any]):
+    """Values, a line of JSON each, that are read when they are sampled."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = list(lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, place: Any) -> Any:
+        return msgspec.json.decode(self._lines[place])
+
+
+def init_that(
+    fill: Callable[[Mapping[str, Any], Any, Any], None],
+) -> Callable[[Any], Callable[[Any, Any], None]]:
+    """Return what makes the `__init__` of a dataset.
+
+    It does what every dataset begins with, and calls `fill` with the names of the
+    library's module, the dataset and its config.
+    """
+
+    def make(own: Any) -> Callable[[Any, Any], None]:
+        def init(dataset: Any, config: Any) -> None:
+            begin = own.__globals__["ProceduralDataset"].__init__
+            begin(dataset, config=config, seed=config.seed, size=config.size)
+            fill(own.__globals__, dataset, config)
+
+        return init
+
+    return make
 
 
 def source_digest(function: Any) -> str:

@@ -20,7 +20,6 @@ OF_A_MACHINE = re.compile(r"\d(?:[\d.,]*\d)? (?:ms|groups/s|MiB|MB)\b")
 """A figure that another machine changes."""
 
 NUMBERS = {
-    4: "four",
     8: "eight",
     9: "nine",
     11: "eleven",

@@ -18,7 +18,11 @@ from rg_env.task_rules.table import TABLE
 from rg_env.tasks import library
 
 ITEMS_OF_A_TASK = 3
-TASKS = ("bf", "game_of_life", "game_of_life_halting", "knight_swap", "zebra_puzzles")
+TASKS = (
+    *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "game_of_life"),
+    *("game_of_life_halting", "group_anagrams", "knight_swap"),
+    *("n_queens", "puzzle24", "spell_backward", "word_ladder", "zebra_puzzles"),
+)
 MAKE_ENTRIES = """
 import hashlib, json, random, sys
 from rg_env.tasks import library, library_import, scales
@@ -31,8 +35,8 @@ for task in sys.argv[4:]:
         step = shipped.scales[task].step_at(rng.random(), rng.random())
         entry = library.make_entry(task, step.params, rng.randrange(2**32), False)
         made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
-from reasoning_gym.games.knight_swap import KnightSwapLogic
-is_ours = KnightSwapLogic.solve_swap.__module__.startswith("rg_env.")
+from reasoning_gym.arc.arc_agi import ArcAgiDataset
+is_ours = ArcAgiDataset.__init__.__module__.startswith("rg_env.")
 assert is_ours == (sys.argv[1] != "own")
 open(sys.argv[3], "w").write(json.dumps(made))
 """

@@ -450,6 +450,11 @@ def test_data_is_shared_by_datasets_of_equal_setup_alone():
     assert len(whole._tasks) < len(one._tasks)
 
 
+def test_equal_rows_of_all_solutions_are_one_row():
+    boards = CACHE.dataset("n_queens", {"n": 9})._solutions
+    assert len({id(row) for board in boards for row in board}) == 9
+
+
 def test_only_datasets_that_take_long_to_build_are_kept():
     cache = DatasetCache(5)
     quick, slow = "leg_counting", "spell_backward"

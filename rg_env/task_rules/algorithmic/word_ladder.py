@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 from rg_env.task_rules.reading.lists import plain, read_sequence
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 _BETWEEN_RUNGS = re.compile("[\\s,;>\u2192\"'\u201c\u201d\u2018\u2019\u2010-\u2015-]*")
 
@@ -68,6 +78,45 @@ def _with_commas(answer: str, entry: Entry) -> str:
     return answer if found is None else ",".join(word[0].upper() for word in found)
 
 
+@functools.lru_cache(maxsize=8)
+def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return the neighbours of each word.
+
+    Those of a word are added in the library's order, the places from left to right and
+    the letters of each from A to Z: the order of a set depends on it, and the ladder
+    that is found on the order of the set.
+    """
+    alike = defaultdict(list)
+    for word in sorted(words):
+        for place in range(len(word)):
+            alike[place, word[:place], word[place + 1 :]].append(word)
+    return {
+        word: {
+            other
+            for place in range(len(word))
+            for other in alike[place, word[:place], word[place + 1 :]]
+            if other != word
+        }
+        for word in words
+    }
+
+
+def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+    """Return WordLadderDataset's `_build_word_graph`, whose graphs all levels share.
+
+    The library tries 26 letters in each place of each word, for each level again.
+    """
+
+    def build(dataset: Any, length: int) -> Any:
+        words = dataset.word_sets[length]
+        if length in dataset.word_graphs or not re.fullmatch("[A-Z]*", "".join(words)):
+            return own(dataset, length)
+        graph = dataset.word_graphs[length] = _graph(tuple(words))
+        return graph
+
+    return build
+
+
 RULES = TaskRules(
     "word_ladder",
     notation=_with_commas,
@@ -80,5 +129,13 @@ RULES = TaskRules(
         proof=_by_way_of_no_word,
         proof_scores=0.5,
         score=_rungs,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.algorithmic.word_ladder",
+            "WordLadderDataset._build_word_graph",
+            "d644635acd2f5326",
+            _make_build_word_graph,
+        ),
     ),
 )

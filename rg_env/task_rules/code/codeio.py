@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import gzip
 import hashlib
 import io
 import itertools
@@ -22,15 +23,20 @@ import math
 import random
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import msgspec
+
+from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.values import read_value
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
+    FasterFunction,
     Guard,
     ItemCheck,
     LibraryScore,
@@ -323,6 +329,29 @@ def _is_no_json(entry: Entry) -> bool:
     return False
 
 
+# -- the library's data ----------------------------------------------------------------
+
+
+class _Program(msgspec.Struct):
+    difficulty: Any = -1
+
+
+@functools.cache
+def _programs(path: Path) -> list[bytes]:
+    return gzip.decompress(path.read_bytes()).splitlines()
+
+
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Fill a dataset as the library's `__init__`, which parses all programs a level."""
+    decode, wanted = msgspec.json.Decoder(_Program).decode, config.difficulty
+    of_level = _programs(library["get_data_file_path"]("codeio.jsonl.gz"))
+    if wanted is not None:
+        of_level = [line for line in of_level if decode(line).difficulty == wanted]
+    if not of_level:
+        raise ValueError(f"no program of the file has the difficulty {wanted}")
+    type(dataset)._jsonl_data = JsonLines(of_level)
+
+
 RULES = TaskRules(
     "codeio",
     guard=Guard(
@@ -333,6 +362,14 @@ RULES = TaskRules(
     notation=_as_gold,
     kept_signs="\"'",
     kept_on_class="_jsonl_data",
+    faster=(
+        FasterFunction(
+            "reasoning_gym.code.codeio",
+            "CodeIODataset.__init__",
+            "fe84df45919155cd",
+            init_that(_fill),
+        ),
+    ),
     fix=ScorerFix(
         scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
         fault="Accepts only the input that the library drew, although any input with"

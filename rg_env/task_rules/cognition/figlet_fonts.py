@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rg_env.task_rules.algorithmic.group_anagrams import anagrams
+from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
 
 
 def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -23,6 +36,23 @@ def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(library(answer) / max(1.0, too_long))
 
 
+@functools.cache
+def _all_words(path: Path) -> list[str]:
+    return [word for group in anagrams(path) for word in group]
+
+
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    lengths = range(config.min_word_len, config.max_word_len + 1)
+    words = _all_words(library["get_data_file_path"]("anagrams.jsonl"))
+    dataset.words = [word for word in words if len(word) in lengths]
+    if not dataset.words:
+        raise ValueError("no word of the file has a length in the range")
+    dataset._prompt_templates = [
+        "What word does this say?\n\n{figlet_render}",
+        "Please read the following figlet font:\n\n{figlet_render}",
+    ]
+
+
 RULES = TaskRules(
     "figlet_font",
     fix=ScorerFix(
@@ -31,5 +61,13 @@ RULES = TaskRules(
         proof=lambda entry: f"{entry['answer']} or another",
         proof_scores=0.3,
         score=_one_word,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.cognition.figlet_fonts",
+            "FigletFontDataset.__init__",
+            "e632e55cd4484594",
+            init_that(_fill),
+        ),
     ),
 )
