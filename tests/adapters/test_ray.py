@@ -23,6 +23,8 @@ from rg_env.errors import RunError
 from rg_env.evaluation.rescoring import rescored_here
 from rg_env.evaluation.samples import Sample
 
+pytestmark = pytest.mark.processes
+
 
 def samples(count):
     """Return right and wrong completions of some items."""

@@ -22,6 +22,8 @@ from rg_env import Item, Tasks
 from rg_env.adapters.trl import STATE, GRPOTasks
 from rg_env.errors import RunError, SettingError
 
+pytestmark = pytest.mark.processes
+
 
 def rows_of(tasks, count):
     return list(islice(tasks.train_dataset, count))

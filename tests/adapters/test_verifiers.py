@@ -27,6 +27,8 @@ from rg_env.errors import SettingError
 from rg_env.items import group_scorer
 from rg_env.workers.worker_pool import WorkerPool
 
+pytestmark = pytest.mark.processes
+
 ID = "reasoning-gym-verifiers"
 LIMIT_S = 120.0
 
