@@ -71,6 +71,7 @@ class ServeLoop:
         self._session = session
         self._groups = groups
         self._checkpoints = checkpoints
+        self._filling: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
         """Run `serve` after its settings have been checked."""
@@ -180,7 +181,7 @@ class ServeLoop:
         try:
             await self._keep_busy(polling)
         finally:
-            await cancel_and_wait([polling, watching])
+            await cancel_and_wait([polling, watching, self._filling])
 
     async def _watch_batches(self) -> None:
         """Log once per step which environments may be blocking the next batch."""
@@ -227,7 +228,10 @@ class ServeLoop:
                 await self._env.get_status()
 
     async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
-        """Keep the inference servers busy until the run is complete."""
+        """Keep the inference servers busy until the run is complete.
+
+        A turn waits for no item: the next groups are started beside it.
+        """
         while not polling.done():
             began = time.monotonic()
             weight = self._session.status["env_weight"]
@@ -239,7 +243,10 @@ class ServeLoop:
                 steps = self._env.config.total_steps
                 logger.info("the run of %d steps is complete", steps)
                 return
-            await self._env.add_train_workers()
+            if self._filling is None or self._filling.done():
+                if self._filling is not None:
+                    self._filling.result()  # or its error
+                self._filling = asyncio.create_task(self._env.add_train_workers())
             self._groups.cancel_timed_out(self._env.config.worker_timeout)
             await self._groups.wait_for_place(TICK_S)
             self._env.mainloop_timings.append(time.monotonic() - began)
@@ -293,9 +300,12 @@ class ServeLoop:
     # -- new groups --------------------------------------------------------------------
 
     async def fill(self) -> int:
-        """Start groups until as many are in flight as may be; return how many."""
-        added = 0
+        """Start groups, for a tick at most, while there are places; return how many."""
+        added, end_s = 0, time.monotonic() + TICK_S
         while self.may_start(evaluates=self.evaluates):
+            if time.monotonic() > end_s:
+                self._groups.freed.set()  # the next turn goes on at once
+                break
             group = await self._groups.next_group()
             if group is None:
                 break

@@ -31,7 +31,7 @@ class Hooks:
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
         self._session = session
         self.called, self.was_called = [], asyncio.Event()
-        self.curr_step = 0
+        self.curr_step, self.eval_runner = 0, None
         for name in serve_loop.FRAMEWORK_LISTS:
             setattr(self, name, [])
         for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
@@ -79,6 +79,41 @@ def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkey
         "add_train_workers",
     ]
     assert len(hooks.mainloop_timings) == len(turns)
+
+
+@pytest.mark.parametrize("items", [1, 10**9])
+def test_steps_and_timeouts_are_looked_at_while_places_are_free(items, monkeypatch):
+    monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
+    loop, hooks, groups = loop_of(total_steps=10**9, worker_timeout=0.01)
+    made, cancelled = [], asyncio.Event()
+
+    async def get_next_item():
+        if len(made) == items:  # the next one is being made
+            await asyncio.sleep(3600)
+        made.append(("item",))
+        return made[-1]
+
+    async def handle_env(item_uuid):
+        if len(made) > 1:  # the server answers the others at once
+            return
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            cancelled.set()
+
+    async def add_train_workers():
+        await loop.fill()
+
+    hooks.get_next_item, hooks.handle_env = get_next_item, handle_env
+    hooks.add_train_workers = add_train_workers
+
+    async def run():
+        serving = asyncio.create_task(loop.run())
+        await asyncio.wait_for(cancelled.wait(), 10)
+        serving.cancel()
+
+    asyncio.run(run())
+    assert hooks.called.count("env_step_checks") > 1
 
 
 def test_the_status_is_read_again_only_when_nobody_has_read_it_for_a_while(monkeypatch):

@@ -2,9 +2,11 @@
 
 import asyncio
 import dataclasses
+import json
 
 import pytest
 
+from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.api_process import running_api
 from rg_env.demo.stand_in_trainer import StandInTrainer
 from tests.support.parts import (
@@ -18,9 +20,10 @@ from tests.support.parts import (
 from tests.support.runs import serve, trainer_config
 
 
-def served(api, url, steps=4, trainer_changes=None, **changes):
+def served(api, url, steps=4, trainer_changes=None, env_cls=ReasoningGymEnv, **changes):
     """Serve for some steps; return the environment and the trainer's counts."""
-    env = build_env(url, rollout_server_url=api, total_steps=steps, **changes)
+    changes |= {"rollout_server_url": api, "total_steps": steps}
+    env = build_env(url, cls=env_cls, **changes)
     config = trainer_config(api, steps, **(trainer_changes or {}))
     return env, asyncio.run(serve(env, config, steps))
 
@@ -146,6 +149,30 @@ def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulat
 
 
 # -- the loop --------------------------------------------------------------------------
+
+
+class SlowItems(ReasoningGymEnv):
+    """Makes items more slowly than the server answers them."""
+
+    async def get_next_item(self):
+        await asyncio.sleep(0.05)
+        return await super().get_next_item()
+
+
+def test_steps_are_taken_where_items_are_slower_than_the_server(
+    api_url, simulated, tmp_path
+):
+    changes = {"checkpoint_dir": str(tmp_path), "save_checkpoint_interval": 1}
+    served(
+        *(api_url, simulated.url, 8, changes, SlowItems),
+        data_dumps_dir=str(tmp_path),
+        min_items_sent_before_logging=1,
+    )
+    (numbers,) = tmp_path.glob("*metrics.jsonl")
+    logged = {json.loads(x)["step"] for x in numbers.read_text().splitlines()}
+    saved = {path.name for path in tmp_path.rglob("step-*.json")}
+    # A trainer that takes two batches at once takes two steps at once.
+    assert len(logged) > 4 and len(saved) > 4
 
 
 async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):
