@@ -48,7 +48,6 @@ OWN_SIGNALS = {
 }
 """Signals that come of what a process does. Any other may come from elsewhere, such as
 SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed."""
-AUTOGROUP = Path("/proc/self/autogroup")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -254,17 +253,6 @@ def _preload(order: Order, control: socket.socket) -> None:
     gc.freeze()
 
 
-def _give_way() -> None:
-    """Give this session, and so all workers, the lowest CPU priority.
-
-    A kernel with autogroup shares the cores among sessions first, and the workers' own
-    niceness counts only within theirs. A kernel without it has no such file and needs
-    none; where it cannot be written, the owner is served later.
-    """
-    with contextlib.suppress(OSError):
-        AUTOGROUP.write_text(str(worker_program.NICENESS))
-
-
 def main() -> None:
     """Preload, then fork until the control socket closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -276,7 +264,6 @@ def main() -> None:
     try:
         with _ending_with_owner(control, Path(order.scratch)):
             _preload(order, control)
-        _give_way()
         with contextlib.closing(ForkServerProgram(order, control)) as program:
             program.run()
     finally:

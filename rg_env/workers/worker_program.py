@@ -28,9 +28,6 @@ MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000
 MAX_TRACEBACK_FRAMES = 20
 MAX_GROWTH_KIB = 256 * 2**10
-NICENESS = 10
-"""The owner's event loop comes first: without it, each of its turns waits for a core as
-long as workers keep all of them busy."""
 
 
 def serve(
@@ -41,9 +38,8 @@ def serve(
     memory_limit_bytes: int | None,
 ) -> NoReturn:
     """Answer calls until the pool hangs up or the process is spent."""
-    # Both before `harden`, whose filter of system calls denies them.
+    # Before `harden`, whose filter of system calls denies it.
     _die_with(server_pid)
-    os.nice(NICENESS)
     state = ProcessState(folder)
     # It could not write any, and would try at each import.
     sys.dont_write_bytecode = True
