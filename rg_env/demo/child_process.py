@@ -37,11 +37,11 @@ REFUSAL = "error: "
 class ChildError(RunError):
     """A program did not start; the text holds the end of its log."""
 
-    def __init__(self, reason: str, log: str) -> None:
+    def __init__(self, reason: str, log: str, status: int | None) -> None:
         super().__init__(f"{reason}; the end of its log:\n{log}")
         self._reason = reason
         *_, self._last = log.splitlines() or [""]
-        if self._last.startswith(REFUSAL):
+        if status == EXIT_REFUSED:
             self.exit_status = EXIT_REFUSED
 
     @property
@@ -136,7 +136,7 @@ class ChildProgram:
     def _error(self, reason: str) -> ChildError:
         # Opened anew, since the place in the file is shared with the program.
         end = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
-        return ChildError(f"{self._module} {reason}", end)
+        return ChildError(f"{self._module} {reason}", end, self._process.poll())
 
     def check(self) -> None:
         """Raise `ChildError` if it has ended."""

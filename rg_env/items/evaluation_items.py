@@ -22,8 +22,9 @@ from rg_env.items.item_source import ItemSource, MadeItem
 from rg_env.items.task_check import gold_fault
 from rg_env.tasks.evaluation_specs import Attempts
 from rg_env.tasks.item_stream import ItemSpec
+from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import PoolClosedError, PoolError
+from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:  # what makes items must not need pydantic
@@ -61,6 +62,9 @@ async def make_eval_items(
 
     Returns:
         The items, and those that are missing, with the reason.
+
+    Raises:
+        WorkerLostError: One after the other; the task has no part in it.
     """
     items: list[MadeItem] = []
     missing: list[Missing] = []
@@ -72,7 +76,7 @@ async def make_eval_items(
                 deadline_s=settings.item_deadline_s,
                 checked=settings.scorer_fixes,
             )
-        except PoolClosedError:
+        except (PoolClosedError, WorkerLostError):
             raise
         except PoolError as error:
             reason = error.message if is_unusable(error) else str(error)
@@ -168,10 +172,15 @@ class EvaluationItems:
 
     async def _check(self, task: str) -> None:
         wanted, settings = self._wanted[task], self._settings
-        items, missing = await make_eval_items(
-            self._pool, wanted, settings, self._items.handle
-        )
-        fault = missing[-1][1] if missing else None
+        try:
+            items, missing = await make_eval_items(
+                self._pool, wanted, settings, self._items.handle
+            )
+            fault = missing[-1][1] if missing else None
+        except WorkerLostError as error:
+            # Of a task of the library this says nothing: the machine has failed.
+            fault = None if task in TASKS else str(error)
+            items, missing = [], [(attempts[0], str(error)) for attempts in wanted]
         if items:
             fault = await gold_fault(self._pool, items[0].handle, items[0].entry)
         if fault is not None:

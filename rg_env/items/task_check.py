@@ -26,7 +26,7 @@ from rg_env.task_rules.table import solution
 from rg_env.tasks import own_tasks
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
-from rg_env.workers.pool_errors import JobError, PoolError
+from rg_env.workers.pool_errors import JobError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ async def gold_fault(pool: WorkerPool, handle: TaskHandle, entry: Entry) -> str 
             call = (task, dict(handle.params), gold, entry, handle.rules)
             job = worker_jobs.reference_fault
             why = await pool.run(job, *call, deadline_s=DEADLINE_S)
-    except ScoringUnavailableError as error:
+    except (ScoringUnavailableError, WorkerLostError) as error:
         if task in TASKS:
             logger.warning("task %s is not checked: %s", task, error)
             return None

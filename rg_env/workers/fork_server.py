@@ -115,7 +115,8 @@ class ForkServer:
 
         Raises:
             PreloadError: What it is forked with cannot be imported.
-            NotStartedError: The new worker has ended at once.
+            NotStartedError: The new worker has ended at once, or a signal has ended
+                the process before its first one.
             WorkerLostError: None could be started; the message says why.
             PoolClosedError: The fork server is closed.
         """
@@ -234,8 +235,11 @@ class _ServerProcess:
             self._control.close()
         scratch_folder.remove(self._scratch)
 
-    def failure(self, error: Exception) -> PreloadError:
-        """Return why a closed process never forked a worker, for what `fork` raised."""
+    def failure(self, error: Exception) -> PreloadError | NotStartedError:
+        """Return why a closed process never forked a worker, for what `fork` raised.
+
+        A signal may come from elsewhere, so it says nothing of what is imported.
+        """
         if self._report:
             return PreloadError(*json.loads(self._report))
         if isinstance(error, TimeoutError):
@@ -243,7 +247,8 @@ class _ServerProcess:
         status = self._process.returncode
         if status < 0:
             name = signal.strsignal(-status)
-            return PreloadError("", f"was ended by signal {-status} ({name})")
+            how = f"was ended by signal {-status} ({name})"
+            return NotStartedError(f"the process that starts workers {how}")
         return PreloadError("", f"ended with status {status}")
 
     def _kill(self, number: int) -> None:

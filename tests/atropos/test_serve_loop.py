@@ -84,7 +84,7 @@ def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkey
 @pytest.mark.parametrize("items", [1, 10**9])
 def test_steps_and_timeouts_are_looked_at_while_places_are_free(items, monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
-    loop, hooks, groups = loop_of(total_steps=10**9, worker_timeout=0.01)
+    loop, hooks, _ = loop_of(total_steps=10**9, worker_timeout=0.01)
     made, cancelled = [], asyncio.Event()
 
     async def get_next_item():

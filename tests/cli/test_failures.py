@@ -66,12 +66,12 @@ SENTENCES: dict[str, tuple[BaseException, int, str]] = {
         "error: a connection failed (ServerDisconnectedError",
     ),
     "a program that refused to start": (
-        ChildError("x ended with status 2", "line\nerror: the port is taken"),
+        ChildError("x ended with status 2", "line\nerror: the port is taken", 2),
         2,
         "error: the port is taken",
     ),
     "a program that did not start": (
-        ChildError("x ended with status 1", "line\nKilled"),
+        ChildError("x ended with status 1", "line\nKilled", 1),
         1,
         "error: x ended with status 1 (Killed)",
     ),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from types import SimpleNamespace
 
 import jobs_for_items
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
+from rg_env.items.evaluation_items import (
+    EvaluationItems,
+    evaluated_choices,
+    make_eval_items,
+)
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.selection import TaskChoice
-from rg_env.workers.pool_errors import PoolClosedError
+from rg_env.workers.pool_errors import PoolClosedError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
@@ -24,6 +29,7 @@ class Settings:
 
     item_deadline_s = 60.0
     scorer_fixes = True
+    worker_count = 1
 
 
 def specs(*tasks, **params):
@@ -71,6 +77,24 @@ def test_an_item_that_is_not_used_is_replaced_by_the_next_attempt_at_it(
     wanted = [ItemSpec("gcd", params, 2**31 + n, None, 4) for n in range(12)]
     (item,), _ = asyncio.run(make_eval_items(pool, [wanted], Settings()))
     assert (item.handle.index, item.handle.seed) == (4, 2**31 + 9)
+
+
+async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
+    async def lost(*args, **how):
+        raise WorkerLostError("5 workers ended")
+
+    monkeypatch.setattr("rg_env.items.evaluation_items.first_usable", lost)
+    left_out = {}
+    maker = SimpleNamespace(leave_out=left_out.__setitem__, left_out=left_out)
+    items = SimpleNamespace(
+        maker=maker, handle=TaskHandle, keep_for_evaluation=lambda questions: None
+    )
+    names = ["gcd", "a task of a user"]
+    wanted = {name: specs(name) for name in names}
+    evaluation = EvaluationItems(None, Settings(), wanted, names, items)
+    assert await evaluation.finished() == []
+    assert [spec.task for spec, _ in evaluation.missing] == names
+    assert left_out == {names[1]: "5 workers ended"}
 
 
 def test_a_pool_that_is_closed_leaves_no_task_out():

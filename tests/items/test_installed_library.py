@@ -10,6 +10,7 @@ import pytest
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
+from rg_env.workers.call_runner import MAX_ATTEMPTS
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
@@ -20,10 +21,6 @@ pytestmark = pytest.mark.processes
 BROKEN = {
     "it cannot be imported": ("syntax error", "reasoning-gym cannot be imported from"),
     "it ends the process": ("import os; os._exit(7)", "ended with status 7"),
-    "it crashes": (
-        "import os; os.kill(os.getpid(), 11)",
-        "ended by signal 11 (Segmentation fault)",
-    ),
 }
 
 COMMANDS = {
@@ -86,6 +83,19 @@ def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
         pool.close()
     assert caught.value.kind == "ZeroDivisionError"
     assert "preloaded_defect.py" in caught.value.detail
+
+
+def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(
+    library, tmp_path, monkeypatch, capsys
+):
+    tries = tmp_path / "tries"
+    library.write_text(
+        f"import os; open({str(tries)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run_main(["process", *COMMANDS["process"]]) == 1
+    assert tries.read_text() == MAX_ATTEMPTS * "x"
+    assert "workers was ended by signal 9 (Killed)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

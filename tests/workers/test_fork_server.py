@@ -48,6 +48,18 @@ def test_preload_that_ends_its_process_is_said_in_a_sentence():
     assert str(caught.value) == "the process that starts workers ended with status 7"
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_a_signal_while_preloading_is_a_lost_worker_that_is_replaced(number, tmp_path):
+    tried = str(tmp_path / "tried")
+    source = (
+        f"import os, time\nif not os.path.exists({tried!r}):\n"
+        f" os.mkdir({tried!r}); os.kill(os.getpid(), {number:d}); time.sleep(60)"
+    )
+    preload = [f"builtins:exec:{source}"]
+    with contextlib.closing(WorkerPool(1, preload=preload)) as pool:
+        assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
+
+
 def test_a_function_that_is_preloaded_is_given_the_rest_of_its_name():
     told = "builtins:exec:import sys; sys.told = {'a': 'b:c'}"
     with contextlib.closing(WorkerPool(1, preload=[told])) as pool:
