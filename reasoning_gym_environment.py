@@ -179,8 +179,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             config = config.model_copy(update={"tokenizer_name": tokenizer})
         if has_our_clients:
             self.server_cls = client_of
-        if config.use_wandb:
-            wandb_run.make_folders()
         self._length = LengthLimit(config)
         loaded = tokenizer_checks.loaded_tokenizers(config, servers)
         refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)

@@ -9,7 +9,6 @@ import random
 import string
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import wandb
@@ -23,28 +22,6 @@ from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.settings.kept_settings import env_settings
 from rg_env.tasks.feedback import Feedback
-
-
-def _own_folders() -> list[Path]:
-    """Return the two folders that W&B makes at its import, used or not."""
-    with contextlib.suppress(ImportError, AttributeError):  # private to W&B
-        from wandb.sdk.artifacts.artifact import Artifact
-        from wandb.sdk.data_types._private import MEDIA_TMP
-
-        return [Path(MEDIA_TMP.name), Path(Artifact._TMP_DIR.name)]
-    return []
-
-
-# A process that is killed would leave them, also one that does not use W&B.
-for _folder in _own_folders():
-    with contextlib.suppress(OSError):
-        _folder.rmdir()
-
-
-def make_folders() -> None:
-    """Make the folders that W&B writes to, as they are gone since its import."""
-    for folder in _own_folders():
-        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 class WandbError(RunError):
