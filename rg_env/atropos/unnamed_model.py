@@ -1,6 +1,7 @@
 """The model and the tokenizer of a run whose settings do not name them.
 
-A server that has exactly one model is asked for its name before the run is built.
+A server that has exactly one model is asked for its name before the run is built, and
+waited for where nothing answers yet.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import logging
+import time
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +17,11 @@ from typing import Any
 
 import orjson
 
+from rg_env import patience
 from rg_env.atropos.start_checks import NO_TOKENIZER
-from rg_env.errors import SettingError, printable
-from rg_env.inference.connection import headers_of, url_of
+from rg_env.errors import RunError, SettingError, printable
+from rg_env.inference.connection import headers_of, secrets_of, url_of
+from rg_env.inference.request_failures import UNAVAILABLE, Failure, failure_of
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.setting_types import without_path
 
@@ -40,8 +44,39 @@ class ServedModel:
     tokenizer: str
 
 
-def served_models(server: Any) -> list[ServedModel] | None:
-    """Return the models of a server; None if it does not list them in time."""
+def served_models(
+    server: Any, give_up_after_s: float | None = None
+) -> list[ServedModel] | None:
+    """Return the models of a server, once it answers; None if it does not list them.
+
+    Args:
+        server: Its settings.
+        give_up_after_s: Seconds without an answer after which to end; None for never.
+
+    Raises:
+        SettingError: Its URL can never be reached.
+        RunError: It was not there in time.
+    """
+    url, began_s, said = without_path(server.base_url or ""), time.monotonic(), ""
+    while isinstance(found := _ask(server), Failure):
+        if found.setting is not None:
+            raise SettingError(f"{found.setting}: {url}: {found.sentence}")
+        about = f"inference at {url} {found.how} ({found.said})"
+        what_to_do = "start the server or set --openai.base_url"
+        limit = ""
+        if give_up_after_s is not None:
+            limit = f" for {give_up_after_s:g} s (env.give_up_after_s)"
+            if time.monotonic() - began_s >= give_up_after_s:
+                raise RunError(f"{about}{limit}; {what_to_do}")
+        if about != said:
+            said = about
+            logger.warning("%s; %s; waiting for it%s", about, what_to_do, limit)
+        time.sleep(patience.LAUNCH_ASK_EVERY_S)
+    return found
+
+
+def _ask(server: Any) -> list[ServedModel] | Failure | None:
+    """Return the models of a server, or why it is not there yet."""
     key = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
     is_openai = server.server_type == "openai"
     url = url_of(server.base_url or "", "/v1/models", is_openai=is_openai)
@@ -52,8 +87,11 @@ def served_models(server: Any) -> list[ServedModel] | None:
         with direct.open(request, timeout=ANSWERS_WITHIN_S) as reply:
             rows = orjson.loads(reply.read(MOST_BYTES))["data"]
         found = [(str(row["id"]), {**row}.get("root")) for row in rows]
-    except (OSError, http.client.HTTPException, LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return None  # the probe says later what is wrong with a server
+    except (OSError, http.client.HTTPException) as error:
+        failure = failure_of(error, *secrets_of(server))
+        return failure if failure.status in (None, UNAVAILABLE) else None
     return [ServedModel(name, _folder(root) or name) for name, root in found]
 
 
@@ -110,14 +148,16 @@ def found_model(
 
     Raises:
         SettingError: A server whose model is not named has several models, or none.
+        RunError: No server answered in time.
     """
     follows = not names_tokenizer and config.tokenizer_name == START_MODEL
+    limit_s = None if trains else config.give_up_after_s
     texts_do = not trains and all(s.server_type == "openai" for s in servers)
     changed, tokenizers = list[Any](), list[str]()
     for server, is_named in zip(servers, named, strict=True):
         lacks = not is_named and server.model_name == START_MODEL
         asks = lacks or (follows and server.server_type != "openai")
-        models = served_models(server) if asks else None
+        models = served_models(server, limit_s) if asks else None
         if lacks:
             server = _choose(server, models)
         of_model = {model.name: model.tokenizer for model in models or ()}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
+import socket
 import threading
+import time
 
 import pytest
 
@@ -12,7 +15,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import unnamed_model
 from rg_env.atropos.unnamed_model import ServedModel, served_models
 from rg_env.cli import settings_command
-from rg_env.errors import SettingError
+from rg_env.errors import RunError, SettingError
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.server_settings import CheckedServer
 
@@ -25,7 +28,7 @@ def followed(monkeypatch):
     """Return model and tokenizer of a command line beside a server."""
 
     def follow(*argv, name="serve", models=ALONE):
-        monkeypatch.setattr(unnamed_model, "served_models", lambda server: models)
+        monkeypatch.setattr(unnamed_model, "served_models", lambda *of: models)
         command = settings_command.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = settings_command.read(command, values)
@@ -81,9 +84,9 @@ def test_texts_of_a_model_with_a_bare_name_need_no_tokenizer(followed):
 # -- what a server says ---------------------------------------------------------------
 
 
-@pytest.fixture
-def serving():
-    """A server whose list of models a test writes; what it was asked."""
+@contextlib.contextmanager
+def serving_at(port):
+    """Run a server whose list of models a test writes; it keeps what it was asked."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -95,7 +98,7 @@ def serving():
         def log_message(self, *args):
             pass
 
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.HTTPServer(("127.0.0.1", port), Handler)
     server.asked, server.says = [], b"{}"
     server.url = f"http://127.0.0.1:{server.server_port}/v1"
     thread = threading.Thread(target=server.serve_forever)
@@ -104,6 +107,12 @@ def serving():
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def serving():
+    with serving_at(0) as server:
+        yield server
 
 
 def found(serving, said):
@@ -130,5 +139,29 @@ def test_what_is_no_list_of_models_is_none(serving, said):
     assert found(serving, said) is None
 
 
-def test_a_server_that_is_down_has_none():
-    assert served_models(CheckedServer(base_url="http://127.0.0.1:9/v1")) is None
+def test_a_server_that_starts_later_is_waited_for_with_a_sentence(logged):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    at_port = CheckedServer(base_url=f"http://127.0.0.1:{port}/v1")
+    waiting = threading.Thread(target=lambda: asked.append(served_models(at_port)))
+    asked = []
+    waiting.start()
+    while "nothing listens there" not in logged.text:
+        time.sleep(0.01)
+    with serving_at(port) as server:
+        server.says = json.dumps({"data": [{"id": "m"}]}).encode()
+        waiting.join()
+    assert asked == [[ServedModel("m", "m")]]
+
+
+def test_a_server_that_never_starts_ends_the_command():
+    nowhere = CheckedServer(base_url="http://127.0.0.1:9/v1")
+    said = r"nothing listens there.*env.give_up_after_s.*start the server"
+    with pytest.raises(RunError, match=said):
+        served_models(nowhere, give_up_after_s=0.0)
+
+
+def test_an_address_that_no_waiting_mends_is_refused():
+    with pytest.raises(SettingError, match=r"openai.base_url: .*Name or service"):
+        served_models(CheckedServer(base_url="http://nowhere.invalid/v1"))
