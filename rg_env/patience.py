@@ -191,5 +191,9 @@ RESTART_FIRST_PAUSE_S = 1.0
 MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
 """A program that dies more often in this time ends the run."""
 
+MOST_FAILED_STARTS = 1
+"""The same of a server that has never been ready and ends by itself: its start takes a
+minute, and a broken model or option stays broken."""
+
 PROGRAM_ENDS_WITHIN_S = 30.0
 """What a program gets to end in, before it is killed; the trainer gets all its time."""

@@ -217,12 +217,16 @@ def taken(plan: Plan) -> Iterator[None]:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")
         file.seek(0)
         before = (yaml.safe_load(file.read()) or {}).get("model")
-        if before is not None and model is not None and before != model:
+        # A model that could not be loaded has begun nothing.
+        has_begun = plan.policy.is_dir() or plan.checkpoints.is_dir()
+        begun = before if has_begun else None
+        if begun is not None and model is not None and begun != model:
             raise SettingError(
                 f"launch.model: {folder} has a run of {before!r}, not of {model!r};"
                 " set launch.folder to another folder to begin anew"
             )
-        if before is None and model is not None:
+        if begun is None and model is not None:
+            file.truncate(0)
             file.write(yaml.safe_dump({"model": model}).encode())
             file.flush()
         _write_private(folder / "serve.yaml", yaml.safe_dump(plan.serve_settings()))

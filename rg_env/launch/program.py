@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -23,11 +24,35 @@ logger = logging.getLogger(__name__)
 DONE = "finished"
 """The state of a program whose work is done."""
 
-LOG_END_BYTES = 4096
+LOG_END_BYTES = 1 << 16
+
+_PREFIX = r"(?:\([^()\n]*pid=\d+\) ?)?(?:ERROR [^]\n]*\] )?"
+_CAUSE = re.compile(
+    rf"^{_PREFIX}((?:\w+\.)*\w+(?:Error|Exception): .+)(?:\n{_PREFIX} {{2}}(\w.+))?",
+    re.M,
+)
+"""An exception as vLLM's processes log it, with the second line of pydantic's."""
 
 
 class ProgramError(RunError):
     """A program of the run refused to go on, or died too often."""
+
+
+def last_words(log: Path, start: int = 0) -> str:
+    """Return the last line of a log that is not empty; "" if there is none.
+
+    Args:
+        log: The file.
+        start: The byte at which what counts begins.
+    """
+    return next((line for line in reversed(_lines_of(log, start)) if line.strip()), "")
+
+
+def _lines_of(log: Path, start: int) -> list[str]:
+    with contextlib.suppress(OSError), log.open("rb") as file:
+        file.seek(max(start, file.seek(0, os.SEEK_END) - LOG_END_BYTES))
+        return file.read().decode(errors="replace").split("\n")
+    return []
 
 
 def end_with_parent() -> None:
@@ -72,6 +97,7 @@ class Program:
         self._process: asyncio.subprocess.Process | None = None
         self._is_ending = False
         self._deaths: list[float] = []
+        self._log_start = 0
         self._become("waiting")
 
     def _become(self, state: str) -> None:
@@ -89,14 +115,15 @@ class Program:
                 self._become(DONE if status == 0 else "ended")
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
-            last = self._last_line()
-            said = last.removeprefix("error: ")
+            said = self._reason()
             if status == EXIT_REFUSED:  # trying again would not help
                 raise ProgramError(f"{self.name} has ended: {said} (log: {self.log})")
             now = time.monotonic()
             recent = [t for t in self._deaths if now - t < patience.RESTARTS_WITHIN_S]
             self._deaths = [*recent, now]
-            if len(self._deaths) > patience.MOST_RESTARTS:
+            is_start = status > 0 and not self.is_ready.is_set()
+            most = patience.MOST_FAILED_STARTS if is_start else patience.MOST_RESTARTS
+            if len(self._deaths) > most:
                 raise ProgramError(
                     f"{self.name} has ended {counted(len(self._deaths), 'time')} in"
                     f" {patience.RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
@@ -115,6 +142,7 @@ class Program:
         """Run it from a start to its end; return its exit status."""
         self._become("starting")
         with self.log.open("ab") as log:
+            self._log_start = log.tell()
             self._process = await asyncio.create_subprocess_exec(
                 *self._argv,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -141,13 +169,17 @@ class Program:
         self._become("running")
         self.is_ready.set()
 
-    def _last_line(self) -> str:
-        """Return the last line of its log that is not empty."""
-        with self.log.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - LOG_END_BYTES))
-            lines = log.read().decode(errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "no words")
+    def _reason(self) -> str:
+        """Return why it has ended: its own sentence, or its first exception.
+
+        vLLM's parent process ends with another exception than the process that failed,
+        and after both come lines of what is left behind.
+        """
+        last = last_words(self.log, self._log_start)
+        found = _CAUSE.search("\n".join(_lines_of(self.log, self._log_start)))
+        if last.startswith("error: ") or found is None:
+            return last.removeprefix("error: ") or "no words"
+        return " ".join(filter(None, found.groups()))
 
     async def end(self, grace_s: float | None) -> None:
         """Ask it to end, and wait; force it when the time is over, if there is one."""

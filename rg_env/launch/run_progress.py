@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rg_env.evaluation.sources import METRICS
-from rg_env.launch.program import Program
+from rg_env.launch.program import Program, last_words
 from rg_env.reports.fitting_table import FittingTable
 
 TAIL_BYTES = 1 << 16
@@ -22,6 +23,9 @@ TAIL_BYTES = 1 << 16
 
 HISTORY = "history.jsonl"
 """Of our trainer, beside its checkpoints: a line for each step."""
+
+LONG_STEP_S = 60.0
+"""Without a step before the trainer's last words are shown."""
 
 ALARM, LENGTH = "alarms/", "train/completion_tokens"
 SCORED = "train/rollouts_scored"
@@ -59,15 +63,23 @@ class RunProgress:
         total_steps: Of the trainer.
         metrics_folder: In which `serve` writes its metrics.
         history: Of our trainer; there is none with another one.
+        trainer_log: Its last line is shown where no step is made.
     """
 
     def __init__(
-        self, title: str, total_steps: int, metrics_folder: Path, history: Path
+        self,
+        title: str,
+        total_steps: int,
+        metrics_folder: Path,
+        history: Path,
+        trainer_log: Path,
     ) -> None:
         self._title, self._total_steps = title, total_steps
         self._metrics_folder, self._history = metrics_folder, history
-        self._began_s = time.monotonic()
-        self._first_step: int | None = None
+        self._trainer_log = trainer_log
+        self._began_s = self._stepped_s = time.monotonic()
+        self._last_step: int | None = None
+        self._first: tuple[int, float] | None = None
 
     def _newest(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the newest two lines of metrics, the older one first."""
@@ -81,20 +93,26 @@ class RunProgress:
 
     def place(self) -> str:
         """Return how far the run is."""
-        step = self._step()
-        if self._first_step is None:
-            self._first_step = step
-        took_s, done = time.monotonic() - self._began_s, step - self._first_step
+        step, took_s = self._step(), time.monotonic() - self._began_s
         place = f"{self._title}: step {step} of {self._total_steps}, {_clock(took_s)}"
-        if done > 0:
-            left_s = took_s / done * max(0, self._total_steps - step)
+        first, first_s = self._first or (step, 0.0)
+        if step > first:
+            left_s = (self._stepped_s - first_s) / (step - first)
+            left_s *= max(0, self._total_steps - step)
             place += f", {_clock(left_s)} left"
         return place
 
     def _step(self) -> int:
         (trained,) = last_rows(self._history, 1) or [{}]
         _, now = self._newest()
-        return int(trained.get("number", now.get("step", 0)))
+        step = int(trained.get("number", now.get("step", 0)))
+        if step != self._last_step:
+            self._stepped_s = time.monotonic()
+            if self._first is None and self._last_step is not None:
+                # Before the first step of this start, programs were starting.
+                self._first = step, self._stepped_s
+            self._last_step = step
+        return step
 
     def numbers(self) -> str:
         """Return the newest numbers of the trainer and of `serve`."""
@@ -119,7 +137,12 @@ class RunProgress:
         alarms = [f"{n.removeprefix(ALARM)} {count}" for n, count in rang.items()]
         if now:
             said.append(f"alarms: {', '.join(alarms) or 'none'}")
-        return ", ".join(said) or "no step yet"
+        silent_s = time.monotonic() - self._stepped_s if self._step() else math.inf
+        if silent_s > LONG_STEP_S:
+            words = last_words(self._trainer_log)
+            ago = "yet" if math.isinf(silent_s) else f"for {_clock(silent_s)}"
+            said.append(f"no step {ago}{f'; trainer: {words}' if words else ''}")
+        return ", ".join(said)
 
     def view(self, programs: Sequence[Program]) -> RenderableType:
         """Return what a terminal shows."""

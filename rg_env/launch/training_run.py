@@ -43,7 +43,11 @@ class TrainingRun:
         self._running: dict[Program, asyncio.Task[None]] = {}
         title = plan.settings.model or str(plan.policy)
         self._progress = RunProgress(
-            title, plan.numbers.total_steps, plan.dumps, plan.checkpoints / HISTORY
+            title,
+            plan.numbers.total_steps,
+            plan.dumps,
+            plan.checkpoints / HISTORY,
+            self._clients[-1].log,
         )
         self._programs: list[Program] = [*self._servers, *self._clients]
 
@@ -86,11 +90,12 @@ class TrainingRun:
         for url, path in running.items():
             logger.info("waiting for %s", without_path(url))
             waits.append(asyncio.create_task(wait_until_well(url + path)))
+        ready = asyncio.gather(*waits)
         try:
-            await self._while_running(asyncio.gather(*waits))
+            await self._while_running(ready)
         finally:
-            for wait in waits:
-                wait.cancel()
+            ready.cancel()
+            await asyncio.gather(ready, return_exceptions=True)
 
     async def _while_running(self, work: asyncio.Future[Any]) -> None:
         """Wait for something; a program that ends for good before it ends the run."""

@@ -128,8 +128,10 @@ def test_two_launches_do_not_share_a_folder(tmp_path):
 
 
 def test_a_run_goes_on_with_the_model_that_it_began_with_alone(tmp_path):
-    with taken(plan(tmp_path)):
+    with taken(plan(tmp_path, model="a/mistyped-model")):
         pass
+    with taken(plan(tmp_path)):
+        plan(tmp_path).policy.mkdir()
     with taken(plan(tmp_path)), taken(plan(tmp_path, folder=str(tmp_path / "other"))):
         pass
     with (

@@ -37,6 +37,36 @@ def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp
     assert one.restarts == patience.MOST_RESTARTS
 
 
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        (
+            """(EngineCore pid=2) ERROR 11-25 10:00:00 [core.py:7] Traceback
+(EngineCore pid=2) ERROR 11-25 10:00:00 [core.py:7] ValueError: Free memory is less
+(APIServer pid=1)     raise RuntimeError("Engine core initialization failed.")
+(APIServer pid=1) RuntimeError: Engine core initialization failed. See above.
+resource_tracker: There appear to be 1 leaked objects""",
+            "ValueError: Free memory is less",
+        ),
+        (
+            """(APIServer pid=1) pydantic_core.ValidationError: 1 error for ModelConfig
+(APIServer pid=1)   Value error, no such model type `x`
+(APIServer pid=1)     For further information visit""",
+            "pydantic_core.ValidationError: 1 error for ModelConfig Value error, no such"
+            " model type `x`",
+        ),
+    ],
+)
+def test_a_server_that_never_starts_is_tried_twice_and_its_first_error_told(
+    tmp_path, log, reason
+):
+    code = f"print({log!r}); raise SystemExit(1)"
+    one = program(tmp_path, code, health_url="http://127.0.0.1:9/")
+    with pytest.raises(ProgramError) as told:
+        asyncio.run(one.run())
+    assert f"2 times in 10 minutes, at last with status 1 ({reason})" in str(told.value)
+
+
 def test_an_end_with_status_0_is_no_end_of_a_server(tmp_path, monkeypatch):
     monkeypatch.setattr(patience, "MOST_RESTARTS", 1)
     one = program(tmp_path, "pass")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 from rich.console import Console
 
@@ -26,13 +27,44 @@ def metrics(step, second, scored, **others):
 
 
 def progress(folder):
-    return RunProgress("a run", 10, folder, folder / "history.jsonl")
+    files = folder / "history.jsonl", folder / "trainer.log"
+    return RunProgress("a run", 10, folder, *files)
 
 
-def test_a_run_without_a_step_says_so(tmp_path):
+def test_a_run_without_a_step_says_what_its_trainer_says(tmp_path):
     found = progress(tmp_path)
     assert "step 0 of 10" in found.place()
     assert found.numbers() == "no step yet"
+    (tmp_path / "trainer.log").write_text("started\nno batch for 60 s\n\n")
+    assert found.numbers() == "no step yet; trainer: no batch for 60 s"
+
+
+def test_a_run_whose_steps_have_stopped_says_what_its_trainer_says(
+    tmp_path, monkeypatch
+):
+    rows(tmp_path / "history.jsonl", {"number": 3, "reward": 0.5})
+    (tmp_path / "trainer.log").write_text("no batch for 60 s")
+    found, now_s = progress(tmp_path), time.monotonic()
+    assert "no step" not in found.numbers()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + 3600)
+    assert found.numbers().endswith("no step for 1:00:00; trainer: no batch for 60 s")
+
+
+def test_the_time_left_is_that_of_the_steps_without_the_start(tmp_path, monkeypatch):
+    now_s = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    found, said = progress(tmp_path), []
+    for at_s, step in ((0, 0), (600, 1), (630, 2), (660, 3), (670, 3)):
+        now_s[0] = 1000.0 + at_s
+        rows(tmp_path / "history.jsonl", {"number": step})
+        said.append(found.place())
+    assert [place.partition(", ")[2] for place in said] == [
+        "0:00:00",
+        "0:10:00",
+        "0:10:30, 0:04:00 left",
+        "0:11:00, 0:03:30 left",
+        "0:11:10, 0:03:30 left",
+    ]
 
 
 def test_numbers_are_those_of_the_newest_lines(tmp_path):

@@ -25,6 +25,8 @@ PROGRAMS = ("vllm", "serve", "trainer", "api")
 VLLM = f"""#!{sys.executable}
 import os, sys
 assert os.environ["VLLM_SERVER_DEV_MODE"] == "1"
+if "--hangs" in sys.argv:
+    os.execvp("sleep", ["sleep", "600"])
 port = sys.argv[sys.argv.index("--port") + 1]
 argv = [sys.executable, {str(ENTRY)!r}, "simulated-server", "--port", port]
 os.execv(sys.executable, [*argv, "--tasks", "gcd,chain_sum", "--latency_ms", "50"])
@@ -139,13 +141,11 @@ class Run:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Runs side by side, to their ends: the run, its status, what it left behind."""
-    names = ("programs_killed", "interrupted", "killed", "refused")
+    names = ("programs_killed", "interrupted", "killed", "refused", "starting")
     folders = {name: tmp_path_factory.mktemp(name) for name in names}
     refusing = f"""{sys.executable} -c "print('error: no such device'); exit(2)" """
-    found = {
-        name: Run(folder, **({"trainer": refusing} if name == "refused" else {}))
-        for name, folder in folders.items()
-    }
+    how = {"refused": {"trainer": refusing}, "starting": {"vllm_args": "--hangs"}}
+    found = {name: Run(folder, **how.get(name, {})) for name, folder in folders.items()}
     ends = {}
     try:
         for name, number in (
@@ -155,6 +155,8 @@ def runs(tmp_path_factory):
             found[name].until(lambda name=name: found[name].steps)
             found[name].process.send_signal(number)
             ends[name] = (found[name], *found[name].end())
+        found["starting"].until(lambda: "api is ready" in found["starting"].said)
+        ends["starting"] = (found["starting"], *found["starting"].end(signal.SIGINT))
         run = found["programs_killed"]
         for name in PROGRAMS:
             seen = run.steps
@@ -192,13 +194,19 @@ def test_the_log_says_how_far_the_run_is(runs):
 
 @pytest.mark.parametrize(
     ("name", "status"),
-    [("interrupted", 128 + signal.SIGINT), ("killed", -signal.SIGKILL), ("refused", 1)],
+    [
+        ("interrupted", 128 + signal.SIGINT),
+        ("starting", 128 + signal.SIGINT),
+        ("killed", -signal.SIGKILL),
+        ("refused", 1),
+    ],
 )
 def test_no_program_outlives_a_run(runs, name, status):
     run, found, left = runs[name]
     assert found == status, run.said
     assert left == []
     assert "Traceback" not in run.said
+    assert "never retrieved" not in run.said
 
 
 def test_a_trainer_that_refuses_ends_the_run_with_its_sentence(runs):
