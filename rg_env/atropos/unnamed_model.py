@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import logging
+import math
 import time
 import urllib.request
 from collections.abc import Sequence
@@ -45,32 +46,25 @@ class ServedModel:
 
 
 def served_models(
-    server: Any, give_up_after_s: float | None = None
+    server: Any, give_up_after_s: float = math.inf
 ) -> list[ServedModel] | None:
     """Return the models of a server, once it answers; None if it does not list them.
 
-    Args:
-        server: Its settings.
-        give_up_after_s: Seconds without an answer after which to end; None for never.
-
     Raises:
         SettingError: Its URL can never be reached.
-        RunError: It was not there in time.
+        RunError: It did not answer in time.
     """
-    url, began_s, said = without_path(server.base_url or ""), time.monotonic(), ""
+    ends_s, is_said = time.monotonic() + give_up_after_s, False
     while isinstance(found := _ask(server), Failure):
+        told = f"{server.base_url} {found.how} ({found.said})"
         if found.setting is not None:
-            raise SettingError(f"{found.setting}: {url}: {found.sentence}")
-        about = f"inference at {url} {found.how} ({found.said})"
-        what_to_do = "start the server or set --openai.base_url"
-        limit = ""
-        if give_up_after_s is not None:
-            limit = f" for {give_up_after_s:g} s (env.give_up_after_s)"
-            if time.monotonic() - began_s >= give_up_after_s:
-                raise RunError(f"{about}{limit}; {what_to_do}")
-        if about != said:
-            said = about
-            logger.warning("%s; %s; waiting for it%s", about, what_to_do, limit)
+            raise SettingError(f"{found.setting}: {told}")
+        told = f"inference at {told}; start the server or set --openai.base_url"
+        if time.monotonic() >= ends_s:
+            raise RunError(f"{told}; gave up (env.give_up_after_s)")
+        if not is_said:
+            logger.warning("%s; waiting for it", told)
+        is_said = True
         time.sleep(patience.LAUNCH_ASK_EVERY_S)
     return found
 
@@ -151,7 +145,7 @@ def found_model(
         RunError: No server answered in time.
     """
     follows = not names_tokenizer and config.tokenizer_name == START_MODEL
-    limit_s = None if trains else config.give_up_after_s
+    limit_s = math.inf if trains else config.give_up_after_s
     texts_do = not trains and all(s.server_type == "openai" for s in servers)
     changed, tokenizers = list[Any](), list[str]()
     for server, is_named in zip(servers, named, strict=True):

@@ -94,9 +94,9 @@ def _launch(given: GivenSettings, config: Any) -> None:
             # Without a limit: the trainer gets all the time that it needs to end.
             ending.run(TrainingRun(plan).run(), note, end_within_s=None)
         finally:
-            is_inside = plan.folder in plan.dumps.parents
             if plan.policy.is_dir():
                 print(f"weights: {plan.policy}", flush=True)
             if plan.dumps.is_dir():
+                is_inside = plan.folder in plan.dumps.parents
                 shown = plan.folder if is_inside else plan.dumps
                 print(f"report: {COMMAND} report {shown}", flush=True)

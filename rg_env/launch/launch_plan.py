@@ -219,13 +219,12 @@ def taken(plan: Plan) -> Iterator[None]:
         before = (yaml.safe_load(file.read()) or {}).get("model")
         # A model that could not be loaded has begun nothing.
         has_begun = plan.policy.is_dir() or plan.checkpoints.is_dir()
-        begun = before if has_begun else None
-        if begun is not None and model is not None and begun != model:
+        if has_begun and None not in (before, model) and before != model:
             raise SettingError(
                 f"launch.model: {folder} has a run of {before!r}, not of {model!r};"
                 " set launch.folder to another folder to begin anew"
             )
-        if begun is None and model is not None:
+        if model is not None:
             file.truncate(0)
             file.write(yaml.safe_dump({"model": model}).encode())
             file.flush()

@@ -38,20 +38,12 @@ class ProgramError(RunError):
     """A program of the run refused to go on, or died too often."""
 
 
-def last_words(log: Path, start: int = 0) -> str:
-    """Return the last line of a log that is not empty; "" if there is none.
-
-    Args:
-        log: The file.
-        start: The byte at which what counts begins.
-    """
-    return next((line for line in reversed(_lines_of(log, start)) if line.strip()), "")
-
-
-def _lines_of(log: Path, start: int) -> list[str]:
+def last_lines(log: Path, start: int = 0) -> list[str]:
+    """Return lines at the end of a log, from a byte of it on, without empty ones."""
     with contextlib.suppress(OSError), log.open("rb") as file:
         file.seek(max(start, file.seek(0, os.SEEK_END) - LOG_END_BYTES))
-        return file.read().decode(errors="replace").split("\n")
+        lines = file.read().decode(errors="replace").split("\n")
+        return [line for line in lines if line.strip()]
     return []
 
 
@@ -170,15 +162,14 @@ class Program:
         self.is_ready.set()
 
     def _reason(self) -> str:
-        """Return why it has ended: its own sentence, or its first exception.
+        """Return why it has ended: its own sentence, or the first exception.
 
-        vLLM's parent process ends with another exception than the process that failed,
-        and after both come lines of what is left behind.
+        vLLM says after it how its other processes ended.
         """
-        last = last_words(self.log, self._log_start)
-        found = _CAUSE.search("\n".join(_lines_of(self.log, self._log_start)))
-        if last.startswith("error: ") or found is None:
-            return last.removeprefix("error: ") or "no words"
+        lines = last_lines(self.log, self._log_start) or ["no words"]
+        found = _CAUSE.search("\n".join(lines))
+        if lines[-1].startswith("error: ") or found is None:
+            return lines[-1].removeprefix("error: ")
         return " ".join(filter(None, found.groups()))
 
     async def end(self, grace_s: float | None) -> None:

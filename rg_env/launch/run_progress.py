@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,14 +14,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rg_env.evaluation.sources import METRICS
-from rg_env.launch.program import Program, last_words
+from rg_env.launch.program import Program, last_lines
 from rg_env.reports.fitting_table import FittingTable
 
 TAIL_BYTES = 1 << 16
 """In which the last two lines of a file of metrics lie."""
 
-HISTORY = "history.jsonl"
-"""Of our trainer, beside its checkpoints: a line for each step."""
+HISTORY = "checkpoints/history.jsonl"
+"""Of our trainer: a line for each step."""
 
 LONG_STEP_S = 60.0
 """Without a step before the trainer's last words are shown."""
@@ -61,22 +60,16 @@ class RunProgress:
     Args:
         title: The run, for people.
         total_steps: Of the trainer.
+        folder: Of the run, with the history of our trainer and the log of any.
         metrics_folder: In which `serve` writes its metrics.
-        history: Of our trainer; there is none with another one.
-        trainer_log: Its last line is shown where no step is made.
     """
 
     def __init__(
-        self,
-        title: str,
-        total_steps: int,
-        metrics_folder: Path,
-        history: Path,
-        trainer_log: Path,
+        self, title: str, total_steps: int, folder: Path, metrics_folder: Path
     ) -> None:
         self._title, self._total_steps = title, total_steps
-        self._metrics_folder, self._history = metrics_folder, history
-        self._trainer_log = trainer_log
+        self._metrics_folder, self._history = metrics_folder, folder / HISTORY
+        self._trainer_log = folder / "trainer.log"
         self._began_s = self._stepped_s = time.monotonic()
         self._last_step: int | None = None
         self._first: tuple[int, float] | None = None
@@ -137,11 +130,9 @@ class RunProgress:
         alarms = [f"{n.removeprefix(ALARM)} {count}" for n, count in rang.items()]
         if now:
             said.append(f"alarms: {', '.join(alarms) or 'none'}")
-        silent_s = time.monotonic() - self._stepped_s if self._step() else math.inf
-        if silent_s > LONG_STEP_S:
-            words = last_words(self._trainer_log)
-            ago = "yet" if math.isinf(silent_s) else f"for {_clock(silent_s)}"
-            said.append(f"no step {ago}{f'; trainer: {words}' if words else ''}")
+        if not self._step() or time.monotonic() - self._stepped_s > LONG_STEP_S:
+            said.append("no new step" if self._step() else "no step yet")
+            said += [f"trainer: {line}" for line in last_lines(self._trainer_log)[-1:]]
         return ", ".join(said)
 
     def view(self, programs: Sequence[Program]) -> RenderableType:

@@ -25,7 +25,7 @@ from rich.live import Live
 from rg_env import ending, patience
 from rg_env.launch.launch_plan import Plan
 from rg_env.launch.program import DONE, Program, wait_until_well
-from rg_env.launch.run_progress import HISTORY, RunProgress
+from rg_env.launch.run_progress import RunProgress
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
@@ -43,11 +43,7 @@ class TrainingRun:
         self._running: dict[Program, asyncio.Task[None]] = {}
         title = plan.settings.model or str(plan.policy)
         self._progress = RunProgress(
-            title,
-            plan.numbers.total_steps,
-            plan.dumps,
-            plan.checkpoints / HISTORY,
-            self._clients[-1].log,
+            title, plan.numbers.total_steps, plan.folder, plan.dumps
         )
         self._programs: list[Program] = [*self._servers, *self._clients]
 

@@ -157,7 +157,7 @@ def test_a_server_that_starts_later_is_waited_for_with_a_sentence(logged):
 
 def test_a_server_that_never_starts_ends_the_command():
     nowhere = CheckedServer(base_url="http://127.0.0.1:9/v1")
-    said = r"nothing listens there.*env.give_up_after_s.*start the server"
+    said = r"nothing listens there.*start the server.*env.give_up_after_s"
     with pytest.raises(RunError, match=said):
         served_models(nowhere, give_up_after_s=0.0)
 

@@ -37,25 +37,24 @@ def test_a_program_that_dies_again_and_again_ends_the_run_with_its_last_line(tmp
     assert one.restarts == patience.MOST_RESTARTS
 
 
-@pytest.mark.parametrize(
-    ("log", "reason"),
-    [
-        (
-            """(EngineCore pid=2) ERROR 11-25 10:00:00 [core.py:7] Traceback
+ENGINE_FAILED = """
+(EngineCore pid=2) ERROR 11-25 10:00:00 [core.py:7] Traceback
 (EngineCore pid=2) ERROR 11-25 10:00:00 [core.py:7] ValueError: Free memory is less
 (APIServer pid=1)     raise RuntimeError("Engine core initialization failed.")
 (APIServer pid=1) RuntimeError: Engine core initialization failed. See above.
-resource_tracker: There appear to be 1 leaked objects""",
-            "ValueError: Free memory is less",
-        ),
-        (
-            """(APIServer pid=1) pydantic_core.ValidationError: 1 error for ModelConfig
-(APIServer pid=1)   Value error, no such model type `x`
-(APIServer pid=1)     For further information visit""",
-            "pydantic_core.ValidationError: 1 error for ModelConfig Value error, no such"
-            " model type `x`",
-        ),
-    ],
+resource_tracker: There appear to be 1 leaked objects"""
+CONFIG_FAILED = """
+(APIServer pid=1) pydantic_core.ValidationError: 1 error for ModelConfig
+(APIServer pid=1)   Value error, no type `x`
+(APIServer pid=1)     For further information visit"""
+OF_CONFIG = (
+    "pydantic_core.ValidationError: 1 error for ModelConfig Value error, no type `x`"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [(ENGINE_FAILED, "ValueError: Free memory is less"), (CONFIG_FAILED, OF_CONFIG)],
 )
 def test_a_server_that_never_starts_is_tried_twice_and_its_first_error_told(
     tmp_path, log, reason

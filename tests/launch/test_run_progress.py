@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 
 from rg_env.launch.program import Program
-from rg_env.launch.run_progress import RunProgress, last_rows
+from rg_env.launch.run_progress import HISTORY, RunProgress, last_rows
 
 
 def rows(path, *written, torn=""):
@@ -27,8 +27,8 @@ def metrics(step, second, scored, **others):
 
 
 def progress(folder):
-    files = folder / "history.jsonl", folder / "trainer.log"
-    return RunProgress("a run", 10, folder, *files)
+    (folder / "checkpoints").mkdir(exist_ok=True)
+    return RunProgress("a run", 10, folder, folder)
 
 
 def test_a_run_without_a_step_says_what_its_trainer_says(tmp_path):
@@ -36,18 +36,18 @@ def test_a_run_without_a_step_says_what_its_trainer_says(tmp_path):
     assert "step 0 of 10" in found.place()
     assert found.numbers() == "no step yet"
     (tmp_path / "trainer.log").write_text("started\nno batch for 60 s\n\n")
-    assert found.numbers() == "no step yet; trainer: no batch for 60 s"
+    assert found.numbers() == "no step yet, trainer: no batch for 60 s"
 
 
 def test_a_run_whose_steps_have_stopped_says_what_its_trainer_says(
     tmp_path, monkeypatch
 ):
-    rows(tmp_path / "history.jsonl", {"number": 3, "reward": 0.5})
-    (tmp_path / "trainer.log").write_text("no batch for 60 s")
     found, now_s = progress(tmp_path), time.monotonic()
+    rows(tmp_path / HISTORY, {"number": 3, "reward": 0.5})
+    (tmp_path / "trainer.log").write_text("no batch for 60 s")
     assert "no step" not in found.numbers()
     monkeypatch.setattr(time, "monotonic", lambda: now_s + 3600)
-    assert found.numbers().endswith("no step for 1:00:00; trainer: no batch for 60 s")
+    assert found.numbers().endswith("no new step, trainer: no batch for 60 s")
 
 
 def test_the_time_left_is_that_of_the_steps_without_the_start(tmp_path, monkeypatch):
@@ -56,7 +56,7 @@ def test_the_time_left_is_that_of_the_steps_without_the_start(tmp_path, monkeypa
     found, said = progress(tmp_path), []
     for at_s, step in ((0, 0), (600, 1), (630, 2), (660, 3), (670, 3)):
         now_s[0] = 1000.0 + at_s
-        rows(tmp_path / "history.jsonl", {"number": step})
+        rows(tmp_path / HISTORY, {"number": step})
         said.append(found.place())
     assert [place.partition(", ")[2] for place in said] == [
         "0:00:00",
@@ -80,7 +80,7 @@ def test_the_trainer_has_the_step_and_the_reward(tmp_path):
     rows(tmp_path / "x_metrics.jsonl", metrics(5, 0, 50, **{"alarms/answers": 2}))
     found = progress(tmp_path)
     found.place()
-    history = tmp_path / "history.jsonl"
+    history = tmp_path / HISTORY
     rows(history, {"number": 3, "reward": 0.5}, torn='{"number": 4')
     assert "step 3 of 10" in found.place()
     assert "reward 0.500" in found.numbers()
