@@ -49,10 +49,17 @@ COMPRESSED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
 
-METRICS = "metrics.jsonl"
-"""What the names of files of numbers end in: a line for each step."""
+METRICS, HISTORY = "metrics.jsonl", "checkpoints/history.jsonl"
+"""What the paths of files of numbers end in, of a run and of our trainer: a line for
+each step."""
 
-NO_SAMPLES = ("ledger.json", METRICS)
+LAUNCHED = ("launch.yaml", "trainer.log")
+"""In a folder of `launch`, whose dump files, metrics and history are of one run."""
+
+MODEL = "config.json"
+"""In a folder of weights or of a checkpoint, whose files hold no completions."""
+
+NO_SAMPLES = ("ledger.json", METRICS, HISTORY)
 
 SETTINGS = (
     *kept_settings.OF_SERVERS,
@@ -177,6 +184,7 @@ def _of_group(group: JsonObject) -> Iterator[JsonObject]:
             "level": group.get("level"),
             "gold_answer": group.get("gold_answer"),
             "time": group.get("time"),
+            "step": group.get("step"),
             "versions": group.get("versions"),
             **{key: rollout[key] for key in KEPT if key in rollout},
             "place": str(number + 1),
@@ -245,6 +253,10 @@ def _why_not(path: Path) -> str:
     return "it is no ordinary file, and files are read twice; save it to one"
 
 
+def _is_of_model(path: Path) -> bool:
+    return (path.parent / MODEL).is_file()
+
+
 def files_of(paths: Iterable[str]) -> list[Path]:
     """Return the files at paths, those of one name one after the other, 9 before 10.
 
@@ -259,7 +271,8 @@ def files_of(paths: Iterable[str]) -> list[Path]:
             raise SettingError("command line: the path is empty; '.' is this folder")
         path = Path(text)
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
-        named = [p for p in inside if p.name not in BESIDE] if path.is_dir() else [path]
+        inside = (p for p in inside if not (p.name in BESIDE or _is_of_model(p)))
+        named = [*inside] if path.is_dir() else [path]
         files = {p for p in named if p.is_file()}
         if not files or path.suffix in COMPRESSED:
             why = _why_not(path)
@@ -307,7 +320,7 @@ class Sources:
     """
 
     def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
-        files = [file for file in files if not file.name.endswith(NO_SAMPLES)]
+        files = [file for file in files if not file.as_posix().endswith(NO_SAMPLES)]
         self._files, self._with_texts = files, with_texts
         self._first_unread: dict[str, str] = {}
         self._bytes = self._said_kb = 0

@@ -13,15 +13,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rg_env.evaluation.sources import METRICS
+from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.launch.program import Program, last_lines
 from rg_env.reports.fitting_table import FittingTable
 
 TAIL_BYTES = 1 << 16
 """In which the last two lines of a file of metrics lie."""
-
-HISTORY = "checkpoints/history.jsonl"
-"""Of our trainer: a line for each step."""
 
 LONG_STEP_S = 60.0
 """Without a step before the trainer's last words are shown."""

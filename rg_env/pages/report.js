@@ -506,6 +506,7 @@ const REPORT = (() => {
       ["rollout", (i) => i, (i) => link(`${i + 1}`, () => show(i))], ["task", (i) => data.tasks[samples.task[i]][0]], ["score", (i) => samples.score[i], (i) => points(samples.score[i])],
       ["outcome", (i) => word(samples.outcome[i]), (i) => el("span", { class: colour(word(samples.outcome[i])) }, word(samples.outcome[i]))],
       ["run or model", (i) => runName(samples.run[i]), (i) => el("span", { title: runName(samples.run[i]) }, shortName(samples.run[i]))], ["level", (i) => samples.level[i], (i) => points(samples.level[i])],
+      ...(samples.step.some(known) ? [["step", (i) => samples.step[i], (i) => whole(samples.step[i])]] : []),
       ["length", (i) => samples.length[i], (i) => whole(samples.length[i])], ["answer", (i) => samples.preview[i] ?? ""],
     ];
     const made = table("found-rows", columns.map(([title, value, form]) => ({ title, data: null, className: title === "answer" ? "answer" : "", orderable: title !== "answer",

@@ -126,6 +126,7 @@ class ReportTally:
             "answered": sample.is_answered if is_scored else UNKNOWN,
             "truncated": sample.is_truncated if row.get("finish_reason") else UNKNOWN,
             "level": _number(row.get("level")),
+            "step": _number(row.get("step")),
             "tokens": _number(row.get("completion_tokens")),
             "characters": len(text) if isinstance(text, str) else UNKNOWN,
         }
@@ -322,7 +323,7 @@ class ReportTally:
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of all samples, which the reader filters."""
         whole = ("run", "task", "item", "outcome")
-        parts = ("score", "level", "length")
+        parts = ("score", "level", "step", "length")
         return {
             **{name: list(map(int, self._columns[name])) for name in whole},
             **{

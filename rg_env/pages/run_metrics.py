@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import counted
-from rg_env.evaluation.sources import METRICS
+from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.evaluation.statistics import grouped
 from rg_env.pages.run_names import Place, place_of
 
 USUAL: tuple[str, ...]
 USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
 USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean_score")
+USUAL += ("trainer/loss", "trainer/kl", "trainer/entropy")
 """What is drawn before anything is chosen, in this order."""
 
-POINTS = 600
+POINTS = 400
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
 
@@ -113,6 +114,9 @@ def _lines(path: Path) -> list[dict[str, Any]]:
         for line in lines:
             with contextlib.suppress(ValueError, RecursionError):  # a torn line
                 value = json.loads(line)
+                if isinstance(value, dict) and path.name == Path(HISTORY).name:
+                    value = {f"trainer/{k}": v for k, v in value.items()}
+                    value["step"] = value.pop("trainer/number", None)
                 if isinstance(value, dict) and _finite(value.get("step")) is not None:
                     found.append(value)
     return found
@@ -124,14 +128,19 @@ def read_all_metrics(files: Iterable[Path]) -> list[RunMetrics]:
     Raises:
         OSError: One cannot be read.
     """
-    found = {path: _lines(path) for path in files if path.name.endswith(METRICS)}
+    found: dict[Place, list[list[Any]]] = {}
+    for path in sorted(files, key=lambda path: path.stat().st_mtime):
+        if path.as_posix().endswith((METRICS, HISTORY)) and (lines := _lines(path)):
+            found.setdefault(place_of(str(path)), []).append(lines)
     points = min(MOST_POINTS, max(FEWEST_POINTS, POINTS // max(1, len(found))))
-    return [_metrics_of(path, of, points) for path, of in found.items() if of]
+    return [_metrics_of(place, starts, points) for place, starts in found.items()]
 
 
-def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
-    said = lines[-1].get(SCORED)
-    scored = said if isinstance(said, int) and said > 0 else None
+def _metrics_of(place: Place, starts: Sequence[Any], points: int) -> RunMetrics:
+    """Return the numbers of a run, from the lines of each of its starts."""
+    lines = [*chain(*starts)]
+    said = [of[-1].get(SCORED) for of in starts]
+    scored = sum(n for n in said if isinstance(n, int) and n > 0) or None
     steps = _by_step(lines)
     groups = FEWEST_ROLLOUTS * len(steps) // scored if scored else 0
     size = max(1, groups, -(-len(steps) // points))
@@ -139,12 +148,12 @@ def _metrics_of(path: Path, lines: Sequence[Any], points: int) -> RunMetrics:
     names = {key for line in lines for key in line if _finite(line[key]) is not None}
     # A hundred tasks are the table, and not a hundred curves.
     names = {k for k in names - {"step", "time"} if "/task/" not in k}
-    alarms = [line["alarms"] for line in lines if "alarms" in line]
+    alarms = [[line["alarms"] for line in of if "alarms" in line] for of in starts]
     return RunMetrics(
-        place_of(str(path)),
+        place,
         [part[-1]["step"] for part in parts],
         {key: [_mean(key, part) for part in parts] for key in names},
-        _alarms(alarms[-1]) if alarms else [],
+        [*chain(*(_alarms(of[-1]) for of in alarms if of))],
         scored,
     )
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rg_env.evaluation.sources import METRICS
+from rg_env.evaluation.sources import LAUNCHED, METRICS
 
 RUN_ID = re.compile("(^|rollouts_)([0-9a-f-]{36})_")
 """Begins the name of a run's metrics, and is in the names of its dump files."""
@@ -33,6 +33,9 @@ def place_of(source: str, run: str | None = None) -> Place:
     path = Path(source).resolve()
     if run:
         return path.parts[:-2] if path.parts[-3:-2] == (run,) else (run,)
+    for folder in path.parents:
+        if all((folder / name).is_file() for name in LAUNCHED):
+            return folder.parts
     if found := RUN_ID.search(path.name):
         return (found[2][:8],)
     if path.name.startswith("samples.") or path.name == METRICS:

@@ -6,8 +6,9 @@ import time
 
 from rich.console import Console
 
+from rg_env.evaluation.sources import HISTORY
 from rg_env.launch.program import Program
-from rg_env.launch.run_progress import HISTORY, RunProgress, last_rows
+from rg_env.launch.run_progress import RunProgress, last_rows
 
 
 def rows(path, *written, torn=""):

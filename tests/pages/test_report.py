@@ -318,6 +318,33 @@ def test_curves_are_the_numbers_of_all_groups_and_not_of_those_in_the_files(
     assert metrics["values"] == {"train/mean_score": [0.0, 0.25, 0.5]}
 
 
+def test_the_folder_of_a_launch_is_one_run_with_the_numbers_of_its_trainer(
+    tmp_path: Path,
+) -> None:
+    run, dumps = tmp_path / "launched", tmp_path / "launched" / "data_dumps"
+    for start in (1, 2):
+        dump(dumps, [group(rollout("2", 1.0), seed=start) | {"step": start}], start)
+        numbers = {"train/mean_score": 0.5, "train/rollouts_scored": 80}
+        metrics_of(dumps, *[{**numbers, "step": start}], run=start)
+    model, trained = run / "policy", run / "checkpoints"
+    for folder in (model, trained):
+        folder.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "tokenizer.json").write_text("{}")
+    (run / "launch.yaml").touch()
+    (run / "trainer.log").touch()
+    steps = [{"number": k, "loss": k / 8, "kl": 0.0, "entropy": 1.5} for k in (1, 2)]
+    (trained / "history.jsonl").write_text("\n".join(map(json.dumps, steps)))
+    found = reported(tmp_path / "report", run)
+    assert [of["name"] for of in found["runs"]] == ["launched"]
+    (curves,) = found["metrics"]
+    assert curves["values"]["trainer/loss"] == [0.125, 0.25]
+    assert {"trainer/kl", "trainer/entropy", "train/mean_score"} < set(curves["values"])
+    assert found["scored"] == {"launched": 160}
+    assert found["unread"] == []
+    assert read_script(tmp_path / "report" / "samples.js")["step"] == [1, 2]
+
+
 def test_numbers_of_steps_are_curves_but_for_those_of_tasks(tmp_path: Path) -> None:
     steps = [{"step": k, "time": 5, "loss": k / 2, "eval/task/gcd": 1} for k in (1, 2)]
     lines = "".join(json.dumps(step) + "\n" for step in steps)

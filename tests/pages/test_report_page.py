@@ -76,6 +76,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
             seed=k,
             minute=k,
         )
+        | {"step": k // 5}
         for k in range(20)
     ]
     lines.append(group(rollout(LONG, answer=LONG[8:-9]), task="long", minute=30))
