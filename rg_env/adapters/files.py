@@ -317,7 +317,7 @@ def usable(
         if not with_evaluation and _is_evaluated(row):
             raise SettingError(
                 f"{row['source']}, {row['place']}: the completion is of an evaluation"
-                " item; name files of training, or pass --with-evaluation"
+                " item; name files of training, or pass --with_evaluation"
             )
         text = row.get("completion")
         key = _digest(*_prompt_of(sample), text)

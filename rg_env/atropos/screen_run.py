@@ -167,7 +167,7 @@ def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> s
         if found is None or task.left_out:
             lines.append(f"  {task.task}: left out, {task.left_out}")
         else:
-            interval = f"{found.share.low:.2f} to {found.share.high:.2f}"
+            interval = found.share.interval(2)
             groups = counted(found.groups, "group")
             lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
     head = f"{HEAD.decode()}; its share of groups with variance, by task:\n"

@@ -69,7 +69,7 @@ def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
 
 def _estimate_cells(value: Estimate | None, *others: Estimate | None) -> list[str]:
     """Return a mean and the intervals that it has."""
-    spans = [f"{each.low:.3f}..{each.high:.3f}" if each else "-" for each in others]
+    spans = [each.interval() if each else "-" for each in others]
     return [f"{value.mean:.3f}" if value else "-", *spans]
 
 
@@ -94,7 +94,7 @@ PAIR_HEADINGS = ("items", "means", "difference", "by item", "by task")
 
 def _pair_cells(pair: Paired) -> list[str]:
     """Return how many items two results share, and their means and difference there."""
-    means = pair.means and f"{pair.means[1]:.3f} - {pair.means[0]:.3f}"
+    means = pair.means and f"{pair.means[1]:.3f} vs {pair.means[0]:.3f}"
     number = str(pair.by_item.samples if pair.by_item else 0)
     return [
         number,

@@ -168,8 +168,8 @@ def _samples(kind: Any, summary: str, build: Any, least: click.Option) -> click.
     text = "Include completions of evaluation items"
     params: list[click.Parameter] = [
         click.Argument(["paths"], nargs=-1, required=True, metavar="PATH..."),
-        *(least, _option("--most-per-item", COUNT, 4, "Maximum rows per item")),
-        click.Option(["--with-evaluation"], is_flag=True, help=text),
+        *(least, _option("--most_per_item", COUNT, 4, "Maximum rows per item")),
+        click.Option(["--with_evaluation"], is_flag=True, help=text),
         *_files("jsonl", "parquet"),
     ]
     example = f"export {kind} data_dumps --out data/{kind}"
@@ -203,10 +203,10 @@ def export(env_cls: Any) -> click.Group:
     )
     group.add_command(_items(env_cls), "items")
     text = "Minimum score of a completion"
-    least = _option("--least-score least", ABOVE_0, 1.0, text)
+    least = _option("--least_score least", ABOVE_0, 1.0, text)
     group.add_command(_samples("sft", SFT, files.sft_rows, least))
     text = "Minimum difference between the scores of a pair"
-    least = _option("--least-margin least", ABOVE_0, 0.5, text)
+    least = _option("--least_margin least", ABOVE_0, 0.5, text)
     build = files.preference_rows
     group.add_command(_samples("preferences", PREFERENCES, build, least))
     return group

@@ -196,18 +196,14 @@ def _cells(task: TaskScreen) -> list[str]:
     found = task.found
     if found is None:
         return [task.task, "0", *[""] * 6, task.left_out]
-    share, low, high, truncated = (
-        f"{100 * share:.0f}"
-        for share in (*dataclasses.astuple(found.share)[:3], found.truncated)
-    )
     levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
     return [
         task.task,
         str(found.groups),
-        f"{share}% ({low}-{high})",
+        f"{found.share.mean:.0%} ({found.share.interval(0, of=100)})",
         "".join(map(_bar, task.bands)) if len(task.bands) > 1 else "",
         f"{found.score:.2f}",
-        f"{truncated}%",
+        f"{found.truncated:.0%}",
         f"{found.tokens:.0f}",
         f"{found.seconds:.1f}",
         task.left_out or levels,

@@ -45,6 +45,10 @@ class Estimate:
     samples: int
     clusters: int
 
+    def interval(self, digits: int = 3, *, of: int = 1) -> str:
+        """Return the interval as every table has it; `of` 100 gives percent."""
+        return f"{of * self.low:.{digits}f} to {of * self.high:.{digits}f}"
+
 
 def _student_95(freedom: int) -> float:
     """Return Student's 97.5 % quantile, within 0.02 from three degrees of freedom on.

@@ -262,7 +262,7 @@ def _shown(value: Estimate | None) -> str:
 
 
 def _interval(value: Estimate | None) -> str:
-    return "" if value is None else f"{value.low:.2f}-{value.high:.2f}"
+    return "" if value is None else value.interval(2)
 
 
 def _results(pairs: Iterable[tuple[str, Sample]], k: int) -> dict[str, PartResult]:

@@ -111,6 +111,6 @@ class WorkProgress:
         if rate > 0 and left > 0:
             end = datetime.timedelta(seconds=round(left / rate))
             shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
-            parts.append(f"{shown}/s, {end} left")
+            parts.append(f"{shown} {self._unit}/s, {end} left")
         parts += [self._note] * bool(self._note)
         return f"{self._title}: {', '.join(parts)}" if parts else self._title

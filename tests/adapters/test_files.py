@@ -338,7 +338,7 @@ def test_a_completion_without_a_score_or_cut_off_or_seen_before_is_left_out(
 def test_completions_of_evaluation_items_are_refused_unless_asked_for(tmp_path, line):
     talk = [*TALK, {"role": "assistant", "content": "t"}]
     line = line if line is PUBLISHED else line | {"messages": talk}
-    with pytest.raises(SettingError, match=r"lines.jsonl, 2.*--with-evaluation"):
+    with pytest.raises(SettingError, match=r"lines.jsonl, 2.*--with_evaluation"):
         exported(tmp_path, "sft", group(("a", 1.0)), line)
     rows, _ = exported(tmp_path, "sft", group(("a", 1.0)), line, with_evaluation=True)
     assert texts(rows, "messages") == ["a", "t"]

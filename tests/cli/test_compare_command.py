@@ -98,9 +98,9 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     said = compared(capsys, a, b).splitlines()
     rows = [line.split() for line in said]
     first = next(row for row in rows if row[:2] == ["1", "2"])
-    assert (first[3], first[6], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
+    assert (first[3], first[-5], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
     assert next(row for row in rows if row[:2] == ["2", "3"])[-2:] == ["3", "0"]
-    shared = ["2", "1.000", "-", "0.500", "0.500"]
+    shared = ["2", "1.000", "vs", "0.500", "0.500"]
     assert any(row == ["2-1", *shared, *row[6:]] for row in rows)
     assert any(row[:6] == ["arithmetic", *shared] for row in rows)
     assert any(row[:3] == ["arithmetic", "0.500", "1.000"] for row in rows)
@@ -122,7 +122,7 @@ def test_every_two_results_are_paired_on_request(capsys, tmp_path):
     assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
     rows = [line.split() for line in compared(capsys, *files, "--pairs").splitlines()]
     assert rows.count(["category", "2-1", "3-1", "3-2"]) == 1
-    assert ["arithmetic", *["0.000", "0.000..0.000"] * 3] in rows
+    assert ["arithmetic", *["0.000", "0.000", "to", "0.000"] * 3] in rows
 
 
 def test_one_path_given_twice_is_two_results(capsys, tmp_path):

@@ -131,10 +131,10 @@ LINES = [
     ("kind", "more", "count"),
     [
         ("sft", [], 1),
-        ("sft", ["--least-score", "0.1"], 2),
-        ("sft", ["--least-score", "0.1", "--most-per-item", "1"], 1),
+        ("sft", ["--least_score", "0.1"], 2),
+        ("sft", ["--least_score", "0.1", "--most_per_item", "1"], 1),
         ("preferences", [], 1),
-        ("preferences", ["--least-margin", "0.8"], 1),
+        ("preferences", ["--least_margin", "0.8"], 1),
     ],
 )
 def test_completions_are_chosen_by_the_options(kind, more, count, tmp_path, capsys):

@@ -150,7 +150,7 @@ def test_a_complete_screen_is_read_again_without_a_request(tmp_path, server):
     served = server.completions
     first = (tmp_path / "screen.yaml").read_text()
     (tmp_path / "screen.yaml").unlink()
-    assert screen(tmp_path, server.url, "--least-share=0.05", groups=4) == 0
+    assert screen(tmp_path, server.url, "--least_share=0.05", groups=4) == 0
     assert (tmp_path / "screen.yaml").read_text() == first
     assert server.completions - served <= 2  # of the probe
     assert not (tmp_path / "screen_1.jsonl").exists()

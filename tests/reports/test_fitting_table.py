@@ -116,7 +116,7 @@ def left_out(text):
 
 
 def test_columns_that_have_no_room_are_left_out_in_order_and_named():
-    gone = ["score of answered", "by task", "best of 4", "items"]
+    gone = ["score of answered", "by task", "best of 4", "items", "right"]
     assert left_out(drawn(SUMMARY.table(), 60)) == gone
 
 

@@ -175,7 +175,9 @@ def test_without_a_terminal_long_work_says_how_far_it_is(caplog, monkeypatch):
         while not caplog.records:  # nothing advances any more
             time.sleep(0.01)
     said = caplog.records[0].getMessage()
-    assert re.fullmatch(r"evaluation: 1 of 3 items, [\d.e+]+/s, 0:00:\d\d left", said)
+    assert re.fullmatch(
+        r"evaluation: 1 of 3 items, [\d.e+]+ items/s, 0:00:\d\d left", said
+    )
 
 
 @pytest.mark.parametrize("width", [80, 60])
