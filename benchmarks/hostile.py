@@ -87,7 +87,7 @@ def attack(pool: WorkerPool, canaries: Canaries, task: str) -> Counter[str]:
     for hostile in HOSTILE:
         text = armed(hostile.text, canaries.folder, canaries.port)
         began = time.monotonic()
-        score = scorer.score_blocking(item.handle, item.entry, text)
+        score = scorer.score_blocking(item, item.entry, text)
         took_s = time.monotonic() - began
         slowest = max(slowest, (took_s, hostile.name))
         happened = {

@@ -49,6 +49,40 @@ SMALL_SERVING = {
     "env.num_workers": 1,
 }
 
+PROGRAMS = {
+    "benchmarks/harness/null_environment.py": "make bench",
+    "benchmarks/harness/probe.py": "make bench",
+    "benchmarks/hostile.py": "--tasks gcd",
+    "benchmarks/scoring.py": "--help",  # minutes, and asks for an idle machine
+    "benchmarks/soak.py": "--groups 20 --restarts 0",
+    "benchmarks/throughput.py": "make bench",
+    "examples/train_small/curve.py": "make train-small",
+    "examples/train_small/gold_conversations.py": "make train-small",
+    "examples/train_small/model.py": "make train-small",
+    "examples/train_small/small_server.py": "make train-small",
+    "examples/train_small/start.py": "make train-small",
+    "examples/train_small/tokenizer.py": "make train-small",
+    "examples/train_small/train_small.py": "make train-small",
+    "examples/trainer/prepare.py": "launch",
+    "examples/trainer/train.py": "launch",
+    "examples/trl/train.py": "",  # needs TRL, without which it ends at its import
+    "examples/try_vllm/try_vllm.py": "--help",  # installs vLLM
+    "tools/correct_answers.py": "--tasks gcd --items 1 --levels defaults",
+    "tools/gold_answers.py": "--tasks syllogism --items 2",
+    "tools/make_baselines.py": "gcd",
+    "tools/make_codeio_list.py": "--help",  # minutes
+    "tools/make_library_tasks.py": "",
+    "tools/make_pictures.py": "make pictures",
+    "tools/make_published_settings.py": "--help",  # needs a clone of published results
+    "tools/make_scales.py": "gcd",
+    "tools/make_scoring_page.py": "",
+    "tools/make_settings_page.py": "",
+    "tools/make_strategies_page.py": "",
+    "tools/real_answers/__main__.py": "--help",  # needs published completions
+    "tools/train_tokenizer.py": "",
+}
+"""Programs to their shortest arguments, or to the command here that runs them."""
+
 SMALL_SERVER = """#!.venv-vllm/bin/python
 import os, sys
 argv = [sys.executable, "-m", "examples.train_small.small_server", sys.argv[2]]
@@ -101,17 +135,22 @@ def test_every_documented_command_is_run_or_has_its_reason():
     assert commands == HERE | set(ELSEWHERE)
 
 
-def copy_of_project(folder):
-    """Copy what a clone would have, with a link to this environment."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+def listed(*folders):
+    """Return the files that a clone would have."""
+    said = subprocess.run(
+        ["git", "ls-files", "-zco", "--exclude-standard", *folders],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     ).stdout
     # What was deleted and not committed is listed; the submodule is a folder.
-    for name in filter(lambda name: (ROOT / name).is_file(), listed.split("\0")):
+    return [name for name in said.split("\0") if (ROOT / name).is_file()]
+
+
+def copy_of_project(folder):
+    """Copy what a clone would have, with a link to this environment."""
+    for name in listed():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     for name in ("requirements.txt", "requirements-dev.txt", "constraints.txt"):
@@ -164,6 +203,30 @@ def entry(command, *words, **settings):
     """Return the command line of a command of the project."""
     given = [f"--{name}={value}" for name, value in settings.items()]
     return (".venv/bin/python", ENTRY, command, *words, *given)
+
+
+@pytest.mark.processes
+def test_every_program_is_run_or_says_by_what():
+    files = [ROOT / name for name in listed("benchmarks", "tools", "examples")]
+    own = [p for p in files if p.suffix == ".py" and "\nif __name__ ==" in text_of(p)]
+    assert {str(path.relative_to(ROOT)) for path in own} == set(PROGRAMS)
+    by = {given for given in PROGRAMS.values() if given.startswith(("make ", "launch"))}
+    assert by <= HERE | set(ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    "program", [name for name in PROGRAMS if PROGRAMS[name] not in HERE | {*ELSEWHERE}]
+)
+@runs()
+def test_a_program_runs_in_its_shortest_form(clone, program):
+    module = program.removesuffix(".py").replace("/", ".")
+    runs_as = ["-m", module] if program.startswith("tools") else [program]
+    command = (".venv/bin/python", *runs_as, *PROGRAMS[program].split())
+    if program == "examples/trl/train.py":
+        process = start(clone, *command)
+        assert "No module named 'accelerate'" in process.communicate()[0]
+        return
+    run(clone, *command)
 
 
 @runs("make train-small", "launch")
