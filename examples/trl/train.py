@@ -76,13 +76,15 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     options = parser.parse_args()
     rows = conversations(options.conversations)
-    with PartialState().main_process_first():
+    # Without `cpu`, each process is the only one until a trainer is made.
+    state = PartialState(cpu=True)
+    with state.main_process_first():
         if not (options.work / "model").is_dir():
             make_start(options.work, rows)
     tokenizer = AutoTokenizer.from_pretrained(options.work / "model")
     model = AutoModelForCausalLM.from_pretrained(options.work / "model")
     both = {"report_to": [], "use_cpu": True, "save_strategy": "no", "bf16": False}
-    processes = PartialState().num_processes
+    processes = state.num_processes
     SFTTrainer(
         model,
         args=SFTConfig(
@@ -117,7 +119,7 @@ def main() -> None:
     )
     trainer.train()
     rewards = [log["reward"] for log in trainer.state.log_history if "reward" in log]
-    if PartialState().is_main_process:
+    if state.is_main_process:
         part = max(1, len(rewards) // 5)
         means = [statistics.fmean(some) for some in (rewards[:part], rewards[-part:])]
         print("mean reward: {:.3f} at the beginning, {:.3f} at the end".format(*means))
