@@ -98,7 +98,7 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     said = compared(capsys, a, b).splitlines()
     rows = [line.split() for line in said]
     first = next(row for row in rows if row[:2] == ["1", "2"])
-    assert (first[3], first[-5], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
+    assert (first[3], first[-4], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
     assert next(row for row in rows if row[:2] == ["2", "3"])[-2:] == ["3", "0"]
     shared = ["2", "1.000", "vs", "0.500", "0.500"]
     assert any(row == ["2-1", *shared, *row[6:]] for row in rows)
