@@ -642,7 +642,7 @@ const REPORT = (() => {
     save();
     for (const [id, key] of [["by", "by"], ["run-a", "a"], ["run-b", "b"], ["by-task", "task"], ["by-outcome", "outcome"], ["by-low", "low"], ["by-high", "high"], ["by-text", "text"]]) byId(id).value = state[key];
     byId("by-difference").checked = state.differ;
-    byId("by-difference").disabled = !isPair();
+    byId("by-difference").parentElement.hidden = !isPair();
     if (isOther) showOverview();
     else if ("by" in changes) { showTasks(); showMatrix(); }
     if (goes || samples || state.b !== NONE) await find();
