@@ -188,12 +188,9 @@ LAUNCH_ASK_TIMEOUT_S = 5.0
 RESTART_FIRST_PAUSE_S = 1.0
 """Before a program that has died is started again; doubled each time."""
 
-MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
-"""A program that dies more often in this time ends the run."""
-
-MOST_FAILED_STARTS = 1
-"""The same of a server that has never been ready and ends by itself: its start takes a
-minute, and a broken model or option stays broken."""
+MOST_RESTARTS, MOST_FAILED_STARTS, RESTARTS_WITHIN_S = 5, 1, 600.0
+"""A program that dies more often in this time ends the run; the second is of a server
+that ends by itself before it was ever ready."""
 
 PROGRAM_ENDS_WITHIN_S = 30.0
 """What a program gets to end in, before it is killed; the trainer gets all its time."""

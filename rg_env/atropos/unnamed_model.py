@@ -1,7 +1,6 @@
 """The model and the tokenizer of a run whose settings do not name them.
 
-A server that has exactly one model is asked for its name before the run is built, and
-waited for where nothing answers yet.
+A server that has exactly one model is asked for its name before the run is built.
 """
 
 from __future__ import annotations
@@ -45,32 +44,28 @@ class ServedModel:
     tokenizer: str
 
 
-def served_models(
-    server: Any, give_up_after_s: float = math.inf
-) -> list[ServedModel] | None:
+def served_models(server: Any, give_up_s: float = math.inf) -> list[ServedModel] | None:
     """Return the models of a server, once it answers; None if it does not list them.
 
     Raises:
         SettingError: Its URL can never be reached.
         RunError: It did not answer in time.
     """
-    ends_s, is_said = time.monotonic() + give_up_after_s, False
+    ends_s, said = time.monotonic() + give_up_s, ""
     while isinstance(found := _ask(server), Failure):
         told = f"{server.base_url} {found.how} ({found.said})"
         if found.setting is not None:
             raise SettingError(f"{found.setting}: {told}")
-        told = f"inference at {told}; start the server or set --openai.base_url"
+        told += "; start the server or set --openai.base_url"
         if time.monotonic() >= ends_s:
-            raise RunError(f"{told}; gave up (env.give_up_after_s)")
-        if not is_said:
-            logger.warning("%s; waiting for it", told)
-        is_said = True
+            raise RunError(f"inference at {told}; gave up (env.give_up_after_s)")
+        if not said:
+            logger.warning("inference at %s; waiting for it", said := told)
         time.sleep(patience.LAUNCH_ASK_EVERY_S)
     return found
 
 
 def _ask(server: Any) -> list[ServedModel] | Failure | None:
-    """Return the models of a server, or why it is not there yet."""
     key = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
     is_openai = server.server_type == "openai"
     url = url_of(server.base_url or "", "/v1/models", is_openai=is_openai)

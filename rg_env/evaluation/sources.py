@@ -50,14 +50,10 @@ BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
 
 METRICS, HISTORY = "metrics.jsonl", "checkpoints/history.jsonl"
-"""What the paths of files of numbers end in, of a run and of our trainer: a line for
-each step."""
+"""What paths of files of numbers end in: a line a step; the second of our trainer."""
 
 LAUNCHED = ("launch.yaml", "trainer.log")
-"""In a folder of `launch`, whose dump files, metrics and history are of one run."""
-
-MODEL = "config.json"
-"""In a folder of weights or of a checkpoint, whose files hold no completions."""
+"""In a folder of `launch`, which is of one run."""
 
 NO_SAMPLES = ("ledger.json", METRICS, HISTORY)
 
@@ -253,10 +249,6 @@ def _why_not(path: Path) -> str:
     return "it is no ordinary file, and files are read twice; save it to one"
 
 
-def _is_of_model(path: Path) -> bool:
-    return (path.parent / MODEL).is_file()
-
-
 def files_of(paths: Iterable[str]) -> list[Path]:
     """Return the files at paths, those of one name one after the other, 9 before 10.
 
@@ -271,7 +263,9 @@ def files_of(paths: Iterable[str]) -> list[Path]:
             raise SettingError("command line: the path is empty; '.' is this folder")
         path = Path(text)
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
-        inside = (p for p in inside if not (p.name in BESIDE or _is_of_model(p)))
+        inside = (p for p in inside if p.name not in BESIDE)
+        # Beside a model's config.json lies what is no completion.
+        inside = (p for p in inside if not (p.parent / "config.json").is_file())
         named = [*inside] if path.is_dir() else [path]
         files = {p for p in named if p.is_file()}
         if not files or path.suffix in COMPRESSED:

@@ -87,9 +87,8 @@ class RunProgress:
         place = f"{self._title}: step {step} of {self._total_steps}, {_clock(took_s)}"
         first, first_s = self._first or (step, 0.0)
         if step > first:
-            left_s = (self._stepped_s - first_s) / (step - first)
-            left_s *= max(0, self._total_steps - step)
-            place += f", {_clock(left_s)} left"
+            step_s = (self._stepped_s - first_s) / (step - first)
+            place += f", {_clock(step_s * max(0, self._total_steps - step))} left"
         return place
 
     def _step(self) -> int:

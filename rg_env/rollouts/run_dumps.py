@@ -68,7 +68,7 @@ class Dumps:
         self._threshold = threshold
         self._is_closed = False
         self._lost_before = 0
-        self._step: int | None = None
+        self._step: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         run_uuid = str(uuid.uuid4())
         self._all = [
@@ -97,9 +97,7 @@ class Dumps:
         """Write a group to the files that want it; on disk when this returns."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
 
-        line = group.line(versions, now)
-        if self._step is not None:
-            line["step"] = self._step
+        line = {**group.line(versions, now), **self._step}
 
         def write(writer: DumpWriter) -> None:
             writer.write(line)
@@ -122,7 +120,7 @@ class Dumps:
         alarms: Sequence[Any] = (),
     ) -> None:
         """Have the numbers of a log written, see `line_of`; this waits for no disk."""
-        self._step = step
+        self._step = {"step": step}
         waiting = self._numbers_given - self._numbers_taken
         is_open = self._keep_numbers and not self._is_closed
         if is_open and waiting < MAX_WAITING_NUMBERS:
