@@ -7,13 +7,25 @@ import contextlib
 import dataclasses
 import functools
 import hmac
+import ipaddress
+import logging
+import re
+import resource
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.responses import JSONResponse
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from rg_env.errors import shown
+from rg_env.logs import is_worth_a_line
+
+logger = logging.getLogger(__name__)
+
+Headers = Mapping[bytes, bytes]
 
 END_WITHIN_S = 1
 """So long a request that has begun may take once the server is told to end."""
@@ -26,53 +38,99 @@ FULL = (
     b"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n"
     b'{"error":"too many connections"}'
 )
-NO_SECRET = (
-    b'{"error":"send the secret, as Authorization: Bearer SECRET or as /SECRET/..."}'
-)
+HEAD_BYTES = 2**16
+_HOST = re.compile(r"\[?(.*?)\.?\]?(:\d*)?")
 
 
-class BehindSecret:
-    """Makes an application available only to clients that send a secret.
+def names_of_machine() -> set[str]:
+    """Return the names by which clients reach this machine."""
+    return {"localhost", socket.gethostname(), socket.getfqdn()}
 
-    They send it as `Authorization: Bearer SECRET`, or as the first part of the path,
-    `http://HOST:PORT/SECRET/...`: many clients take only an address, to which they
-    append their paths. `/health` needs none.
+
+class ClientCheck:
+    """Refuses requests that a web page has made a browser send, or without a secret.
+
+    A page can have its own name resolve to this machine, and a browser then takes this
+    server for the page's own; but its requests have that name as their host.
+    Mends B27 of docs/host_defects.md: the framework lets every page read and write.
+
+    Clients send the secret as `Authorization: Bearer SECRET`, or as the first part of
+    the path, `http://HOST:PORT/SECRET/...`: many clients take only an address, to which
+    they append their paths. `/health` needs none.
+
+    Args:
+        inner: The application.
+        secret: None if clients need none.
+        names: Host names of this server; an IP address is always one.
     """
 
-    def __init__(self, inner: Any, secret: str) -> None:
-        self._inner, self._secret = inner, secret.encode()
+    def __init__(
+        self, inner: Any, secret: str | None = None, names: Iterable[str] = ()
+    ) -> None:
+        self._inner = inner
+        self._secret = None if secret is None else secret.encode()
+        self._names = {name.lower() for name in (*names_of_machine(), *names)}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Forward a request, or answer with status 401; a WebSocket gets 403."""
-        if scope["type"] != "lifespan" and scope["path"] != "/health":
-            given, _, rest = scope["path"].removeprefix("/").partition("/")
-            header = dict(scope["headers"]).get(b"authorization", b"")
-            scheme, _, token = header.partition(b" ")
-            if self._is_secret(given.encode()):
-                path = f"/{rest}"
-                scope = {**scope, "path": path, "raw_path": path.encode()}
-            elif scheme.lower() != b"bearer" or not self._is_secret(token.strip()):
-                await self._refuse(scope, receive, send)
-                return
-        await self._inner(scope, receive, send)
-
-    def _is_secret(self, given: bytes) -> bool:
-        # Takes the same time however much of the secret is right.
-        return hmac.compare_digest(given, self._secret)
-
-    async def _refuse(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "websocket":
-            # The connection has to be asked for before it can be refused.
-            await receive()
+        """Forward a request, or refuse it; a WebSocket always gets status 403."""
+        refused = None
+        if scope["type"] != "lifespan":
+            headers = dict(scope["headers"])
+            refused = self._fault(headers, scope.get("method", "GET"))
+            if refused is None and self._secret and scope["path"] != "/health":
+                scope, refused = self._without_secret(scope, headers, self._secret)
+        if refused is None:
+            await self._inner(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()  # the connection has to be asked for before it is refused
             await send({"type": "websocket.close"})
-            return
-        head = [
-            (b"content-type", b"application/json"),
-            (b"www-authenticate", b"Bearer"),
-        ]
-        head.append((b"content-length", b"%d" % len(NO_SECRET)))
-        await send({"type": "http.response.start", "status": 401, "headers": head})
-        await send({"type": "http.response.body", "body": NO_SECRET})
+        else:
+            status, said = refused
+            challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            reply = JSONResponse({"error": said}, status, challenge)
+            await reply(scope, receive, send)
+
+    def _fault(self, headers: Headers, method: str) -> tuple[int, str] | None:
+        """Return a status and a sentence for what no client of ours sends."""
+        host = headers.get(b"host", b"localhost").decode("latin-1")
+        if not self._is_ours(host):
+            return 403, (
+                f"Host: {shown(host)} is not a name of this server; if it is one, start"
+                " the server with --allowed_hosts NAME"
+            )
+        # Browsers send the last one even where a page may not name itself, as for an
+        # image; it is "none" for an address that somebody has typed.
+        site = headers.get(b"sec-fetch-site", b"none")
+        if b"origin" in headers or b"referer" in headers or site != b"none":
+            return 403, "web pages are not served"
+        kind = headers.get(b"content-type", b"application/json").lower()
+        if method == "POST" and b"json" not in kind:
+            return 415, "the body must be sent as Content-Type: application/json"
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        found = _HOST.fullmatch(host.lower())
+        name = found[1] if found else ""
+        with contextlib.suppress(ValueError):
+            return bool(ipaddress.ip_address(name))
+        return name in self._names
+
+    @staticmethod
+    def _without_secret(
+        scope: Any, headers: Headers, secret: bytes
+    ) -> tuple[Any, tuple[int, str] | None]:
+        """Return the scope with no secret in its path, and what is wrong."""
+        given, _, rest = scope["path"].removeprefix("/").partition("/")
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        # Comparing takes the same time however much of the secret is right.
+        if hmac.compare_digest(given.encode(), secret):
+            return {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, None
+        if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
+            return scope, None
+        return scope, (
+            401,
+            "send the secret, as Authorization: Bearer SECRET or as /SECRET/...",
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,46 +138,63 @@ class ConnectionLimits:
     """What clients may hold, of which uvicorn bounds nothing.
 
     Attributes:
-        most: Connections; one beyond them is answered with status 503 and closed.
+        most: Connections, at most half of the files that this process may open. One
+            more closes the one that has waited longest for a request.
         idle_s: Time without a request, or for the head of one.
         request_s: Time from the head of a request until its reply is sent.
     """
 
-    most: int = 1000
+    most: int = 2048
     idle_s: float = 20.0
     request_s: float = 300.0
 
 
-class _Connection(H11Protocol):
-    """A connection, which is closed at once where there is no place for it.
+class _Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of two
+    """A connection that makes place for itself, and has a bounded head.
 
-    h11 bounds the head of a request, which httptools does not.
+    Attributes:
+        since: When its request began or, if it has none, the last one ended.
     """
 
-    def __init__(self, most: int, **kwargs: Any) -> None:
+    def __init__(self, server: _Server, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._most = most
+        self._server, self._head_bytes = server, 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        if len(self.connections) < self._most:
-            super().connection_made(transport)
-            return
-        self.transport = transport
-        transport.write(FULL)
-        transport.close()
+    @property
+    def is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self.since = time.monotonic()
+        self._server.make_place()
+
+    def data_received(self, data: bytes) -> None:
+        request = self.cycle
+        super().data_received(data)
+        if self.cycle is not request:
+            self.since, self._head_bytes = time.monotonic(), 0
+        elif request is None or not request.more_body:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                self.transport.abort()
+
+    def on_response_complete(self) -> None:
+        self.since = time.monotonic()
+        super().on_response_complete()
 
 
 class _Server(uvicorn.Server):
     """One that leaves signals to whoever runs it, and keeps connections in bounds."""
 
-    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits | None) -> None:
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)
-        self._limits = limits
-        self._seen: dict[Any, tuple[Any, float]] = {}
-        if limits is not None:
-            making = functools.partial(_Connection, limits.most)
-            config.http = making  # type: ignore[assignment]  # called for each one
-            config.timeout_keep_alive = limits.idle_s  # type: ignore[assignment]
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._limits, self._most = limits, min(limits.most, files // 2)
+        self._beyond = 0
+        making = functools.partial(_Connection, self)
+        config.http = making  # type: ignore[assignment]  # called for each one
+        config.timeout_keep_alive = limits.idle_s  # type: ignore[assignment]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -127,23 +202,36 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Close what hangs, every two seconds; return whether to end."""
-        if self._limits is not None and counter % CHECK_EVERY_TICKS == 0:
-            self._close_hanging(self._limits)
+        if counter % CHECK_EVERY_TICKS == 0:
+            limits, now = self._limits, time.monotonic()
+            for each in self._connections():
+                allowed_s = limits.idle_s if each.is_idle else limits.request_s
+                if now - each.since > allowed_s:
+                    each.transport.abort()
         return await super().on_tick(counter)
 
-    def _close_hanging(self, limits: ConnectionLimits) -> None:
-        now, seen = time.monotonic(), {}
-        for connection in tuple(self.server_state.connections):
-            if not isinstance(connection, H11Protocol):
-                continue  # a WebSocket, which has pings
-            request = connection.cycle
-            before, since = self._seen.get(connection, (None, now))
-            seen[connection] = (request, since if before is request else now)
-            is_idle = getattr(request, "response_complete", True)  # None at first
-            allowed_s = limits.idle_s if is_idle else limits.request_s
-            if now - seen[connection][1] > allowed_s:
-                connection.transport.abort()
-        self._seen = seen
+    def _connections(self) -> list[_Connection]:
+        """Return the connections without WebSockets, which have pings."""
+        held = self.server_state.connections
+        return [each for each in held if isinstance(each, _Connection)]
+
+    def make_place(self) -> None:
+        """Close a connection if there is one too many."""
+        if len(self.server_state.connections) <= self._most:
+            return
+        # A new one is idle, so there always is one.
+        idle = [each for each in self._connections() if each.is_idle]
+        longest = min(idle, key=lambda each: each.since)
+        self.server_state.connections.discard(longest)
+        longest.transport.write(FULL)
+        longest.transport.close()
+        self._beyond += 1
+        if is_worth_a_line(self._beyond):
+            logger.warning(
+                "more than %d connections: closed those that had waited longest for a"
+                " request, %d so far",
+                *(self._most, self._beyond),
+            )
 
 
 async def serve(
@@ -151,7 +239,7 @@ async def serve(
     listener: socket.socket,
     *,
     end_within_s: int = END_WITHIN_S,
-    limits: ConnectionLimits | None = None,
+    limits: ConnectionLimits = ConnectionLimits(),
     **options: Any,
 ) -> None:
     """Serve an application at a socket until cancelled, and end what has begun.
@@ -160,7 +248,7 @@ async def serve(
         served: The ASGI application.
         listener: A socket that listens.
         end_within_s: Time for the requests that have begun.
-        limits: None if all clients are trusted.
+        limits: Of connections.
         options: Further ones of `uvicorn.Config`.
     """
     settings: dict[str, Any] = {"log_level": "warning", "ws": "none", **options}

@@ -28,7 +28,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from rg_env.adapters.request_limits import AGAIN, RequestLimits, refusal
+from rg_env.adapters.request_limits import AGAIN, HEALTH, RequestLimits, refusal
 from rg_env.errors import LibraryError, RunError, SettingError
 from rg_env.standalone.item import Item
 from rg_env.standalone.scores import UNMATCHED, Result, score_async
@@ -164,7 +164,7 @@ class ScoreServer:
             Route("/aggregate_metrics", self._aggregate, methods=["POST"]),
         ]
         routes = [
-            Route("/health", _health),
+            Route(HEALTH, _health),
             Route("/items", self._items),
             Route("/score", self._score, methods=["POST"]),
             Route("/feedback", self._feedback, methods=["POST"]),

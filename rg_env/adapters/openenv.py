@@ -9,7 +9,6 @@ score is an error of the step and never a reward.
 from __future__ import annotations
 
 import itertools
-import threading
 from typing import Any
 
 from fastapi import HTTPException
@@ -24,7 +23,6 @@ from openenv.core.env_server.types import (
 )
 from pydantic import Field
 
-from rg_env.adapters.request_limits import WORKED_ON_OF_A_CLIENT
 from rg_env.errors import shown
 from rg_env.installation import VERSION
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
@@ -79,8 +77,6 @@ class Stream:
         self.task_modules = tasks.task_modules
         self._tasks = tasks
         self._next = itertools.count()
-        # OpenEnv has a thread for each session, and other clients need workers as well.
-        self._workers = threading.Semaphore(WORKED_ON_OF_A_CLIENT)
 
     def item(self, position: int | None) -> Item:
         """Return the item of a position, or the next one; raises like `next(tasks)`.
@@ -88,16 +84,14 @@ class Stream:
         If none can be made there, it is the first that can be made after it.
         """
         places = self._next if position is None else itertools.count(position)
-        with self._workers:
-            for place in itertools.islice(places, MAX_FAILURES_IN_A_ROW):
-                if item := self._tasks.at(place):
-                    return item
+        for place in itertools.islice(places, MAX_FAILURES_IN_A_ROW):
+            if item := self._tasks.at(place):
+                return item
         raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
 
     def score(self, item: Item, completion: str) -> Result:
         """Return the result of one completion; raises like `score`."""
-        with self._workers:
-            return score(item, [completion])[0]
+        return score(item, [completion])[0]
 
 
 class ReasoningGymEnvironment(

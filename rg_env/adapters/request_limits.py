@@ -9,42 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from weakref import WeakValueDictionary
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from rg_env.workers.worker_pool import default_pool_size
 
 MAX_BODY_BYTES = 16 * 2**20
 MAX_BODIES_BYTES = 256 * 2**20
 """Of all requests that are being read or answered."""
 MOST_REQUESTS = 512
 """That are answered at once; most of them wait for a worker."""
-MOST_OF_A_CLIENT = 256
-"""The same, of one address."""
-WORKED_ON_OF_A_CLIENT = 2 * default_pool_size()
-"""The others of an address wait, so that it takes the workers from nobody for longer
-than a few calls. Fewer would leave workers idle if there is only one client."""
 BODY_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 120.0
 
 AGAIN = {"Retry-After": "1"}
-
-
-class _Client:
-    """An address: the number of its requests, and the places of those worked on."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.places = asyncio.Semaphore(WORKED_ON_OF_A_CLIENT)
+HEALTH = "/health"
 
 
 class RequestLimits:
     """An ASGI application that limits the requests to another one.
 
-    WebSockets are passed on as they are.
+    WebSockets are passed on as they are, and so is a question for its health.
 
     Args:
         inner: The application.
@@ -53,12 +38,10 @@ class RequestLimits:
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
         self._requests = self._body_bytes = 0
-        # Weak: an address is forgotten with its last request.
-        self._clients: WeakValueDictionary[str, _Client] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] == HEALTH:
             await self._inner(scope, receive, send)
             return
         has_begun = False
@@ -85,7 +68,7 @@ class RequestLimits:
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> bool:
         """Read the body of a request; return whether its client is still there."""
-        # h11 has refused a length that is no number.
+        # uvicorn has refused a length that is no number.
         announced = int(dict(scope["headers"]).get(b"content-length", 0))
         deadline = time.monotonic() + BODY_WITHIN_S
         more = True
@@ -111,9 +94,7 @@ class RequestLimits:
         self, scope: Scope, receive: Receive, send: Send, body: bytes
     ) -> None:
         """Have a request answered, until its client leaves or the time is over."""
-        address = (scope["client"] or ("",))[0]
-        client = self._clients.setdefault(address, _Client())
-        if self._requests >= MOST_REQUESTS or client.requests >= MOST_OF_A_CLIENT:
+        if self._requests >= MOST_REQUESTS:
             raise HTTPException(503, "too many requests are waiting", AGAIN)
 
         whole: list[Message]
@@ -123,13 +104,8 @@ class RequestLimits:
             # Never a disconnect: `leaving` waits for that, and ends the work.
             return whole.pop() if whole else await asyncio.Future()
 
-        async def work() -> None:
-            async with client.places:
-                await self._inner(scope, received, send)
-
         self._requests += 1
-        client.requests += 1
-        working = asyncio.ensure_future(work())
+        working = asyncio.ensure_future(self._inner(scope, received, send))
         leaving = asyncio.ensure_future(receive())
         try:
             first = asyncio.FIRST_COMPLETED
@@ -143,7 +119,6 @@ class RequestLimits:
                 raise HTTPException(503, said, AGAIN)
         finally:
             self._requests -= 1
-            client.requests -= 1
             working.cancel()
             leaving.cancel()
 

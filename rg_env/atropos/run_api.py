@@ -33,7 +33,6 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware import Middleware
 from fastapi.middleware.gzip import GZipMiddleware
-from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from pydantic import ConfigDict, TypeAdapter
 
@@ -49,26 +48,6 @@ STATUS_PATH = "/status-env"
 _ANY = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="constants"))
 _NOT_FINITE = (b"NaN", b"Infinity")
 """What the encoder writes for numbers that JSON has not, which the slow one refuses."""
-
-
-class WithoutPages:
-    """Refuses requests that a web page has made a browser send.
-
-    Mends B27 of docs/host_defects.md: the framework lets every page read and write.
-    """
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Forward a request, or answer with status 403."""
-        headers = dict(scope.get("headers", ()))
-        # Browsers send it even where a page may not name itself, as for an image.
-        site = headers.get(b"sec-fetch-site", b"none")
-        answer = self._inner
-        if b"origin" in headers or site != b"none":
-            answer = PlainTextResponse("web pages are not served", 403)
-        await answer(scope, receive, send)
 
 
 class Attendance:

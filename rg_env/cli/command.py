@@ -10,7 +10,7 @@ import math
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,14 +260,32 @@ def advice(path: str) -> str:
     return f"write one with `(umask 077; openssl rand -hex 32 > {path})`"
 
 
-def behind_secret(served: Any, path: str | None) -> Any:
-    """Return an application behind the secret in a file; the same without a file.
+def allowed_hosts_option() -> Callable[[Any], Any]:
+    """Return the option of the names that clients may call the server by."""
+    text = (
+        "Names, beside those of this machine, by which clients reach this server, such"
+    )
+    text += " as the name of a service"
+    return click.option("--allowed_hosts", type=NamesType(), help=text)
+
+
+def checked(served: Any, path: str | None, names: Iterable[str]) -> Any:
+    """Return an application whose clients are checked; see `ClientCheck`.
+
+    Args:
+        served: The application.
+        path: Of the file with the secret; None without one.
+        names: Host names of the server.
 
     Raises:
-        SettingError: There is none that can be used; it is not repeated.
+        SettingError: There is no secret that can be used; it is not repeated.
     """
-    if path is None:
-        return served
+    from rg_env.serving import ClientCheck
+
+    return ClientCheck(served, path and _secret_in(path), names)
+
+
+def _secret_in(path: str) -> str:
     try:
         secret = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
@@ -280,9 +298,7 @@ def behind_secret(served: Any, path: str | None) -> Any:
             f"--secret_file {path}: holds no secret of 16 to 256 letters, digits and"
             f" signs of -_.~; {advice(path)}"
         )
-    from rg_env.serving import BehindSecret
-
-    return BehindSecret(served, secret)
+    return secret
 
 
 def who_reaches(host: str, port: int, secret_file: str | None, risk: str = "") -> str:

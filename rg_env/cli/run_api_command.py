@@ -13,7 +13,8 @@ from rg_env import ending
 from rg_env.atropos import run_api as api
 from rg_env.cli.command import (
     Command,
-    behind_secret,
+    allowed_hosts_option,
+    checked,
     host_option,
     listen,
     port_option,
@@ -33,11 +34,14 @@ RISK = "each can register, take batches and send groups that are trained on"
 @host_option("127.0.0.1")
 @port_option(8000)
 @secret_option()
-def run_api(host: str, port: int, secret_file: str | None) -> int:
+@allowed_hosts_option()
+def run_api(
+    host: str, port: int, secret_file: str | None, allowed_hosts: list[str] | None
+) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     with listen(host, port, WAITING_CONNECTIONS) as listener:
-        application = api.WithoutPages(api.application())
-        served = behind_secret(application, secret_file)
+        names = [host, *(allowed_hosts or ())]
+        served = checked(api.application(), secret_file, names)
         host, port = listener.getsockname()[:2]
         said = f"Atropos API ready on {url_of(host, port)}"
         who = who_reaches(host, port, secret_file, RISK)

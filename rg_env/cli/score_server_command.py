@@ -7,7 +7,6 @@ framework it is started as `reasoning-gym-environment score-server`.
 from __future__ import annotations
 
 import ipaddress
-import resource
 import socket
 import sys
 from typing import Any
@@ -18,7 +17,8 @@ from rg_env import ending, patience
 from rg_env.cli.command import (
     Command,
     advice,
-    behind_secret,
+    allowed_hosts_option,
+    checked,
     host_option,
     listen,
     port_option,
@@ -55,19 +55,15 @@ def _application(stream: Tasks, *, openenv: bool, **options: Any) -> Any:
 
 
 async def _serve(served: Any, listener: socket.socket, said: str) -> None:
-    from rg_env.serving import ConnectionLimits, serve
+    from rg_env.serving import serve
 
     print(said, flush=True)
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     await serve(
         served,
         listener,
         # The rest is for closing: after END_WITHIN_S the process is killed.
         end_within_s=int(patience.END_WITHIN_S - 2),
-        limits=ConnectionLimits(most=min(ConnectionLimits.most, files // 2)),
         log_level="error",  # what a client sends is no news
-        # Else a client of this machine could name an address, by which limits go.
-        proxy_headers=False,
         ws="auto",
     )
 
@@ -88,6 +84,7 @@ async def _serve(served: Any, listener: socket.socket, said: str) -> None:
     "--openenv", is_flag=True, help="Also serve the protocol of OpenEnv, at /ws"
 )
 @secret_option()
+@allowed_hosts_option()
 def score_server(
     host: str,
     port: int,
@@ -95,6 +92,7 @@ def score_server(
     mask_sample: bool,
     openenv: bool,
     secret_file: str | None,
+    allowed_hosts: list[str] | None,
     **given: Any,
 ) -> int:
     """Serve items and scores over HTTP, to any trainer and to NeMo Gym.
@@ -104,6 +102,7 @@ def score_server(
     """
     stream = stream_of(read_bare(OPTIONS, given, **STARTS))
     with listen(host, port, WAITING_CONNECTIONS) as listener:
+        names = [host, *(allowed_hosts or ())]
         host, port = listener.getsockname()[:2]
         if secret_file is None and not ipaddress.ip_address(host).is_loopback:
             raise SettingError(
@@ -113,7 +112,7 @@ def score_server(
         served = _application(
             stream, openenv=openenv, shows_gold=gold, masks=mask_sample
         )
-        served = behind_secret(served, secret_file)
+        served = checked(served, secret_file, names)
         ready = f"score server ready on {url_of(host, port)}"
         said = f"{ready}\n{who_reaches(host, port, secret_file)}"
         stream.categories()  # a name that does not exist is said now

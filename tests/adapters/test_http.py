@@ -22,7 +22,7 @@ from rg_env.adapters import http as server
 from rg_env.adapters import request_limits
 from rg_env.adapters.http import ScoreServer
 from rg_env.items import group_scorer
-from rg_env.serving import BehindSecret, ConnectionLimits
+from rg_env.serving import ClientCheck, ConnectionLimits
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -31,6 +31,7 @@ pytestmark = pytest.mark.processes
 COMMAND = [sys.executable, "-m", "rg_env.cli.score_server_command", "--port", "0"]
 OWN_TASKS = Path(__file__).parents[1] / "support" / "own_tasks.py"
 SECRET = "0123456789abcdef"
+HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
 
@@ -46,8 +47,7 @@ def start():
         def start(tasks=None, limits=None, secret=None, **options):
             tasks = tasks or Tasks("gcd", "spell_backward", levels="random")
             served = ScoreServer(tasks, **options)
-            served = served if secret is None else BehindSecret(served, secret)
-            found = Served(served, limits)
+            found = Served(ClientCheck(served, secret), limits)
             running.callback(found.stop)
             return found
 
@@ -175,7 +175,7 @@ def test_items_without_a_position_that_nobody_got_are_left_to_the_next_request(
     monkeypatch.setattr(tasks, "at", slow)
     served, found = start(tasks), set()
     with served.connect() as client:
-        client.sendall(b"GET /items?count=9 HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /items?count=9 HTTP/1.1\r\nHost: [::]\r\n\r\n")
         assert begun.wait(GUARD_S)
     goes_on.set()
     while len(found) < 9:
@@ -322,9 +322,8 @@ def test_a_wrong_range_is_status_400(served, query):
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_sent(served):
-    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
     with served.connect() as client:
-        client.sendall(head % (request_limits.MAX_BODY_BYTES + 1) + b"{")
+        client.sendall(HEAD % (request_limits.MAX_BODY_BYTES + 1) + b"{")
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
@@ -336,17 +335,16 @@ def test_a_client_that_sends_a_body_that_is_too_long_gets_the_reason(served):
 def test_a_body_that_does_not_come_is_given_up(start, monkeypatch):
     monkeypatch.setattr(request_limits, "BODY_WITHIN_S", 0.2)
     with start().connect() as client:
-        client.sendall(b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        client.sendall(HEAD % 9 + b"{")
         assert client.recv(100).startswith(b"HTTP/1.1 408")
 
 
 def test_too_much_at_once_is_refused_and_has_a_place_later(start, monkeypatch, item):
     monkeypatch.setattr(request_limits, "MAX_BODIES_BYTES", 100_000)
     served = start()
-    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n"
     body = {"item": item.to_json(), "completions": ["a" * 60_000]}
     with served.connect() as client:
-        client.sendall(head.replace(b"99999999", b"90000") + b"a" * 60_000)
+        client.sendall(HEAD % 90_000 + b"a" * 60_000)
         deadline = time.monotonic() + GUARD_S
         while served.post("/score", body)[0] != 503:
             assert time.monotonic() < deadline
@@ -373,46 +371,16 @@ def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
         finally:
             ended.set()
 
-    monkeypatch.setattr(request_limits, "MOST_OF_A_CLIENT", 1)
+    monkeypatch.setattr(request_limits, "MOST_REQUESTS", 1)
     monkeypatch.setattr(server, "score_async", wait)
     served = start()
     body = json.dumps({"item": item.to_json(), "completions": [""]}).encode()
-    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
     with served.connect() as client:
-        client.sendall(head % len(body) + body)
+        client.sendall(HEAD % len(body) + body)
         assert begun.wait(GUARD_S)
         assert served.post("/score", body)[0] == 503
+        assert served.get("/health") == {"status": "healthy"}
     assert ended.wait(GUARD_S)
-
-
-def test_the_requests_of_one_address_leave_workers_to_the_others(
-    start, monkeypatch, item
-):
-    begun, goes_on = threading.Semaphore(0), threading.Event()
-
-    async def wait(*_, **__):
-        begun.release()
-        await asyncio.to_thread(goes_on.wait, GUARD_S)
-        return []
-
-    monkeypatch.setattr(server, "score_async", wait)
-    served = start()
-    body = json.dumps({"item": item.to_json(), "completions": []}).encode()
-    head = b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
-    at_once = request_limits.WORKED_ON_OF_A_CLIENT
-    with contextlib.ExitStack() as end:
-        clients = [end.enter_context(served.connect()) for _ in range(at_once + 1)]
-        for client in clients:
-            client.sendall(head % len(body) + body)
-        for _ in range(at_once):
-            assert begun.acquire(timeout=GUARD_S)
-        other = end.enter_context(served.connect("127.0.0.2"))
-        other.sendall(head % len(body) + body)
-        assert begun.acquire(timeout=GUARD_S)
-        assert not begun.acquire(blocking=False)  # the last one of the first address
-        goes_on.set()
-        for client in (*clients, other):
-            assert client.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_body_does_not_wait_until_the_head_before_it_is_acknowledged(served):
@@ -429,13 +397,27 @@ def test_a_body_does_not_wait_until_the_head_before_it_is_acknowledged(served):
     assert min(took_s[20:]) < 0.02
 
 
-def test_connections_beyond_their_number_are_refused_and_idle_ones_closed(start):
-    served = start(limits=ConnectionLimits(most=2, idle_s=0.5))
+def test_a_connection_too_many_closes_the_one_that_waited_longest(start, caplog):
+    served = start(limits=ConnectionLimits(most=2, idle_s=GUARD_S))
     with served.connect() as slow, served.connect() as idle:
         slow.sendall(b"GET /hea")
-        assert served.request("GET", "/health")[0] == 503
-        assert slow.recv(1) == idle.recv(1) == b""
-    assert served.get("/health") == {"status": "healthy"}
+        assert served.get("/health") == {"status": "healthy"}
+        assert slow.recv(20).startswith(b"HTTP/1.1 503")
+        assert served.get("/health") == {"status": "healthy"}
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert idle.recv(20).startswith(b"HTTP/1.1 200")
+    assert [r.args for r in caplog.records] == [(2, 1)]
+
+
+def test_a_connection_without_a_whole_head_is_closed(start):
+    served = start(limits=ConnectionLimits(idle_s=0.5))
+    with served.connect() as idle, served.connect() as flooding:
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1000):
+                flooding.sendall(b"GET /health HTTP/1.1\r\n" + b"a: b\r\n" * 1000)
+        with contextlib.suppress(ConnectionError):
+            assert flooding.recv(20) in (b"", b"HTTP/1.1 400 Bad Req")
+        assert idle.recv(1) == b""
 
 
 @pytest.mark.slow
@@ -452,7 +434,7 @@ def test_an_idle_connection_is_kept_as_long_as_the_limit_says(start):
 def test_a_request_whose_body_is_coming_is_told_of_the_end():
     served = Served(ScoreServer(Tasks("gcd")))
     with served.connect() as client:
-        client.sendall(b"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        client.sendall(HEAD % 9 + b"{")
         served.get("/health")  # it is being read
         served.stop()
         assert client.recv(100).startswith(b"HTTP/1.1 503")

@@ -30,7 +30,7 @@ from rg_env.adapters.openenv import (
     application,
 )
 from rg_env.items import group_scorer
-from rg_env.serving import BehindSecret
+from rg_env.serving import ClientCheck
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -115,7 +115,7 @@ def test_a_seed_that_is_no_position_is_refused_in_a_sentence(client):
 
 @pytest.mark.parametrize("path", ["/step", "/reset", "/mcp"])
 def test_the_limits_of_requests_hold_here_too(served, path):
-    head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{"
+    head = b"POST %s HTTP/1.1\r\nHost: [::]\r\nContent-Length: %d\r\n\r\n{"
     with served.connect() as client:
         client.sendall(head % (path.encode(), request_limits.MAX_BODY_BYTES + 1))
         assert client.recv(100).startswith(b"HTTP/1.1 413")
@@ -123,10 +123,11 @@ def test_the_limits_of_requests_hold_here_too(served, path):
 
 @pytest.mark.parametrize(("path", "status"), [("/ws", 403), (f"/{SECRET}/ws", 101)])
 def test_a_websocket_needs_the_secret(served, path, status):
-    hidden = Served(BehindSecret(served.application, SECRET), ws="auto")
+    hidden = Served(ClientCheck(served.application, SECRET), ws="auto")
     head = (
-        f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade"
-        "\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13"
+        f"GET {path} HTTP/1.1\r\nHost: [::]\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        "Sec-WebSocket-Version: 13"
     )
     with hidden.connect() as client:
         client.sendall(f"{head}\r\n\r\n".encode())

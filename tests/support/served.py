@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 
-from rg_env.serving import serve
+from rg_env.serving import ConnectionLimits, serve
 
 GUARD_S = 60.0
 
@@ -21,7 +21,9 @@ class Served:
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.address = listener.getsockname()
         options["log_level"] = "error"
-        served = serve(application, listener, limits=limits, **options)
+        served = serve(
+            application, listener, limits=limits or ConnectionLimits(), **options
+        )
         self._task = self.loop.create_task(served)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
