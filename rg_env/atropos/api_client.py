@@ -23,9 +23,10 @@ import aiohttp
 import orjson
 
 from rg_env import patience
-from rg_env.errors import RunError
+from rg_env.errors import RunError, printable
 from rg_env.inference.connection import KEEP_ALIVE_S, MEBIBYTE, read_bounded
 from rg_env.inference.request_failures import (
+    FIRST_REDIRECT,
     SILENT,
     RequestFailedError,
     is_temporary,
@@ -124,15 +125,20 @@ class ApiClient:
             )
         try:
             async with self._session.request(
-                method, self.url + path, data=body, headers=headers
+                *(method, self.url + path),
+                data=body,
+                headers=headers,
+                allow_redirects=False,
             ) as reply:
                 content = b"".join(
                     await read_bounded(reply.content.iter_any(), MOST_BYTES)
                 )
                 if is_temporary(reply.status):
                     raise ApiFaultError(f"{method} {path}: status {reply.status}")
-                if reply.status >= 400:
-                    said = self.without_secret(content[:300].decode("utf-8", "replace"))
+                if reply.status >= FIRST_REDIRECT:
+                    leads = reply.headers.get("Location")
+                    said = leads or content[:300].decode("utf-8", "replace")
+                    said = printable(self.without_secret(said))
                     raise ApiRefusedError(
                         f"{method} {path}: status {reply.status}: {said}"
                     )

@@ -20,6 +20,7 @@ import aiohttp
 import orjson
 
 from rg_env.inference.request_failures import (
+    FIRST_REDIRECT,
     FIRST_SERVER_FAULT,
     LONG_REPLY,
     MODEL,
@@ -210,13 +211,14 @@ class Connection:
         url = url_of(config.base_url, path, is_openai=self._is_openai)
         try:
             async with self._opened().request(
-                method, url, headers=headers, **more
+                # Where a redirect leads, the key and the prompt are not for.
+                *(method, url),
+                headers=headers,
+                allow_redirects=False,
+                **more,
             ) as reply:
                 # What fails while the body is read is raised here, and caught below.
                 yield reply
-        # It is a ClientError too, but the server has answered.
-        except aiohttp.TooManyRedirects as error:
-            raise bad_reply(type(error).__name__) from error
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise RequestFailedError(no_reply(error, *self._secrets)) from error
 
@@ -228,7 +230,7 @@ class Connection:
             headers={"Content-Type": "application/json"},
             timeout=aiohttp.ClientTimeout(total=self._config.timeout),
         ) as reply:
-            if not reply.ok:
+            if reply.status >= FIRST_REDIRECT:
                 raise RequestFailedError(await self._refusal(reply))
             return await read_bounded(reply.content.iter_any(), most)
 

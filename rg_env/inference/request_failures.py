@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from rg_env import patience
-from rg_env.errors import RunError
+from rg_env.errors import RunError, printable
 
 ERROR, NO_USE, NOTHING = (
     "answers with an error",
@@ -32,7 +32,7 @@ ERROR, NO_USE, NOTHING = (
 """What a server does in the place of answering."""
 
 TOO_MANY_REQUESTS, UNAVAILABLE = 429, 503
-FIRST_SERVER_FAULT, NOT_FOUND = 500, 404
+FIRST_REDIRECT, FIRST_SERVER_FAULT, NOT_FOUND = 300, 500, 404
 BUSY = frozenset({408, 425, TOO_MANY_REQUESTS})
 """Of a server, or a proxy, that says nothing of the request."""
 
@@ -106,6 +106,10 @@ class Failure:
     advice: str = ""
     parameter: str = ""
     retry_after_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("kind", "said", "advice"):  # they may repeat a server's words
+            object.__setattr__(self, name, printable(getattr(self, name)))
 
     @property
     def sentence(self) -> str:
@@ -299,7 +303,10 @@ def refusal(
     parameter = named[0].removeprefix("body.") if named else ""
     words = body_summary(text, *secrets)
     said, setting = f"{status} {words}".rstrip(), _setting_of(status, words, parameter)
-    rest_s = None
+    rest_s, leads = None, (headers or {}).get("Location")
+    if status < NOT_FOUND and leads is not None:
+        leads = _without_secrets(leads, secrets)[:LONGEST_SAID]
+        said, setting = f"{status}, it redirects to {leads}", URL
     if (header := (headers or {}).get("Retry-After")) is not None:
         rest_s = retry_after_s(header, datetime.now(timezone.utc))
         said = f"it asks to wait {rest_s:.0f} s; {said}"

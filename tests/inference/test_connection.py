@@ -7,7 +7,8 @@ import gzip
 import pytest
 from aiohttp import web
 
-from rg_env.atropos.api_client import ApiClient, ApiUnreachableError
+from rg_env.atropos.api_client import ApiClient, ApiRefusedError, ApiUnreachableError
+from rg_env.atropos.unnamed_model import served_models
 from rg_env.demo.http_app import serve_app
 from rg_env.inference import connection as connection_module
 from rg_env.inference import request_failures
@@ -134,3 +135,34 @@ def test_the_models_are_named_where_another_is_queried_and_the_server_says_them(
     two, many = models("v", "a", "b"), models("v", *"abcdefghijk")
     assert asyncio.run(run(two)) == "404 no such model; it has: a, b"
     assert asyncio.run(run(many)).endswith("g, h, ...")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed_and_the_error_says_where_it_leads(status):
+    async def run():
+        other = Odd({}, otherwise={})
+        async with serving(other) as place:
+            odd = Odd({}, otherwise=(status, f"{place}/x"))
+            async with serving(odd) as url:
+                connection = Connection(server_config(url), is_openai=False)
+                client = ApiClient(url)
+                with pytest.raises(RequestFailedError, match=f"redirects to {place}"):
+                    await connection.query("/x", lambda n: {}, 1, 10)
+                with pytest.raises(ApiRefusedError, match=f"{status}: {place}"):
+                    await client.request("POST", "/register", {})
+                models = await asyncio.to_thread(served_models, server_config(url))
+                await connection.close()
+                await client.close()
+        return models, other.asked
+
+    assert asyncio.run(run()) == (None, [])
+
+
+@pytest.mark.parametrize("page", ["{}", '{{"error": "{}"}}', "<title>{}</title>"])
+def test_control_characters_of_a_server_are_escaped(page):
+    async def refuse(request):
+        return web.Response(status=400, text=page.format("a\x1b[2J\x07\u202eb"))
+
+    with pytest.raises(RequestFailedError) as caught:
+        asked(refuse)
+    assert str(caught.value).isprintable()
