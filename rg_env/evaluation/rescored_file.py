@@ -18,8 +18,6 @@ from rg_env.scoring.score import UNSCORED
 
 WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
 WRITTEN |= {"outcome", "reasoning_gym"}
-ROW_BEGINS = b'{"'
-"""A torn line that begins otherwise is of another file, which stays as it is."""
 
 TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 """Outcomes of samples that may have a score the next time."""
@@ -54,10 +52,11 @@ class RescoredFile:
         self._file.end = 0
         with self._path.open("rb") as lines:
             for number, line in enumerate(lines):
-                if not line.endswith(b"\n") and line[:2] == ROW_BEGINS[: len(line)]:
+                is_whole = line.endswith(b"\n")
+                if number and not is_whole:
                     return  # torn by a kill; the next line takes its place
                 try:
-                    row = json.loads(line)
+                    row = json.loads(line) if is_whole else {}  # perhaps not ours
                     version = row.keys() >= WRITTEN and row["reasoning_gym"]
                 except (ValueError, RecursionError, AttributeError):
                     version = None

@@ -83,6 +83,8 @@ OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
 OF_ROWS |= {"completion_tokens": "completion_tokens"}
 """What is said of a rollout to the column of it in a row of `process`."""
 
+OUT_OF_RANGE = "out-of-range score"
+
 JsonObject = dict[str, Any]
 
 
@@ -90,10 +92,16 @@ class UnreadableError(ValueError):
     """A line or document is damaged or foreign; its text says which."""
 
 
+def _finite(number: str) -> float | str:
+    """Return a number; the text of NaN, Infinity or 1e999, which JSON has not."""
+    value = float(number)
+    return value if math.isfinite(value) else number
+
+
 def _parsed(text: bytes) -> Any:
     """Return the value of a JSON text, `UnreadableError` for what is none."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):  # the second where it is nested too deeply
         return UnreadableError("damaged")
 
@@ -310,7 +318,8 @@ class Sources:
         with_texts: Whether the completions are kept, which are nearly all there is.
 
     Attributes:
-        unread: "damaged" and "foreign" to how many lines or documents are.
+        unread: "damaged" and "foreign" to how many lines or documents are, and
+            `OUT_OF_RANGE` to how many completions have such a score, taken for none.
     """
 
     def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
@@ -342,12 +351,18 @@ class Sources:
                 if isinstance(value, UnreadableError):
                     raise value
                 for row in _rows(value, run):
-                    yield self._placed(_sample(row), file, number)
+                    sample = _sample(row)
+                    if sample.score is None and row.get("score") is not None:
+                        self._count(OUT_OF_RANGE, file, number)
+                    yield self._placed(sample, file, number)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 kind = str(error) if isinstance(error, UnreadableError) else "foreign"
-                self.unread[kind] += 1
-                place = f"{file}, line {number}" if number else str(file)
-                self._first_unread.setdefault(kind, printable(place))
+                self._count(kind, file, number)
+
+    def _count(self, kind: str, file: Path, number: int) -> None:
+        self.unread[kind] += 1
+        place = f"{file}, line {number}" if number else str(file)
+        self._first_unread.setdefault(kind, printable(place))
 
     def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
         row = dict(sample.row)

@@ -63,12 +63,13 @@ def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path, outcome):
     file.close()
 
 
-def test_a_text_of_one_unfinished_line_is_not_written_over(tmp_path):
+@pytest.mark.parametrize("text", ["what I learned", '{"lr": 0.1}', '{"source": "a'])
+def test_a_file_of_one_unfinished_line_is_not_written_over(tmp_path, text):
     notes = tmp_path / "notes.txt"
-    notes.write_text("what I learned")
+    notes.write_text(text)
     with pytest.raises(SettingError, match="is foreign; choose another file"):
         opened(notes)
-    assert notes.read_text() == "what I learned"
+    assert notes.read_text() == text
 
 
 def test_a_line_that_a_kill_has_torn_is_written_anew(tmp_path):

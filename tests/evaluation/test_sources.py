@@ -9,6 +9,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.evaluation.sources import Sources, files_of
+from rg_env.rollouts.json_encoding import readable
 from tests.support import published
 
 ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
@@ -188,12 +189,20 @@ def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
 
 
 @pytest.mark.parametrize(
-    "score", ["NaN", "Infinity", "-1", "59.42", '"1"', "true", "null", "[1]"]
+    "score", ["NaN", "Infinity", "1e999", "-1", "59.42", '"1"', "true", "null", "[1]"]
 )
 def test_a_score_that_is_none_is_no_score(tmp_path, score):
     text = json.dumps(EVALUATED).replace('"score": 1.0', f'"score": {score}')
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", text))
+    (sample,), sources = read(lines(tmp_path / "x.jsonl", text))
     assert sample.score is None
+    assert sources.unread == ({} if score == "null" else {"out-of-range score": 1})
+
+
+@pytest.mark.parametrize("level", ["NaN", "-Infinity", "1e999"])
+def test_what_is_no_json_number_can_be_written_again(tmp_path, level):
+    text = json.dumps(EVALUATED).replace('"score": 1.0', f'"level": {level}')
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", text))
+    assert json.loads(readable(sample.row))["level"] == level
 
 
 def test_a_sum_of_shares_a_little_above_one_is_one(tmp_path):
