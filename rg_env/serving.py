@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import functools
 import hmac
-import ipaddress
 import logging
 import re
 import resource
@@ -39,12 +38,8 @@ FULL = (
     b'{"error":"too many connections"}'
 )
 HEAD_BYTES = 2**16
-_HOST = re.compile(r"\[?(.*?)\.?\]?(:\d*)?")
-
-
-def names_of_machine() -> set[str]:
-    """Return the names by which clients reach this machine."""
-    return {"localhost", socket.gethostname(), socket.getfqdn()}
+_HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
+"""An IP address or a name, and the port."""
 
 
 class ClientCheck:
@@ -69,7 +64,8 @@ class ClientCheck:
     ) -> None:
         self._inner = inner
         self._secret = None if secret is None else secret.encode()
-        self._names = {name.lower() for name in (*names_of_machine(), *names)}
+        own = ("localhost", socket.gethostname(), socket.getfqdn())
+        self._names = {name.lower() for name in (*own, *names)}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Forward a request, or refuse it; a WebSocket always gets status 403."""
@@ -92,12 +88,11 @@ class ClientCheck:
 
     def _fault(self, headers: Headers, method: str) -> tuple[int, str] | None:
         """Return a status and a sentence for what no client of ours sends."""
-        host = headers.get(b"host", b"localhost").decode("latin-1")
-        if not self._is_ours(host):
-            return 403, (
-                f"Host: {shown(host)} is not a name of this server; if it is one, start"
-                " the server with --allowed_hosts NAME"
-            )
+        host = headers.get(b"host", b"localhost").decode("latin-1").lower()
+        found = _HOST.fullmatch(host)
+        if found is None or not (found[1] or found[2] in self._names):
+            said = f"Host: {shown(host)} is no name of this server; start it with"
+            return 403, f"{said} --allowed_hosts NAME if it is one"
         # Browsers send the last one even where a page may not name itself, as for an
         # image; it is "none" for an address that somebody has typed.
         site = headers.get(b"sec-fetch-site", b"none")
@@ -107,13 +102,6 @@ class ClientCheck:
         if method == "POST" and b"json" not in kind:
             return 415, "the body must be sent as Content-Type: application/json"
         return None
-
-    def _is_ours(self, host: str) -> bool:
-        found = _HOST.fullmatch(host.lower())
-        name = found[1] if found else ""
-        with contextlib.suppress(ValueError):
-            return bool(ipaddress.ip_address(name))
-        return name in self._names
 
     @staticmethod
     def _without_secret(
@@ -127,10 +115,8 @@ class ClientCheck:
             return {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, None
         if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
             return scope, None
-        return scope, (
-            401,
-            "send the secret, as Authorization: Bearer SECRET or as /SECRET/...",
-        )
+        said = "send the secret, as Authorization: Bearer SECRET or as /SECRET/..."
+        return scope, (401, said)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,13 +157,14 @@ class _Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of
 
     def data_received(self, data: bytes) -> None:
         request = self.cycle
+        is_body = request is not None and request.more_body
         super().data_received(data)
         if self.cycle is not request:
             self.since, self._head_bytes = time.monotonic(), 0
-        elif request is None or not request.more_body:
+        elif not is_body:
             self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
-                self.transport.abort()
+        if self._head_bytes > HEAD_BYTES:
+            self.transport.abort()
 
     def on_response_complete(self) -> None:
         self.since = time.monotonic()
@@ -227,11 +214,8 @@ class _Server(uvicorn.Server):
         longest.transport.close()
         self._beyond += 1
         if is_worth_a_line(self._beyond):
-            logger.warning(
-                "more than %d connections: closed those that had waited longest for a"
-                " request, %d so far",
-                *(self._most, self._beyond),
-            )
+            said = "more than %d connections: %d that waited longest were closed so far"
+            logger.warning(said, self._most, self._beyond)
 
 
 async def serve(

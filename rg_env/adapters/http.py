@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ T = TypeVar("T")
 MAX_ITEM_BYTES = 2**16
 MOST_COMPLETIONS = 1024
 MOST_ITEMS = 256
+NOT_ANSWERED = ("failed", "cancelled")
 ITEMS_WITHIN_S = 30.0
 """After which the items that are made are sent, without the others."""
 
@@ -75,6 +77,7 @@ class _Output(msgspec.Struct):
 
 class _Response(msgspec.Struct):
     output: list[_Output]
+    status: str | None = None
 
 
 class _Session(msgspec.Struct, omit_defaults=True):
@@ -92,7 +95,14 @@ class _Rows(msgspec.Struct):
 
 def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            # A lone surrogate in one text would refuse all: it becomes a "?".
+            text = json.dumps(json.loads(bytes(body)), ensure_ascii=False)
+            return msgspec.json.decode(text.encode(errors="replace"), type=kind)
     except (ValueError, RecursionError) as error:  # nested too deeply
         raise HTTPException(400, f"{what}: {error}") from error
 
@@ -280,10 +290,13 @@ class ScoreServer:
         """Return a row with its reward."""
         row = _decoded(await request.body(), dict[str, msgspec.Raw])
         item = self._item(_item_of_row(row))
-        text = _written(_decoded(row.get("response", b"{}"), _Response, "response"))
+        response = _decoded(row.get("response", b"{}"), _Response, "response")
         found: dict[str, Any]
         try:
-            (result,) = await self._results(item, [text])
+            if response.status in NOT_ANSWERED:
+                said = f"response: its status is {response.status}, so it has no score"
+                raise HTTPException(503, said)
+            (result,) = await self._results(item, [_written(response)])
             found = {"reward": result.value, "outcome": result.outcome}
         except HTTPException as error:
             if error.status_code != 503 or not self._masks:

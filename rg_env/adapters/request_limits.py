@@ -1,8 +1,8 @@
 """What the clients of an application may send, hold and wait for.
 
 A request reaches the application with its whole body. Its client gets an error with a
-reason if the body is too large or too slow, if too many requests are waiting, or if the
-answer takes too long. If the client disconnects, the work for its request ends.
+reason if the body is too large or too slow, or if the answer takes too long. If the
+client disconnects, the work for its request ends.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY_BYTES = 16 * 2**20
 MAX_BODIES_BYTES = 256 * 2**20
 """Of all requests that are being read or answered."""
-MOST_REQUESTS = 512
-"""That are answered at once; most of them wait for a worker."""
 BODY_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 120.0
 
@@ -37,7 +35,7 @@ class RequestLimits:
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
-        self._requests = self._body_bytes = 0
+        self._body_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -94,9 +92,6 @@ class RequestLimits:
         self, scope: Scope, receive: Receive, send: Send, body: bytes
     ) -> None:
         """Have a request answered, until its client leaves or the time is over."""
-        if self._requests >= MOST_REQUESTS:
-            raise HTTPException(503, "too many requests are waiting", AGAIN)
-
         whole: list[Message]
         whole = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -104,7 +99,6 @@ class RequestLimits:
             # Never a disconnect: `leaving` waits for that, and ends the work.
             return whole.pop() if whole else await asyncio.Future()
 
-        self._requests += 1
         working = asyncio.ensure_future(self._inner(scope, received, send))
         leaving = asyncio.ensure_future(receive())
         try:
@@ -118,7 +112,6 @@ class RequestLimits:
                 said = f"no answer within {ANSWER_WITHIN_S:g} s"
                 raise HTTPException(503, said, AGAIN)
         finally:
-            self._requests -= 1
             working.cancel()
             leaving.cancel()
 

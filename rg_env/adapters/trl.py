@@ -19,7 +19,9 @@ if the same results move their levels, so the results of all processes are gathe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,9 +31,11 @@ from datasets import Dataset, IterableDataset
 from transformers import TrainerCallback
 
 from rg_env.errors import RunError, SettingError
+from rg_env.patience import UNSCORED_PAUSE_S, UNSCORED_TRIES
 from rg_env.standalone.item import Item
 from rg_env.standalone.scores import score_async
 from rg_env.standalone.tasks import Tasks
+from rg_env.workers.pool_errors import WorkerLostError
 
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
@@ -64,6 +68,7 @@ class GRPOTasks:
             have it.
 
     Attributes:
+        is_training: Whether a trainer has checked its settings by `callbacks`.
         settings: Arguments of `GRPOConfig` that the stream needs: TRL would shuffle it
             (and draw 1,000 items before the first is used), and walk through all items
             of the first part of a resumed run.
@@ -89,6 +94,7 @@ class GRPOTasks:
         }
         self.reward_funcs = [Reward(self, thinking_open=thinking_open)]
         self.callbacks = [StateCallback(self)]
+        self.is_training = False
         self._rows = Rows(tasks, is_conversational)
         self._used = tasks.position
 
@@ -145,8 +151,17 @@ class Rows:
 
     def __call__(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of the stream, each with the position behind it."""
-        for item in self._tasks:
+        while True:
+            item = self._next()
             yield self.row(item, self._tasks.position)
+
+    def _next(self) -> Item:
+        """Return the next item; an error of lost workers would end the training."""
+        for number in range(1, UNSCORED_TRIES):
+            with contextlib.suppress(WorkerLostError):
+                return next(self._tasks)
+            time.sleep(UNSCORED_PAUSE_S * number)
+        return next(self._tasks)
 
     def row(self, item: Item, position: int) -> dict[str, Any]:
         """Return the row of an item."""
@@ -185,6 +200,10 @@ class Reward:
             position: Column of the rows, shape (B,).
             others: The other columns, and TRL's own arguments.
         """
+        # TRL gives it to a function of its own process, whose callbacks it calls.
+        if "trainer_state" in others and not self._tasks.is_training:
+            said = "GRPOTrainer: the tasks need callbacks=tasks.callbacks"
+            raise SettingError(f"{said}, which check the settings and save their state")
         texts = map(_text, completions)
         pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
         groups = [
@@ -233,6 +252,7 @@ class StateCallback(TrainerCallback):
                     f"GRPOConfig: {name} must be {value!r};"
                     " pass GRPOConfig(**tasks.settings, ...)"
                 )
+        self._tasks.is_training = True
         if state.global_step:
             try:
                 self._tasks.load_state_dict(state.stateful_callbacks[STATE])

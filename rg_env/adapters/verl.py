@@ -25,7 +25,7 @@ def compute_score(
     extra_info: Mapping[str, Any],
     *,
     thinking_open: bool = False,
-    task_modules: Sequence[str] = (),
+    task_modules: str | Sequence[str] = (),
     **others: Any,
 ) -> dict[str, float | str]:
     """Return the score of a completion, as verl calls it, from any thread.

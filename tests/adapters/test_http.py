@@ -97,6 +97,13 @@ def test_scores_are_those_of_score(served, item):
     )
 
 
+def test_a_lone_surrogate_is_a_fault_of_its_own_completion(served, item):
+    body = {"item": item.to_json(), "completions": ["<answer>\ud800</answer>"]}
+    body["completions"].append(f"<answer>{item.gold}</answer>")
+    _, reply = served.post("/score", body)
+    assert [r["value"] for r in reply["results"]] == [0.0, 1.0]
+
+
 def test_thinking_that_the_prompt_has_opened_is_no_answer(served, item):
     body = {"item": item.to_json(), "completions": ["<answer>1</answer> so"]}
     (result,) = served.post("/score", {**body, "thinking_open": True})[1]["results"]
@@ -243,6 +250,14 @@ def test_a_row_without_a_score_is_masked_where_that_is_wanted(
     assert "closed" in found["failure_reason"]
 
 
+def test_a_response_that_the_model_server_failed_to_make_has_no_score(start, item):
+    failed = row(item, "")
+    failed["response"]["status"] = "failed"
+    assert start().post("/verify", failed)[0] == 503
+    _, found = start(masks=True).post("/verify", failed)
+    assert (found["reward"], found["mask_sample"]) == (0.0, True)
+
+
 def test_the_mean_of_rewards_leaves_masked_rows_out(served):
     rows = [{"reward": 1.0, "task": "gcd"}, {"reward": 0.0, "mask_sample": True}]
     _, found = served.post("/aggregate_metrics", {"verify_responses": rows})
@@ -288,7 +303,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         ("/score", b'{"item": {}}', 400),
         ("/score", b'{"item": {}, "completions": "text"}', 400),
         ("/score", b'{"item": {}, "completions": [1]}', 400),
-        ("/score", b'{"item": {}, "completions": ["\\ud800"]}', 400),
+        ("/score", b'{"item": {}, "completions": ["\\ud8"]}', 400),
         ("/score", b'{"item": {}, "completions": [], "more": 1}', 400),
         ("/score", b'{"item": {}, "completions": [%s""]}' % (b'"",' * 1024), 400),
         ("/score", b'{"item": {}, "completions": []}', 422),
@@ -359,7 +374,7 @@ def test_what_an_answer_takes_too_long_for_is_status_503(start, monkeypatch, ite
     assert start().post("/score", body)[0] == 503
 
 
-def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
+def test_health_does_not_wait_and_a_hang_up_ends_its_own_request(
     start, monkeypatch, item
 ):
     begun, ended = threading.Event(), threading.Event()
@@ -371,14 +386,12 @@ def test_too_many_requests_at_once_are_refused_and_a_hang_up_ends_its_own(
         finally:
             ended.set()
 
-    monkeypatch.setattr(request_limits, "MOST_REQUESTS", 1)
     monkeypatch.setattr(server, "score_async", wait)
     served = start()
     body = json.dumps({"item": item.to_json(), "completions": [""]}).encode()
     with served.connect() as client:
         client.sendall(HEAD % len(body) + body)
         assert begun.wait(GUARD_S)
-        assert served.post("/score", body)[0] == 503
         assert served.get("/health") == {"status": "healthy"}
     assert ended.wait(GUARD_S)
 

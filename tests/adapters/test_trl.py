@@ -21,6 +21,7 @@ from trl import GRPOConfig
 from rg_env import Item, Tasks
 from rg_env.adapters.trl import STATE, GRPOTasks
 from rg_env.errors import RunError, SettingError
+from rg_env.workers.pool_errors import WorkerLostError
 
 pytestmark = pytest.mark.processes
 
@@ -44,6 +45,27 @@ def test_the_rows_are_the_items_of_the_stream_in_its_order():
     assert [row["prompt"] for row in rows] == [
         item.messages for item in islice(Tasks("gcd", "lcm", seed=5), 6)
     ]
+
+
+def test_a_trainer_without_the_callbacks_is_refused():
+    tasks = GRPOTasks(Tasks("gcd"))
+    rows = rows_of(tasks, 1)
+    with pytest.raises(SettingError, match=r"callbacks=tasks\.callbacks"):
+        rewards(tasks, rows, ["no answer"], trainer_state=TrainerState())
+
+
+def test_rows_go_on_after_workers_were_lost(monkeypatch):
+    tasks, lost = GRPOTasks(Tasks("gcd")), iter([WorkerLostError("killed")] * 2)
+    draw = Tasks.__next__
+    monkeypatch.setattr("rg_env.adapters.trl.UNSCORED_PAUSE_S", 0)
+
+    def odd(self):
+        if error := next(lost, None):
+            raise error
+        return draw(self)
+
+    monkeypatch.setattr(Tasks, "__next__", odd)
+    assert len(rows_of(tasks, 2)) == 2
 
 
 @pytest.mark.parametrize("as_messages", [False, True])
