@@ -60,7 +60,7 @@ def explained(error: PreloadError, pool: WorkerPool) -> Exception:
             f"workers cannot be started ({error}); `pip install -r"
             " requirements.txt` installs what they need"
         )
-    if error.is_a(PermissionError):
+    if error.is_a(PermissionError, FileNotFoundError):
         return LibraryError(
             f"workers cannot be started ({error}); the user that runs this must be"
             " able to read this project and the packages of Python, and to write to"

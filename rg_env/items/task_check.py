@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
+from rg_env.items.entry_maker import is_unusable, why_no_entry
 from rg_env.items.group_scorer import (
     GroupScorer,
     ScoringUnavailableError,
@@ -31,7 +31,7 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_S = 30.0
+DEADLINE_S = 20.0
 CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
 """Answers that solve nothing; what any of them scores is chance."""
 
@@ -127,6 +127,21 @@ async def gold_fault(pool: WorkerPool, handle: TaskHandle, entry: Entry) -> str 
         return f"its RULES fail on its reference answer ({why})" if why else None
     why = why or score.outcome
     return f"its reference answer scores {score.value:.2f} ({why})"
+
+
+async def item_fault(
+    pool: WorkerPool, handle: TaskHandle, stream: str, checked: bool = True
+) -> str | None:
+    """Return what is wrong with an item of a task, or with the score of its answer.
+
+    `stream` and `checked` are those of `make_items`.
+    """
+    how: tuple[Any, ...] = (handle.task, handle.params, stream, 1, checked)
+    try:
+        ((_, entry),) = await make_items(pool, *how)
+        return await gold_fault(pool, handle, entry)
+    except PoolError as error:
+        return why_no_entry(error)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,12 +270,7 @@ class TaskCheck:
         faults = []
         for step in scale.steps:
             of_step = dataclasses.replace(handle, params=step.params)
-            how: tuple[Any, ...] = (task, step.params, "doctor", 1, self.fixes)
-            try:
-                ((_, entry),) = await make_items(self.pool, *how)
-                fault = await gold_fault(self.pool, of_step, entry)
-            except PoolError as error:
-                fault = str(error)
+            fault = await item_fault(self.pool, of_step, "doctor", self.fixes)
             if fault is not None:
                 faults.append(f"level {step.levels[0]}: {fault}")
         return faults

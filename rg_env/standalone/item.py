@@ -54,10 +54,10 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     system_prompt: str | None = None
 
 
-def own_modules(names: Sequence[str]) -> tuple[str, ...]:
-    """Return modules of a user's own tasks as workers import them."""
+def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return modules of a user's own tasks, or the only one, as workers import them."""
     try:
-        return tuple(map(checked, names))
+        return tuple(map(checked, [names] if isinstance(names, str) else names))
     except ValueError as error:
         raise SettingError(f"task_modules: {error}") from error
 
@@ -143,7 +143,7 @@ class Item(ItemSpec):
         return msgspec.json.encode(saved).decode()
 
     @staticmethod
-    def from_json(text: str | bytes, task_modules: Sequence[str] = ()) -> Item:
+    def from_json(text: str | bytes, task_modules: str | Sequence[str] = ()) -> Item:
         """Return the item that `to_json` has written; its entry is made later.
 
         The newest items are cached, so an item is made only once even if the
@@ -158,7 +158,8 @@ class Item(ItemSpec):
             ValueError: The text does not describe an item.
             SettingError: A module is none.
         """
-        return _from_json(text, tuple(task_modules))
+        names = [task_modules] if isinstance(task_modules, str) else task_modules
+        return _from_json(text, tuple(names))
 
 
 @functools.lru_cache(MOST_KEPT)

@@ -22,12 +22,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.errors import SettingError
+from rg_env.errors import LibraryError, SettingError
 from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
 from rg_env.items.entry_maker import first_usable, why_no_entry
-from rg_env.items.group_scorer import shared_pool
+from rg_env.items.group_scorer import TaskHandle, shared_pool
 from rg_env.items.installed_library import read_library
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.task_check import item_fault
 from rg_env.standalone.item import (
     MAKING_DEADLINE_S,
     NOT_MADE,
@@ -42,6 +43,7 @@ from rg_env.tasks.difficulty import LevelSetting, check_setting
 from rg_env.tasks.evaluation_specs import evaluation_specs
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.item_stream import ItemSpec, ItemStream
+from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
@@ -102,7 +104,7 @@ class Tasks:
         target_accuracy: float = 0.7,
         shard: tuple[int, int] = (0, 1),
         system_prompt: str | None = None,
-        task_modules: Sequence[str] = (),
+        task_modules: str | Sequence[str] = (),
     ) -> None:
         given = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
         by_task = {name: _level(name, level) for name, level in given.items()}
@@ -150,6 +152,7 @@ class Tasks:
         self._adaptive = msgspec.to_builtins(state.adaptive)
         self._stream: ItemStream | None = None
         self._categories: dict[str, str] = {}
+        self._left_out: dict[str, str] = {}
 
     # -- items -------------------------------------------------------------------------
 
@@ -162,7 +165,7 @@ class Tasks:
 
         Raises:
             SettingError: A name or parameter does not exist.
-            LibraryError: reasoning-gym cannot be used.
+            LibraryError: reasoning-gym cannot be used, or none of the chosen tasks.
             NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
             PoolError: Workers were lost; the next call returns the same item.
         """
@@ -194,6 +197,8 @@ class Tasks:
         make = functools.partial(
             first_usable, attempts=attempts, deadline_s=MAKING_DEADLINE_S
         )
+        if task in self._left_out:
+            return None
         try:
             spec, entry = run_blocking(make, shared_pool(self.task_modules))
         except NOT_MADE as error:
@@ -268,6 +273,12 @@ class Tasks:
         library = await read_library(pool)
         stream = await prepare_stream(pool, library, self._settings, self._feedback)
         names = {choice.task for choice in stream.choices}
+        self._left_out = await _broken(pool, names.difference(TASKS), self._settings)
+        for task, fault in self._left_out.items():
+            logger.warning("task %s is left out: %s", task, fault)
+        if names <= self._left_out.keys():
+            faults = (f"task {t}: {fault}" for t, fault in self._left_out.items())
+            raise LibraryError(f"no chosen task can be used: {'; '.join(faults)}")
         self._categories = {name: library.tasks[name].category for name in names}
         if self._adaptive is not None and self._feedback.adaptive is not None:
             self._feedback.adaptive.load_state_dict(self._adaptive)
@@ -359,6 +370,15 @@ def _level(name: str, level: Any) -> LevelSetting:
         raise SettingError(str(error), where) from error
     found: LevelSetting = list(level) if isinstance(level, tuple) else level
     return found
+
+
+async def _broken(
+    pool: WorkerPool, own: Iterable[str], settings: StreamSettings
+) -> dict[str, str]:
+    """Return those of a user's own tasks that do not work, each with its fault."""
+    handles = {t: TaskHandle(t, dict(settings.task_params.get(t, {}))) for t in own}
+    found = {t: await item_fault(pool, h, "library") for t, h in handles.items()}
+    return {task: fault for task, fault in sorted(found.items()) if fault is not None}
 
 
 _open: weakref.WeakSet[Tasks] = weakref.WeakSet()

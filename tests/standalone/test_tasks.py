@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rg_env import Item, Tasks, score
-from rg_env.errors import SettingError
+from rg_env.errors import LibraryError, SettingError
 from rg_env.items import group_scorer
 from rg_env.workers.pool_errors import WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
+from tests.support.parts import REPO_ROOT
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("pool")]
 
@@ -205,8 +206,8 @@ def test_what_is_no_state_is_refused_and_changes_nothing(wrong):
 def test_modules_of_own_tasks_may_be_named_by_a_path_from_here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").touch()
-    tasks = Tasks("gcd", task_modules=["own.py"])
-    item = Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', ["own.py"])
+    tasks = Tasks("gcd", task_modules="own.py")
+    item = Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', "own.py")
     assert item.task_modules == tasks.task_modules == (str(tmp_path / "own.py"),)
     with pytest.raises(SettingError, match=r"task_modules: .* is not a file"):
         Item.from_json('{"task": "gcd", "params": {}, "seed": 1}', ["none.py"])
@@ -251,3 +252,18 @@ def test_results_of_fixed_levels_are_kept_without_a_worker(monkeypatch):
     before = tasks.state_dict()["progress"]
     assert tasks.feedback(Item("gcd", {}, 1, 0.5), [1.0, None]) is None
     assert tasks.state_dict()["progress"] != before
+
+
+OWN_TASKS = str(REPO_ROOT / "tests" / "support" / "own_tasks.py")
+BROKEN = ("raises", "makes_no_entry", "scorer_raises", "pays_none", "pays_percent")
+
+
+@pytest.mark.slow
+def test_own_tasks_that_are_broken_give_no_items(caplog):
+    tasks = Tasks("double", *BROKEN, task_modules=OWN_TASKS)
+    items = [tasks.at(position) for position in range(30)]
+    assert {item.task for item in items if item is not None} == {"double"}
+    left_out = [record.args[0] for record in caplog.records if len(record.args) == 2]
+    assert left_out == sorted(BROKEN)
+    with pytest.raises(LibraryError, match=r"task pays_none: .* returned None"):
+        next(Tasks("pays_none", task_modules=[OWN_TASKS]))
