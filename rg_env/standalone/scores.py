@@ -12,7 +12,8 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rg_env.errors import RunError, shown
 from rg_env.items.group_scorer import (
@@ -119,27 +120,35 @@ def _checked(completions: Sequence[str]) -> list[str]:
 async def _results(
     pool: WorkerPool, item: Item, extractions: Sequence[Extraction]
 ) -> list[Result]:
-    answers = [e.answer for e in extractions if e.answer is not None]
-    of_answers = iter(await _answer_results(pool, item, answers))
-    results = [
-        Result(0.0, e.failure, None) if e.failure is not None else next(of_answers)
-        for e in extractions
-    ]
+    if not extractions:
+        return []
+    try:
+        # Without an item there is no score, whatever a completion says.
+        entry = await item.made(pool)
+    except LostItemError as error:
+        said = str(error)
+        results = [Result(None, UNMATCHED, e.answer, said) for e in extractions]
+    except PoolError as error:
+        results = [_no_result(pool, e.answer, error) for e in extractions]
+    else:
+        answers = [e.answer for e in extractions if e.answer is not None]
+        of_answers = iter(await _answer_results(pool, item, entry, answers))
+        results = [
+            Result(0.0, e.failure, None) if e.failure is not None else next(of_answers)
+            for e in extractions
+        ]
     _count(results)
     return results
 
 
 async def _answer_results(
-    pool: WorkerPool, item: Item, answers: Sequence[str]
+    pool: WorkerPool, item: Item, entry: Mapping[str, Any], answers: Sequence[str]
 ) -> list[Result]:
     if not answers:
         return []
     found: Sequence[Score | RunError]
     try:
-        entry = await item.made(pool)
         found = await GroupScorer(pool).score_each(item, entry, answers)
-    except LostItemError as error:
-        return [Result(None, UNMATCHED, answer, str(error)) for answer in answers]
     except PoolError as error:
         found = [error] * len(answers)
     return [
@@ -150,13 +159,14 @@ async def _answer_results(
     ]
 
 
-def _no_result(pool: WorkerPool, answer: str, error: BaseException) -> Result:
-    """Return the result of an answer that no worker has scored.
+def _no_result(pool: WorkerPool, answer: str | None, error: BaseException) -> Result:
+    """Return the result of a completion that no worker has scored.
 
     Raises:
         LibraryError, SettingError: None ever will, before a user repairs something.
     """
-    if isinstance(error, PreloadError) and error.kind:
+    # A process that was killed or is slow may start the next time.
+    if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
         raise explained(error, pool) from error
     return Result(None, UNSCORED, answer, str(error))
 

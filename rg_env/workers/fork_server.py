@@ -114,7 +114,7 @@ class ForkServer:
         """Return a worker that is ready for a call; starts the process if need be.
 
         Raises:
-            PreloadError: What it is forked with cannot be imported.
+            PreloadError: It cannot import what it should, or has no temporary folder.
             NotStartedError: The new worker has ended at once, or a signal has ended
                 the process before its first one.
             WorkerLostError: None could be started; the message says why.
@@ -162,6 +162,8 @@ class ForkServer:
                 raise PoolClosedError("the pool is closed")
             try:
                 self._process = self._process or _ServerProcess(*self.arguments)
+            except FileNotFoundError as error:  # no folder for temporary files
+                raise PreloadError(type(error).__name__, str(error)) from None
             except OSError as error:
                 raise WorkerLostError(f"no worker could be started: {error}") from None
             return self._process

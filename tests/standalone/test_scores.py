@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import subprocess
+import sys
 from collections import Counter
 
 import jobs_for_items
@@ -16,6 +18,7 @@ from rg_env.items import group_scorer, worker_jobs
 from rg_env.scoring.score import WRONG_AT_MOST
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import HOSTILE
+from tests.support.parts import REPO_ROOT
 
 pytestmark = pytest.mark.processes
 
@@ -136,8 +139,24 @@ def test_an_item_that_the_library_does_not_make_has_no_scores(item, change):
     lost = Item.from_json(dataclasses.replace(item, **change).to_json())
     with counted() as found:
         results = score(lost, ["<answer>1</answer>", "no tags"])
-    assert [r.value for r in results] == [None, 0.0]
-    assert found == {"unmatched": 1, "no_answer": 1}
+    assert [(r.value, r.answer) for r in results] == [(None, "1"), (None, None)]
+    assert found == {"unmatched": 2}
+
+
+@pytest.mark.parametrize("fault", ["os.close(0); os.close(1)", "no_folder()"])
+def test_workers_that_can_never_start_are_an_error_and_no_missing_scores(fault):
+    program = f"""
+import os, sys, tempfile
+from rg_env import Item, score
+def no_folder():
+    tempfile._candidate_tempdir_list = lambda: ["/proc/none"]
+{fault}
+item = Item.from_json('{{"task": "gcd", "params": {{}}, "seed": 1}}')
+print([score(item, ["<answer>1</answer>"])])
+"""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, cwd=REPO_ROOT, capture_output=True, text=True)
+    assert "rg_env.errors.LibraryError: " in ended.stderr
 
 
 def test_a_library_that_cannot_be_imported_is_no_missing_score(monkeypatch, item):
