@@ -44,13 +44,6 @@ class ServedModel:
     tokenizer: str
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Makes a redirect an error: where it leads, the key is not for."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Follow nothing."""
-
-
 def served_models(server: Any, give_up_s: float = math.inf) -> list[ServedModel] | None:
     """Return the models of a server, once it answers; None if it does not list them.
 
@@ -77,7 +70,14 @@ def _ask(server: Any) -> list[ServedModel] | Failure | None:
     is_openai = server.server_type == "openai"
     url = url_of(server.base_url or "", "/v1/models", is_openai=is_openai)
     # A server that names no model is one's own, and is behind no proxy.
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
+    direct = urllib.request.OpenerDirector()  # which follows no redirect
+    for handler in (
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPDefaultErrorHandler,
+    ):
+        direct.add_handler(handler())
     try:
         request = urllib.request.Request(url, headers=key | headers_of(server))  # noqa: S310 - the user's URL, which is checked
         with direct.open(request, timeout=ANSWERS_WITHIN_S) as reply:

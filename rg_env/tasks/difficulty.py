@@ -29,7 +29,7 @@ from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale
 
 ModeName = Literal["random", "curriculum"]
-LevelSetting = ModeName | float | list[float] | None
+LevelSetting = ModeName | float | list[float] | tuple[float, float] | None
 
 MODES: tuple[ModeName, ...] = ("random", "curriculum")
 ALLOWED = "None, 'random', 'curriculum', a level in 0 to 1, or a range [low, high]"
@@ -89,7 +89,7 @@ def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:
         return LevelRule()
     if isinstance(setting, str):
         return LevelRule(setting)
-    if isinstance(setting, list):
+    if isinstance(setting, list | tuple):
         return LevelRule(mode_of_range, *setting)
     return LevelRule("fixed", setting, setting)
 
