@@ -14,9 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rg_env.workers.worker_pool import default_pool_size
+
 MAX_BODY_BYTES = 16 * 2**20
 MAX_BODIES_BYTES = 256 * 2**20
 """Of all requests that are being read or answered."""
+WORKED_ON = 2 * default_pool_size()
+"""The other requests wait, so that under load some are answered in time, not none."""
 BODY_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 120.0
 
@@ -36,6 +40,7 @@ class RequestLimits:
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
         self._body_bytes = 0
+        self._places = asyncio.Semaphore(WORKED_ON)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -99,7 +104,11 @@ class RequestLimits:
             # Never a disconnect: `leaving` waits for that, and ends the work.
             return whole.pop() if whole else await asyncio.Future()
 
-        working = asyncio.ensure_future(self._inner(scope, received, send))
+        async def work() -> None:
+            async with self._places:
+                await self._inner(scope, received, send)
+
+        working = asyncio.ensure_future(work())
         leaving = asyncio.ensure_future(receive())
         try:
             first = asyncio.FIRST_COMPLETED

@@ -201,7 +201,8 @@ class Reward:
             others: The other columns, and TRL's own arguments.
         """
         # TRL gives it to a function of its own process, whose callbacks it calls.
-        if "trainer_state" in others and not self._tasks.is_training:
+        is_unchecked = "trainer_state" in others and not self._tasks.is_training
+        if is_unchecked and {*position} != {NOT_TRAINING}:
             said = "GRPOTrainer: the tasks need callbacks=tasks.callbacks"
             raise SettingError(f"{said}, which check the settings and save their state")
         texts = map(_text, completions)

@@ -386,6 +386,7 @@ def test_health_does_not_wait_and_a_hang_up_ends_its_own_request(
         finally:
             ended.set()
 
+    monkeypatch.setattr(request_limits, "WORKED_ON", 1)
     monkeypatch.setattr(server, "score_async", wait)
     served = start()
     body = json.dumps({"item": item.to_json(), "completions": [""]}).encode()
