@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.atropos.api_client import ApiClient
-from rg_env.cli.command import behind_secret, url_of, who_reaches
+from rg_env.cli.command import checked, url_of, who_reaches
 from rg_env.cli.run_api_command import RISK, run_api
 from rg_env.errors import SettingError
 from rg_env.settings.kept_settings import env_settings
@@ -83,7 +83,7 @@ def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, te
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SettingError, match=r"--secret_file .*openssl rand") as error:
-        behind_secret(None, str(path))
+        checked(None, str(path), [])
     assert not text or str(text) not in str(error.value)
 
 
