@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import hmac
+import json
 import logging
 import re
 import resource
@@ -16,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import uvicorn
-from starlette.responses import JSONResponse
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from rg_env.errors import shown
@@ -82,9 +82,13 @@ class ClientCheck:
             await send({"type": "websocket.close"})
         else:
             status, said = refused
-            challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            reply = JSONResponse({"error": said}, status, challenge)
-            await reply(scope, receive, send)
+            body = json.dumps({"error": said}).encode()
+            head = [(b"content-type", b"application/json")]
+            head += [(b"content-length", b"%d" % len(body))]
+            head += [(b"www-authenticate", b"Bearer")] if status == 401 else []
+            start = {"type": "http.response.start", "status": status, "headers": head}
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
 
     def _fault(self, headers: Headers, method: str) -> tuple[int, str] | None:
         """Return a status and a sentence for what no client of ours sends."""
