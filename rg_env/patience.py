@@ -156,12 +156,12 @@ SEND_TRIES_IF_REFUSED = 3
 SEND_GIVE_UP_AFTER_S = 120.0
 """For a group at which an API fails that answers everything else."""
 
-HELD_UP_AFTER_S = 120.0
-"""Between two looks of `serve` for a new batch. If two find none, it says who holds it
-up, which is one or two of these times after the last batch."""
+LOOK_EVERY_S = 15.0
+"""Between two looks of `serve` at who holds up a batch."""
 
-SILENT_ENVIRONMENT_AFTER_S = 60.0
-"""Without a word, at `run-api`: longer than any pause of one that still tries."""
+LOOKS = 4
+"""In a row at which an environment had no group before its registration is ended; see
+`registrations`, whose promise to those that live needs this many."""
 
 # -- W&B -------------------------------------------------------------------------------
 

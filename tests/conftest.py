@@ -55,7 +55,6 @@ if IS_CONTROLLER:
     # lie in one folder that goes with it.
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="reasoning-gym-tests-")
     os.environ["MPLCONFIGDIR"] = os.environ["TMPDIR"]  # for its cache of fonts
-    os.environ["XDG_STATE_HOME"] = os.environ["TMPDIR"]  # for notes of registrations
     tempfile.tempdir = None
     # Some tests run children as another user.
     Path(tempfile.gettempdir()).chmod(0o755)

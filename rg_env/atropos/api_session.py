@@ -2,13 +2,12 @@
 
 Mends B6, B17 and B26 of docs/host_defects.md: the framework gives up after three
 requests, does not survive a restart of the API, cannot register without a name, and
-lets the registration of a killed process hold up every batch.
+lets the registration of a killed process hold up every batch (see `registrations`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import math
 import time
@@ -18,13 +17,14 @@ from typing import Any
 import aiohttp
 
 from rg_env import patience
+from rg_env.atropos import registrations
 from rg_env.atropos.api_client import (
     ApiClient,
+    ApiDownError,
     ApiFaultError,
     ApiRefusedError,
     ApiUnreachableError,
 )
-from rg_env.atropos.registrations import RegistrationNote, of_killed_processes
 from rg_env.errors import RunError, SettingError
 from rg_env.inference.request_failures import (
     LONGEST_READ,
@@ -34,9 +34,6 @@ from rg_env.inference.request_failures import (
 )
 
 logger = logging.getLogger(__name__)
-
-SMALLEST_SHARE = 1e-9
-"""A share below is the rounding of others."""
 
 FIELD = "env.rollout_server_url:"
 OWN_NAME = "AtroposLib"
@@ -99,7 +96,7 @@ class ApiSession:
 
     def __init__(self, client: ApiClient) -> None:
         self.client = client
-        self._note: RegistrationNote | None = None
+        self._product = 0.0
         self._status_s = -math.inf
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
@@ -164,10 +161,11 @@ class ApiSession:
         Raises:
             SettingError: Whatever answers there is no Atropos API.
         """
+        product = registrations.marked(weight * max_token_length)
         payload: dict[str, Any] = {
             "max_token_length": max_token_length,
             "desired_name": name,
-            "weight": weight,
+            "weight": product / max_token_length,
             "min_batch_allocation": min_batch_allocation,
             "group_size": group_size,
         }
@@ -177,13 +175,15 @@ class ApiSession:
         while reply["status"] != "success":
             await asyncio.sleep(patience.API_POLL_S)
             reply = await self._register_once(payload)
-        self.env_id = reply["env_id"]
+        former, its_product = self.env_id, self._product
+        self.env_id, self._product = reply["env_id"], product
         # The newest status is of a former API, whose steps ours have not passed.
         self.status["current_step"] = reply["starting_step"]
         logger.info(
             "registered as environment %s (%s)", self.env_id, reply["wandb_name"]
         )
-        await self._end_killed(reply["env_id"])
+        if former is not None:
+            await self._end_former(former, its_product)
         return reply
 
     async def _register_once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,35 +193,17 @@ class ApiSession:
             )
         )
 
-    async def _end_killed(self, env_id: int) -> None:
-        """Note the registration of this number, and end those of killed processes."""
-        # Ours comes first: an old note of the same number would end our registration.
-        was_restarted = self._note is not None
-        if self._note is not None:
-            self._note.remove()
+    async def _end_former(self, env_id: int, its_product: float) -> None:
+        """End our former registration, unless a new API gave its number to others."""
+        if env_id == self.env_id:
+            return
         try:
-            self._note = RegistrationNote(self.client.name, env_id)
-        except OSError as error:
-            logger.warning(
-                "the registration cannot be recorded (%s); if this process is killed,"
-                " the next start will not remove it from the API. Set XDG_STATE_HOME to"
-                " a writable folder",
-                error,
-            )
-        ended = []
-        for killed, note in of_killed_processes(self.client.name):
-            # The API counts up, so a number above ours is of an API before this one.
-            if was_restarted or killed > env_id:
-                note.unlink(missing_ok=True)
-            elif await self._disconnect(killed):
-                note.unlink(missing_ok=True)
-                ended.append(str(killed))
-        if ended:
-            logger.warning(
-                "removed registrations of killed processes from the API: environments"
-                " %s",
-                ", ".join(ended),
-            )
+            await self.read_status()
+            found = self.product_in(await self.status_of(env_id))
+        except (ApiDownError, ApiRefusedError):
+            return
+        if found is not None and registrations.is_same(found, its_product):
+            await self.end(env_id)
 
     async def trainer_limits(self) -> tuple[int, int]:
         """Return the trainer's batch, in rollouts, and limit of length, in tokens.
@@ -234,39 +216,6 @@ class ApiSession:
         )
         return info["batch_size"], info["max_token_len"]
 
-    async def who_holds_up(
-        self, own_share: float, batch_groups: float
-    ) -> tuple[int, list[int]]:
-        """Return how many groups wait at the API, and who may be blocking a batch.
-
-        The API does not say which environments have a minimum allocation. One that does
-        and has no group there blocks all others.
-
-        Args:
-            own_share: Our own minimum allocation.
-            batch_groups: Groups of a batch; fewer are no batch anyway.
-
-        Returns:
-            Their number; and the environments without a group there, none where the
-            minimum is ours alone.
-
-        Raises:
-            ApiDownError, ApiRefusedError: The API does not say it.
-        """
-        queue = await self.client.request("GET", "/status", needs=("queue_size",))
-        waiting = int(queue["queue_size"])
-        of_others = 1.0 - self.status.get("unallocated_fraction", 1.0) - own_share
-        without = []
-        if waiting >= batch_groups and of_others > SMALLEST_SHARE:
-            for env_id in itertools.count():
-                try:
-                    its = await self._request_status(env_id)
-                except ApiFaultError:  # as it answers for one that was never there
-                    break
-                if env_id != self.env_id and its.get("self_queue_size") == 0:
-                    without.append(env_id)
-        return waiting, without
-
     # -- status ------------------------------------------------------------------------
 
     @property
@@ -274,10 +223,21 @@ class ApiSession:
         """Seconds since the API last told our status."""
         return time.monotonic() - self._status_s
 
-    async def _request_status(self, env_id: int | None) -> dict[str, Any]:
-        needs = ("current_step", "queue_size", "env_weight")
+    async def status_of(self, env_id: int | None) -> dict[str, Any]:
+        """Request the status of any environment; raises as `read_status`."""
+        needs = ("current_step", "queue_size", "env_weight", "unallocated_fraction")
         me = {"env_id": env_id}
         return await self.client.request("GET", "/status-env", me, needs)
+
+    def product_in(self, status: Mapping[str, Any]) -> float | None:
+        """Return the product of weight and length of whom a status is of, if known.
+
+        The API gives each environment's share of the sum of all products.
+        """
+        its, own = status["env_weight"], self.status["env_weight"]
+        if min(its, own) <= registrations.SMALLEST_WEIGHT:
+            return None
+        return float(its / own * self._product)
 
     async def read_status(self) -> None:
         """Request our status once and use it from then on.
@@ -286,7 +246,7 @@ class ApiSession:
             ApiDownError, ApiRefusedError: There is none.
         """
         env_id = self.env_id
-        status = await self._request_status(env_id)
+        status = await self.status_of(env_id)
         # We may have registered again meanwhile, under another number.
         if env_id == self.env_id:
             self.status, self._status_s = status, time.monotonic()
@@ -327,8 +287,8 @@ class ApiSession:
 
     # -- ending ------------------------------------------------------------------------
 
-    async def _disconnect(self, env_id: int) -> bool:
-        """Tell the API that an environment has ended; return whether it was told.
+    async def end(self, env_id: int) -> None:
+        """Tell the API that an environment has ended.
 
         The API would keep waiting for the minimum allocation of one that ended without
         a word, so an API that is down gets a moment to come back.
@@ -341,12 +301,9 @@ class ApiSession:
             await asyncio.wait_for(leaving, patience.CLOSE_GRACE_S)
         except asyncio.TimeoutError:
             logger.warning("the API was not told that environment %d ends", env_id)
-            return False
-        return True
 
     async def leave(self) -> None:
         """Tell the API that this environment ends, and close the connections."""
-        is_told = self.env_id is not None and await self._disconnect(self.env_id)
-        if is_told and self._note is not None:
-            self._note.remove()
+        if self.env_id is not None:
+            await self.end(self.env_id)
         await self.client.close()

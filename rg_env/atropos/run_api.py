@@ -13,20 +13,15 @@ framework's own; these parts are replaced:
 Replies are identical to those of the framework's application, even for unusual values:
 values that the fast encoder or decoder would treat differently are left to the slow
 one.
-
-If an environment has sent nothing for a minute, batches do not wait for it until it
-sends something again; see `Attendance`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import functools
 import inspect
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -36,80 +31,13 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
 from pydantic import ConfigDict, TypeAdapter
 
-from rg_env import patience
-
 logger = logging.getLogger(__name__)
 
 GZIP_LEVEL = 1
 
-ATTENDANCE_EVERY_S = 1.0
-STATUS_PATH = "/status-env"
-
 _ANY = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="constants"))
 _NOT_FINITE = (b"NaN", b"Infinity")
 """What the encoder writes for numbers that JSON has not, which the slow one refuses."""
-
-
-class Attendance:
-    """Keeps track of which environments are active, and ignores the others.
-
-    Mends B26 of docs/host_defects.md: a dead environment with a minimum allocation
-    would block every batch forever, and would keep its share of the inference servers.
-
-    Args:
-        state: The application's, in which the framework keeps its list of them.
-    """
-
-    def __init__(self, state: Any) -> None:
-        self._state = state
-
-    def _environments(self) -> list[dict[str, Any]]:
-        return getattr(self._state, "envs", [])
-
-    def hear(self, path: str, values: Iterable[Any]) -> None:
-        """Note the environment that the arguments of an endpoint name, if they do."""
-        environments = self._environments()
-        for value in values:
-            for each in value if isinstance(value, list) else (value,):
-                env_id = getattr(each, "env_id", None)
-                if env_id is not None and 0 <= env_id < len(environments):
-                    self._hear(environments[env_id], path)
-
-    def _hear(self, environment: dict[str, Any], path: str) -> None:
-        environment["silent_s"] = 0.0
-        # Others ask for its status too, when they look for who holds up a batch.
-        # If nobody is connected, the framework would divide by 0 for the status.
-        by_others = path == STATUS_PATH and any(
-            each["connected"] for each in self._environments()
-        )
-        if not by_others and environment.pop("is_silent", False):
-            environment["connected"] = True
-            logger.warning(
-                "%s is active again; batches include its share",
-                environment["real_name"],
-            )
-
-    def tick(self, passed_s: float) -> None:
-        """Let time pass; what a suspended process has slept through does not count."""
-        for environment in self._environments():
-            if not environment["connected"]:
-                continue
-            environment["silent_s"] = environment.get("silent_s", 0.0) + passed_s
-            if environment["silent_s"] > patience.SILENT_ENVIRONMENT_AFTER_S:
-                environment.update(connected=False, is_silent=True)
-                logger.warning(
-                    "%s (environment %d) has sent nothing for %.0f s: batches do not"
-                    " wait for its share until it sends something",
-                    environment["real_name"],
-                    environment["registered_id"],
-                    environment["silent_s"],
-                )
-
-    async def watch(self) -> None:
-        """Let time pass until cancelled."""
-        while True:
-            await asyncio.sleep(ATTENDANCE_EVERY_S)
-            self.tick(ATTENDANCE_EVERY_S)
 
 
 class _QuickRequest(Request):
@@ -152,10 +80,9 @@ def _encoded(value: Any) -> Response | Any:
     return Response(body, media_type="application/json")
 
 
-def _returning_encoded(route: APIRoute, attendance: Attendance) -> Callable[..., Any]:
+def _returning_encoded(route: APIRoute) -> Callable[..., Any]:
     @functools.wraps(route.endpoint)
     async def encoded(*args: Any, **kwargs: Any) -> Any:
-        attendance.hear(route.path, kwargs.values())
         return _encoded(await route.endpoint(*args, **kwargs))
 
     return encoded
@@ -197,29 +124,18 @@ def quick_application(stock: FastAPI) -> FastAPI | None:
     if routes is None:
         return None
     handlers: dict[Any, Any] = dict(stock.exception_handlers)
-    attendance = Attendance(stock.state)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(quick: FastAPI) -> AsyncIterator[Any]:
-        watching = asyncio.create_task(attendance.watch())
-        try:
-            async with stock.router.lifespan_context(quick) as state:
-                yield state
-        finally:
-            watching.cancel()
-
     quick = FastAPI(
         title=stock.title,
         version=stock.version,
         exception_handlers=handlers,
-        lifespan=lifespan,
+        lifespan=stock.router.lifespan_context,
         middleware=[_with_quick_gzip(each) for each in stock.user_middleware],
     )
     quick.router.route_class = _QuickRoute
     for route in routes:
         quick.add_api_route(
             route.path,
-            _returning_encoded(route, attendance),
+            _returning_encoded(route),
             methods=sorted(route.methods or ()),
             name=route.name,
         )

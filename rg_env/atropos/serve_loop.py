@@ -15,7 +15,6 @@ from importlib import import_module
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
-from rg_env import patience
 from rg_env.atropos import evaluation_run, start_checks
 from rg_env.atropos.api_client import ApiDownError, ApiRefusedError
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
@@ -28,6 +27,7 @@ from rg_env.atropos.flight_limits import (
 )
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import cancel_and_wait
+from rg_env.atropos.registrations import Registrations
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
 
@@ -69,6 +69,7 @@ class ServeLoop:
     ) -> None:
         self._env = env
         self._session = session
+        self._registrations = Registrations(session, env.metrics.events)
         self._groups = groups
         self._checkpoints = checkpoints
         self._filling: asyncio.Task[None] | None = None
@@ -177,45 +178,10 @@ class ServeLoop:
         """Start groups until the run is complete."""
         await self._env.get_status()
         polling = asyncio.create_task(self._keep_status())
-        watching = asyncio.create_task(self._watch_batches())
         try:
             await self._keep_busy(polling)
         finally:
-            await cancel_and_wait([polling, watching, self._filling])
-
-    async def _watch_batches(self) -> None:
-        """Log once per step which environments may be blocking the next batch."""
-        said_of = looked_at = -1
-        while True:
-            await asyncio.sleep(patience.HELD_UP_AFTER_S)
-            step = self._session.status["current_step"]
-            if step == looked_at and step != said_of and await self._says_who():
-                said_of = step
-            looked_at = step
-
-    async def _says_who(self) -> bool:
-        limits = self._limits()
-        share = limits.min_batch_allocation or 0.0
-        try:
-            waiting, without = await self._session.who_holds_up(
-                share, limits.batch_size / limits.group_size
-            )
-        except (ApiDownError, ApiRefusedError):  # which is said elsewhere
-            return False
-        if without:
-            self._env.metrics.events["batches_held_up"] += 1
-            logger.warning(
-                "the API makes no batch of the %d groups that are waiting, because at"
-                " least one of the environments without a group there (%s) has a"
-                " minimum allocation; end the registrations of those that were killed:"
-                " for i in %s; do curl -X POST %s/disconnect-env -H"
-                ' \'Content-Type: application/json\' -d "{\\"env_id\\": $i}"; done',
-                waiting,
-                ", ".join(map(str, without)),
-                " ".join(map(str, without)),
-                self._session.client.name,
-            )
-        return bool(without)
+            await cancel_and_wait([polling, self._filling])
 
     async def _keep_status(self) -> None:
         """Refresh the API's status, so that starting groups does not wait for it.
@@ -226,6 +192,21 @@ class ServeLoop:
             await asyncio.sleep(max(0.0, TICK_S - self._session.status_age_s))
             if self._session.status_age_s >= TICK_S:
                 await self._env.get_status()
+            await self._renew_if_due()
+
+    async def _renew_if_due(self) -> None:
+        """Register again where others may take this environment for a killed one."""
+        config = self._env.config
+        try:
+            is_due = await self._registrations.may_be_ended(
+                config.batch_size, config.min_batch_allocation or 0.0
+            )
+        except (ApiDownError, ApiRefusedError):  # which is said elsewhere
+            return
+        if is_due:
+            logger.info("registering again, so that nobody takes this for a killed one")
+            await self._env.register_env()
+            await self._env.get_server_info()
 
     async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
         """Keep the inference servers busy until the run is complete.

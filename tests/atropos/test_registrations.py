@@ -1,120 +1,201 @@
-"""Registrations of killed processes are ended by whoever starts next, and no others."""
+"""Registrations of killed processes hold up no batch for long; living ones are kept."""
 
 import asyncio
-import os
-import signal
+import collections
+import json
+import subprocess
 
 import pytest
 
+from rg_env import patience
 from rg_env.atropos import registrations
-from tests.support.parts import GUARD_S
+from rg_env.atropos.registrations import Registrations
 from tests.support.real_api import RealApi, group
-from tests.support.registered_process import other_process, registered
+from tests.support.registered_process import SIZE, other_process, registered
 
-pytestmark = pytest.mark.processes
+LIMITS = {"max_token_length": 2048, "min_batch_allocation": 0.5, "group_size": SIZE}
+ROUNDS = 20
 
 
 @pytest.fixture
-def api(api_url, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+def api(api_url, tmp_path):
     api = RealApi(api_url, tmp_path)
-    api.start_trainer()
+    api.start_trainer(batch_size=2 * SIZE)
     return api
 
 
-def notes(tmp_path):
-    return list(tmp_path.rglob("registrations/*/*/*"))
+@pytest.fixture
+def clock(monkeypatch):
+    """Return the time in seconds, as a list of one value that a test moves on."""
+    time_s = [0.0]
+    monkeypatch.setattr(registrations, "_now", lambda: time_s[0])
+    return time_s
 
 
-def start_next(api):
-    """Register; return how many the API counts in then, and its number of batches."""
+class Environment:
+    """What `serve` does about registrations."""
+
+    def __init__(self, api, session):
+        self.api, self.session = api, session
+        self.events = collections.Counter()
+        self._registrations = Registrations(session, self.events)
+
+    async def look(self):
+        await self.session.read_status()
+        if await self._registrations.may_be_ended(2 * SIZE, 0.5):
+            await self.session.register(name="env", weight=1.0, **LIMITS)
+
+    async def send(self):
+        me = {"env_id": self.session.env_id}
+        await asyncio.to_thread(self.api.query, "POST", "/scored_data", group() | me)
+
+
+def others(api, number, **changes):
+    """Register environments of another program; they look at nothing."""
+    theirs = LIMITS | {"desired_name": "other", "weight": 1.0} | changes
+    for _ in range(number):
+        api.query("POST", "/register-env", theirs)
+
+
+async def batches_after(clock, *environments, rounds=ROUNDS):
+    """Let time pass, with the looks of environments; return how many groups come."""
+    for _ in range(rounds):
+        clock[0] += patience.LOOK_EVERY_S
+        for each in environments:
+            await each.look()
+    return len(await asyncio.to_thread(environments[0].api.batches))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("has_sent", [False, True])
+@pytest.mark.parametrize("number", [1, 2])
+def test_those_of_killed_processes_hold_up_no_batch(
+    api, clock, logged, number, has_sent
+):
+    for i in range(number):
+        with other_process(api.url, 0.1):
+            if has_sent:
+                api.query("POST", "/scored_data", group() | {"env_id": i})
 
     async def run():
         async with registered(api.url) as session:
-            me = {"env_id": session.env_id}
-            await asyncio.to_thread(api.query, "POST", "/scored_data", group() | me)
-            connected = await asyncio.to_thread(api.connected)
-            return connected, len(await asyncio.to_thread(api.batches))
+            env = Environment(api, session)
+            for _ in range(2):
+                await env.send()
+            first = len(await asyncio.to_thread(api.batches))
+            for _ in range(2):
+                await env.send()
+            later = await batches_after(clock, env, rounds=patience.LOOKS + 1)
+            return session.env_id, first + later, api.connected()
 
-    return asyncio.run(asyncio.wait_for(run(), GUARD_S))
-
-
-@pytest.mark.parametrize(("least", "how"), [(0.0, []), (0.5, []), (0.5, ["forks"])])
-def test_all_that_were_killed_are_ended_before_the_next_sends(
-    api, tmp_path, logged, least, how
-):
-    with other_process(api.url, least, *how), other_process(api.url, least):
-        pass
-    assert start_next(api) == (1, 1)
-    (line,) = [line for line in logged.messages if "removed registrations" in line]
-    assert line.endswith("from the API: environments 0, 1")
-    assert notes(tmp_path) == []
+    assert asyncio.run(run()) == (number, 4 + (number if has_sent else 0) // 2 * 2, 1)
+    assert logged.text.count("ended the registrations of environments") == 1
 
 
-def test_a_process_that_lives_is_not_ended(api):
-    with other_process(api.url) as other:
-        os.kill(other.pid, signal.SIGSTOP)
-        assert start_next(api) == (2, 0)
-    assert start_next(api) == (1, 1)
-
-
-def test_two_environments_of_one_process_do_not_end_each_other(api):
+def test_one_that_lives_and_is_slow_keeps_its_minimum_and_loses_no_group(api, clock):
     async def run():
-        async with registered(api.url), registered(api.url):
-            return await asyncio.to_thread(api.connected)
+        async with registered(api.url) as one, registered(api.url) as other:
+            quick, slow = Environment(api, one), Environment(api, other)
+            for _ in range(2):
+                await quick.send()
+            waited = await batches_after(clock, quick, slow)
+            connected = await asyncio.to_thread(api.connected)
+            await slow.send()
+            return waited, connected, len(await asyncio.to_thread(api.batches))
+
+    assert asyncio.run(run()) == (0, 2, 2)
+
+
+def test_one_that_hung_and_was_ended_registers_again(api, clock):
+    async def run():
+        async with registered(api.url) as one, registered(api.url) as other:
+            quick, hung = Environment(api, one), Environment(api, other)
+            for _ in range(2):
+                await quick.send()
+            taken = await batches_after(clock, quick)
+            before = await asyncio.to_thread(api.connected)
+            await hung.look()
+            return taken, before, await asyncio.to_thread(api.connected)
+
+    assert asyncio.run(run()) == (2, 1, 2)
+
+
+def test_one_that_waits_for_its_trainer_registers_once(api, clock):
+    async def run():
+        async with registered(api.url) as session:
+            env = Environment(api, session)
+            await env.send()
+            await batches_after(clock, env)
+            return session.env_id
+
+    assert asyncio.run(run()) == 0
+
+
+def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, clock):
+    async def run():
+        async with registered(api.url) as session:
+            env = Environment(api, session)
+            api.forget()
+            api.start_trainer(batch_size=2 * SIZE)
+            others(api, 1)
+            clock[0] += 10 * patience.LOOK_EVERY_S
+            await env.look()
+            return session.env_id, await asyncio.to_thread(api.connected)
+
+    assert asyncio.run(run()) == (1, 2)
+
+
+def posted_by(command):
+    """Return what a command of a shell gives curl after `-X POST`, line by line."""
+    script = f"curl() {{ shift 2; printf '%s\\n' \"$@\"; }}; {command}"
+    return subprocess.check_output(["sh", "-c", script], text=True).splitlines()
+
+
+def test_one_of_another_program_is_named_with_the_command_that_ends_it(
+    api, clock, logged
+):
+    others(api, 1)
+
+    async def run():
+        async with registered(api.url) as session:
+            env = Environment(api, session)
+            for _ in range(2):
+                await env.send()
+            assert await batches_after(clock, env) == 0
+            assert env.events["batches_held_up"] == 1
+            (line,) = [m for m in logged.messages if "no batch" in m]
+            assert "the environments without a group there (0)" in line
+            url, *_, body = posted_by(line[line.index("for i in") :])
+            api.query("POST", url.removeprefix(api.url), json.loads(body))
+            return len(await asyncio.to_thread(api.batches))
 
     assert asyncio.run(run()) == 2
 
 
-def test_a_process_from_before_a_reboot_is_not_proved_dead(api, tmp_path, monkeypatch):
-    with other_process(api.url):
-        pass
-    (tmp_path / "boot_id").write_text("another")
-    monkeypatch.setattr(registrations, "_BOOT_ID", tmp_path / "boot_id")
-    assert start_next(api) == (2, 0)
-
-
-def test_a_number_that_a_new_api_gave_to_the_next_is_its_own(api, tmp_path):
-    with other_process(api.url):
-        pass
-    api.forget()
-    api.start_trainer()
-    assert start_next(api) == (1, 1)
-    assert notes(tmp_path) == []
-
-
-def test_one_that_registers_again_ends_no_number_of_the_former_api(api, tmp_path):
-    others = {"max_token_length": 2048, "desired_name": "env", "group_size": 2}
-    limits = {"max_token_length": 2048, "min_batch_allocation": None, "group_size": 2}
+@pytest.mark.parametrize(("waiting", "least"), [(0, 0.5), (3, None)])
+def test_a_trainer_that_takes_no_batch_is_no_reason_to_name_others(
+    api, clock, logged, waiting, least
+):
+    others(api, 1, min_batch_allocation=least)
 
     async def run():
         async with registered(api.url) as session:
-            with other_process(api.url):
-                pass
-            api.forget()
-            api.start_trainer()
-            for _ in range(2):
-                api.query("POST", "/register-env", others | {"weight": 1.0})
-            await session.register(name="env", weight=1.0, **limits)
-            return await asyncio.to_thread(api.connected)
+            env = Environment(api, session)
+            for _ in range(waiting):
+                await env.send()
+            await batches_after(clock, env)
 
-    assert asyncio.run(asyncio.wait_for(run(), GUARD_S)) == 3
-    assert notes(tmp_path) == []
+    asyncio.run(run())
+    assert "no batch" not in logged.text
 
 
-def test_what_is_no_note_is_left_alone(api, tmp_path):
-    folder = registrations._folder(api.url)
-    folder.mkdir(parents=True)
-    (folder / "x").touch()
-    os.mkfifo(folder / "7")
-    assert start_next(api) == (1, 1)
-    assert len(notes(tmp_path)) == 2
-
-
-def test_a_folder_that_takes_no_note_is_named_and_costs_nothing_else(
-    api, tmp_path, monkeypatch, logged
-):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert start_next(api) == (1, 1)
-    assert "XDG_STATE_HOME" in logged.text
+@pytest.mark.parametrize("product", [2048.0, 32768.0, 81.92, 0.5, 5.2e5])
+def test_a_mark_is_recognised_in_a_share_and_changes_none(product):
+    marked = registrations.marked(product)
+    others = registrations.marked(81920.0) + 12345.67
+    total = marked + others
+    found = (marked / total) / (others / total) * others
+    assert registrations.is_marked(found)
+    assert registrations.is_same(found, marked)
+    assert found == pytest.approx(product, rel=1e-2)
+    assert not registrations.is_marked(product)

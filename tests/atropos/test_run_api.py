@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
-from rg_env import patience
 from rg_env.atropos import run_api as api
 from rg_env.atropos.run_api import quick_application
 from rg_env.serving import ClientCheck
@@ -227,90 +226,6 @@ def test_another_api_is_served_as_it_is_and_the_log_says_so(monkeypatch, caplog)
     with caplog.at_level(logging.WARNING):
         assert api.application() is other
     assert "served unchanged" in caplog.text
-
-
-# -- environments that are not heard of ------------------------------------------------
-
-LEAST = {**ENVIRONMENT, "min_batch_allocation": 0.5}
-OTHER_GROUP = {**GROUP, "env_id": 1}
-
-
-@pytest.fixture
-def passing(monkeypatch):
-    """Return a client of the quick application, and what lets time pass at it."""
-    monkeypatch.setattr(server.app, "state", State())
-    client = TestClient(quick_application(server.app))
-    for method, path, body in [*STARTED, *[("POST", "/register-env", LEAST)] * 2]:
-        client.request(method, path, json=body)
-    return client, api.Attendance(server.app.state).tick
-
-
-def batches(client):
-    """Send a batch of groups of the second environment; return how many come."""
-    for _ in range(2):
-        client.post("/scored_data", json=OTHER_GROUP)
-    return sum(client.get("/batch").json()["batch"] is not None for _ in range(2))
-
-
-SILENT_S = patience.SILENT_ENVIRONMENT_AFTER_S
-
-
-def test_one_that_is_silent_for_long_holds_up_no_batch(passing, caplog):
-    client, pass_s = passing
-    pass_s(SILENT_S)
-    assert batches(client) == 0
-    pass_s(1.0)
-    assert batches(client) > 0
-    (line,) = caplog.messages
-    assert line.startswith("e_0 (environment 0) has sent nothing for 61 s")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "/status-env", {"env_id": 0}),
-        ("POST", "/scored_data", GROUP),
-        ("POST", "/scored_data_list", [GROUP]),
-    ],
-)
-def test_one_that_is_heard_of_again_is_counted_in(passing, method, path, body):
-    client, pass_s = passing
-    for _ in range(3):
-        pass_s(SILENT_S)
-        client.request(method, path, json=body)
-    assert server.app.state.envs[0]["connected"]
-    assert not server.app.state.envs[1]["connected"]
-
-
-def test_one_that_was_silent_is_counted_in_when_it_sends_and_not_when_others_ask(
-    passing,
-):
-    client, pass_s = passing
-    pass_s(SILENT_S + 1)
-    client.post("/scored_data", json=OTHER_GROUP)
-    client.request("GET", "/status-env", json={"env_id": 0})
-    assert [e["connected"] for e in server.app.state.envs] == [False, True]
-    client.post("/scored_data", json=GROUP)
-    assert [e["connected"] for e in server.app.state.envs] == [True, True]
-
-
-def test_one_that_has_ended_is_not_counted_in_by_a_question(passing):
-    client, pass_s = passing
-    client.post("/disconnect-env", json={"env_id": 0})
-    pass_s(SILENT_S + 1)
-    for env_id in (1, 0):
-        client.request("GET", "/status-env", json={"env_id": env_id})
-    assert not server.app.state.envs[0]["connected"]
-
-
-def test_time_passes_while_it_is_served(monkeypatch):
-    monkeypatch.setattr(api, "ATTENDANCE_EVERY_S", 0.001)
-    monkeypatch.setattr(server.app, "state", State())
-    with TestClient(quick_application(server.app)) as client:
-        for method, path, body in [*WITH_ENVIRONMENT]:
-            client.request(method, path, json=body)
-        while not server.app.state.envs[0].get("silent_s"):
-            client.get("/")
 
 
 # -- a secret --------------------------------------------------------------------------

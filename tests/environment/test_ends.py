@@ -108,36 +108,12 @@ async def killed(folder):
         }
 
 
-async def killed_shards(folder):
-    """Kill two shards whose trainer saves nothing, and start one of them again."""
-    async with (
-        faulty_server(listed(), latency_ms=200) as server,
-        World(folder) as world,
-        world.with_api(),
-    ):
-        counts = world.trainer.counts
-        shards = [
-            world.start(server.url, str(i), shard_index=i, num_shards=2)
-            for i in range(2)
-        ]
-        await until(lambda: counts.steps > 2, "both shards fill batches")
-        await asyncio.gather(*(shard.end(signal.SIGKILL) for shard in shards))
-        await asyncio.sleep(1.0)
-        before = counts.steps
-        shard = world.start(server.url, "again", shard_index=0, num_shards=2)
-        await until(
-            lambda: counts.steps > before + 2 or shard.status is not None, "it goes on"
-        )
-        return counts.steps - before, shard.said
-
-
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory):
     """Return what each of the runs above came to, or its error, by name."""
     folder = tmp_path_factory.mktemp("ends")
     runs = {
         "killed": killed(folder / "killed"),
-        "killed_shards": killed_shards(folder / "killed_shards"),
         "hanging": hanging(folder / "hanging"),
     }
     runs["in_setup"] = in_setup(folder / "in_setup", signal.SIGTERM)
@@ -218,12 +194,6 @@ def test_a_killed_process_leaves_counters_and_files_that_agree(ends):
     end = end_of(ends, "killed")
     assert end["unfinished"] == []
     assert end["state"]["saved"]["groups_total"] == end["dumped"]
-
-
-def test_a_trainer_goes_on_when_one_of_two_killed_shards_is_started_again(ends):
-    steps, said = end_of(ends, "killed_shards")
-    assert steps > 2, said
-    assert said.count("removed registrations of killed processes") == 1
 
 
 def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends):

@@ -1,16 +1,15 @@
 """The session with a real API: registration, status, leave, and an API that forgets."""
 
 import asyncio
-import contextlib
-import json
-import subprocess
+import time
 
 import pytest
 
 from rg_env import patience
+from rg_env.atropos import registrations
 from rg_env.errors import SettingError
 from tests.support.faults import listed
-from tests.support.parts import GUARD_S, options_of, run_main, until
+from tests.support.parts import options_of, run_main, until
 from tests.support.real_api import LIMIT, SIZE, group, in_time, registered
 from tests.support.spoilt_api import faulty_api
 
@@ -123,66 +122,15 @@ async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(a
         assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
 
 
-def posted_by(command):
-    """Return what a command of a shell gives curl after `-X POST`, line by line."""
-    script = f"curl() {{ shift 2; printf '%s\\n' \"$@\"; }}; {command}"
-    return subprocess.check_output(["sh", "-c", script], text=True).splitlines()
-
-
-def held_up(api, logged, monkeypatch, waiting, patience_s, **changes):
-    """Have groups of one wait for another that sends none, and do what it says.
-
-    Returns:
-        What it says, and how many groups the trainer gets afterwards.
-    """
-    monkeypatch.setattr(patience, "HELD_UP_AFTER_S", 0.02)
-
-    async def run():
-        api.forget()
-        api.start_trainer(batch_size=2 * SIZE)
-        async with (
-            registered(api.url, **changes),
-            registered(api.url, min_batch_allocation=0.5) as env,
-        ):
-            for _ in range(waiting):
-                await env.handle_send_to_api(group())
-            await env.get_status()
-            if changes:
-                assert api.batches() == []
-            watching = asyncio.create_task(env._serve_loop._watch_batches())
-            counts = env.metrics.events
-            with contextlib.suppress(asyncio.TimeoutError):
-                said = until(lambda: counts["batches_held_up"], "it is said")
-                await asyncio.wait_for(said, patience_s)
-            await asyncio.sleep(0.1)  # it is not said twice
-            watching.cancel()
-            lines = [m for m in logged.messages if "no batch" in m]
-            assert counts["batches_held_up"] == len(lines)
-            for line in lines:
-                url, *_, body = posted_by(line[line.index("for i in") :])
-                api.query("POST", url.removeprefix(api.url), json.loads(body))
-            return lines, len(api.batches())
-
-    return asyncio.run(run())
-
-
-def test_who_fills_no_minimum_is_named_with_the_command_that_ends_the_wait(
-    api, logged, monkeypatch
-):
-    least = {"min_batch_allocation": 0.5}
-    lines, taken = held_up(api, logged, monkeypatch, 2, GUARD_S, **least)
-    (line,) = lines
-    assert "of the 2 groups that are waiting, because at least one" in line
-    assert "environments without a group there (0) has a minimum allocation" in line
-    assert taken == 2
-
-
-@pytest.mark.parametrize(("waiting", "least"), [(1, 0.5), (3, None)])
-def test_a_trainer_that_takes_no_batch_is_no_reason_to_name_others(
-    api, logged, monkeypatch, waiting, least
-):
-    changes = {"min_batch_allocation": least} if least else {}
-    assert held_up(api, logged, monkeypatch, waiting, 0.5, **changes)[0] == []
+async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monkeypatch):
+    async with registered(api.url) as env:
+        await env._serve_loop._renew_if_due()
+        api.query("POST", "/disconnect-env", {"env_id": env.env_id})
+        away_s = time.time() + 10 * patience.LOOK_EVERY_S
+        monkeypatch.setattr(registrations, "_now", lambda: away_s)
+        await env._serve_loop._renew_if_due()
+        await env.handle_send_to_api(group())
+        assert (env.env_id, api.connected(), len(api.batches())) == (1, 1, 1)
 
 
 # -- what the API never says -----------------------------------------------------------

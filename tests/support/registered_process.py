@@ -1,17 +1,14 @@
 """A process that is registered at an API as an environment is, and stays.
 
-    python -m tests.support.registered_process URL LEAST [forks]
+    python -m tests.support.registered_process URL LEAST
 
-It prints its number. LEAST is its minimum allocation, 0 for none; with "forks" it has
-a forked child, which outlives it by some seconds.
+It prints its number. LEAST is its minimum allocation, 0 for none.
 """
 
 import asyncio
 import contextlib
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from rg_env.atropos.api_client import ApiClient
@@ -21,8 +18,6 @@ PROGRAM = "tests.support.registered_process"
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = 2
 """Rollouts of a group."""
-
-CHILD_LIVES_S = 5.0
 
 
 @contextlib.asynccontextmanager
@@ -43,9 +38,9 @@ async def registered(url, least=0.5):
 
 
 @contextlib.contextmanager
-def other_process(url, least=0.5, *how):
+def other_process(url, least=0.5):
     """Yield such a process, and kill it."""
-    argv = [sys.executable, "-m", PROGRAM, url, str(least), *how]
+    argv = [sys.executable, "-m", PROGRAM, url, str(least)]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline().strip().isdigit()
         try:
@@ -54,17 +49,8 @@ def other_process(url, least=0.5, *how):
             process.kill()
 
 
-def outlived():
-    if not os.fork():
-        os.close(sys.stdout.fileno())
-        time.sleep(CHILD_LIVES_S)
-        os._exit(0)
-
-
-async def main(url, least, *how):
+async def main(url, least):
     async with registered(url, float(least)) as session:
-        if "forks" in how:
-            outlived()
         print(session.env_id, flush=True)
         await asyncio.Event().wait()
 
