@@ -70,7 +70,11 @@ class Checkpoints:
             return
         unfinished = self._folder / "unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
-        policy.save(unfinished)
+        try:
+            policy.save(unfinished)
+        except BaseException:  # a full disk must not stay full of what nobody reads
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
         old = self._all()
         unfinished.replace(self._at(step))
         for folder in old:

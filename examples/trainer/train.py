@@ -56,7 +56,7 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     add("--learning-rate", type=float, default=1e-6, help="the highest")
     add("--clip", type=float, default=0.2, help="of the ratio")
     add("--most-kl", type=float, default=0.1, help="above it a batch is left out")
-    add("--checkpoint-every", type=int, default=20, help="steps")
+    add("--checkpoint-every", type=int, default=1, help="steps; a kill loses so many")
     add("--device", help="of torch; a GPU if there is one")
     options = parser.parse_args(argv)
     for name in ("steps", "groups", "checkpoint_every"):

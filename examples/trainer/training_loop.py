@@ -1,7 +1,7 @@
 """The training loop: hand the weights over, take a batch, take a step.
 
     the weights     to the inference server, which samples with them from then on
-    a checkpoint    now and then
+    a checkpoint    after every step, unless the plan says otherwise
     a batch         from the Atropos API, whose groups `serve` has made meanwhile
     a step          down the gradient of its loss; see grpo.py
 
@@ -60,7 +60,7 @@ class Plan:
     learning_rate: float
     clip: float = 0.2
     most_kl: float = 0.1
-    checkpoint_every: int = 20
+    checkpoint_every: int = 1
 
     def learning_rate_of(self, number: int) -> float:
         """Return that of a step, counted from 1.

@@ -32,11 +32,6 @@ def path(folder: str, name: str, step: int) -> Path:
     return Path(folder) / "env_checkpoints" / name / f"step-{step}.json"
 
 
-def has_checkpoints(folder: str) -> bool:
-    """Return whether any environment has saved checkpoints in a trainer's folder."""
-    return path(folder, "", 0).parent.is_dir()
-
-
 def write(target: Path, state: dict[str, Any]) -> None:
     """Write a checkpoint atomically: whatever happens, the old file or the new one.
 

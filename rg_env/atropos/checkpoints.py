@@ -13,7 +13,11 @@ started.
 
 The ledger has a file of its own, because the newest checkpoint is out of date when a
 process is killed. The ledger is written at every change, in one call that SIGKILL
-cannot interrupt. If the trainer saves no checkpoints, the ledger is not saved either.
+cannot interrupt.
+
+If the trainer saves no checkpoints, the newest state alone is kept, below the folder of
+the dump files. It is continued whatever its step, as no weights belong to it, and one
+of a run with other settings is left aside instead of refused.
 
 Mends B10 of docs/host_defects.md: a checkpoint sets any attribute, needs the exact
 step, and is silently left out where it is missing.
@@ -23,13 +27,16 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rg_env.atropos import checkpoint_files
-from rg_env.atropos.checkpoint_files import Stateful
+from rg_env.atropos.checkpoint_files import BadCheckpointError, Stateful
 from rg_env.items.run_items import RunItems
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.line_file import try_lock
@@ -42,6 +49,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_NAMES = 100
+
+SAVE_EVERY_S = 10.0
+"""At least between two saves of a run whose trainer names no interval."""
+
+
+def passed(interval: int, before: int, now: int) -> bool:
+    """Return whether (before, now] has a multiple of a positive interval.
+
+    The steps of a restarted API begin at 0 again; going back passes no multiple.
+    """
+    return interval > 0 and now // interval > before // interval
 
 
 def _lock(path: Path) -> int | None:
@@ -106,14 +124,20 @@ class CheckpointFolder:
         """Return where the checkpoint of a step is written."""
         return checkpoint_files.path(self._root, self.name, step)
 
-    def newest(self, step: int) -> Path | None:
-        """Return the checkpoint to continue, none of them after `step`, if any."""
+    def left(self, step: int) -> list[Path]:
+        """Return the checkpoints to continue, the newest first, none after `step`."""
         newest = [
             checkpoint_files.newest(self._root, name, step)
             for name in self._left_names()
         ]
         found = [path for path in newest if path is not None]
-        return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+    def keep_only(self, step: int) -> None:
+        """Remove our checkpoints of other steps."""
+        own = self.path(step)
+        for path in set(own.parent.glob("step-*.json")) - {own}:
+            path.unlink(missing_ok=True)
 
     def _left_names(self) -> Iterator[str]:
         """Yield our name and those like it that no process holds."""
@@ -183,6 +207,7 @@ class Checkpoints:
 
     Attributes:
         ledger: What became of the rollouts; on disk from `begin` on.
+        beside_dumps: Whether the state is kept there, as the trainer saves none.
     """
 
     def __init__(
@@ -197,7 +222,9 @@ class Checkpoints:
         self._feedback = feedback
         self._sampled = sampled
         self._folder: CheckpointFolder | None = None
+        self.beside_dumps = False
         self._is_begun = False
+        self._saved_s = -math.inf
         self.ledger = Ledger(self._keep_ledger)
 
     def _keep_ledger(self, ledger: dict[str, Any]) -> None:
@@ -215,8 +242,15 @@ class Checkpoints:
             config = self._env.config
             index, count = config.shard_index, config.num_shards
             shard = None if count == 1 else f"shard{index}of{count}"
-            self._folder = CheckpointFolder(self._env.checkpoint_dir, self._name, shard)
+            self._folder = CheckpointFolder(self._root, self._name, shard)
         return self._folder
+
+    @property
+    def _root(self) -> str:
+        env = self._env
+        return str(
+            env.config.data_dumps_dir if self.beside_dumps else env.checkpoint_dir
+        )
 
     def begin(self) -> None:
         """Keep the ledger on disk, and save at the end; the files are this run's."""
@@ -228,11 +262,27 @@ class Checkpoints:
         self.save(self._env.curr_step)
 
     def save(self, step: int) -> None:
-        """Save a checkpoint with the hook; a write error does not end the run."""
+        """Save a checkpoint; a write error does not end the run.
+
+        The hook is the trainer's: it is called where the trainer wants checkpoints.
+        """
+        self._saved_s = time.monotonic()
         try:
-            self._env.save_checkpoint(step)
+            if self.beside_dumps:
+                self.write(step, {})
+                self.folder.keep_only(step)
+            else:
+                self._env.save_checkpoint(step)
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
+
+    def take_step(self, before: int, now: int) -> None:
+        """Save where the steps in (before, now] ask for it."""
+        interval = self._env.checkpoint_interval
+        if passed(interval, before, now):
+            self.save(now - now % interval)
+        elif self.beside_dumps and time.monotonic() - self._saved_s >= SAVE_EVERY_S:
+            self.save(now)
 
     def state_owners(self) -> dict[str, Stateful]:
         """Return the owner of each part of a checkpoint."""
@@ -270,16 +320,29 @@ class Checkpoints:
                 loaded.
         """
         step = self._env.curr_step
-        source = self.folder.newest(step)
-        if source is None:
-            where = f"{self._env.checkpoint_dir or '.'} at or before step {step}"
-            logger.warning(
-                "no checkpoint of %s in %s: starting anew", self._name, where
-            )
+        for source in self._sources(step):
+            try:
+                checkpoint_files.restore(
+                    self.state_owners(), self._stream_settings(), source
+                )
+            except BadCheckpointError as error:
+                if not source.is_relative_to(self._env.config.data_dumps_dir):
+                    raise
+                logger.warning("not continued: %s", error)
+                continue
+            self._continue_ledger(source)
+            logger.info("continuing from %s at item %d", source, self._env.iter)
             return
-        checkpoint_files.restore(self.state_owners(), self._stream_settings(), source)
-        self._continue_ledger(source)
-        logger.info("continuing from %s at item %d", source, self._env.iter)
+        where = f"{self._root or '.'} at or before step {step}"
+        logger.warning("no checkpoint of %s in %s: starting anew", self._name, where)
+
+    def _sources(self, step: int) -> list[Path]:
+        if not self.beside_dumps:
+            return self.folder.left(step)[:1]
+        kept = self.folder.left(sys.maxsize)
+        # A trainer that saves none now may have saved some before.
+        theirs = checkpoint_files.newest(self._env.checkpoint_dir, self._name, step)
+        return kept or ([] if theirs is None else [theirs])
 
     def _continue_ledger(self, source: Path) -> None:
         """Continue the ledger of the process that left a checkpoint.

@@ -18,8 +18,7 @@ from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 from rg_env.atropos import evaluation_run, start_checks
 from rg_env.atropos.api_client import ApiDownError, ApiRefusedError
 from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
-from rg_env.atropos.checkpoint_files import has_checkpoints
-from rg_env.atropos.checkpoints import Checkpoints
+from rg_env.atropos.checkpoints import Checkpoints, passed
 from rg_env.atropos.flight_limits import (
     FlightLimits,
     groups_to_start,
@@ -49,14 +48,6 @@ FRAMEWORK_LISTS = (
 MAX_FRAMEWORK_VALUES = 10_000
 
 
-def passed(interval: int, before: int, now: int) -> bool:
-    """Return whether (before, now] has a multiple of a positive interval.
-
-    The steps of a restarted API begin at 0 again; going back passes no multiple.
-    """
-    return interval > 0 and now // interval > before // interval
-
-
 class ServeLoop:
     """Feeds a trainer until its last step."""
 
@@ -79,8 +70,7 @@ class ServeLoop:
         if self._env.jsonl_writer is not None:
             self._env.jsonl_writer.say_where()
         await self.begin()
-        if self._env.checkpoint_interval > 0:
-            self._checkpoints.begin()
+        self._checkpoints.begin()
         await self.run()
         # What came since the last step that was seen to pass is not logged yet.
         await self._log_if_enough_was_sent()
@@ -109,8 +99,7 @@ class ServeLoop:
     async def register(self) -> None:
         """Register at the API, and take over what it says of the run.
 
-        The first registration loads the checkpoint; where none was ever saved, and
-        none will be, nothing is written to look for one.
+        The first registration loads the checkpoint, unless the run is at step 0.
 
         Raises:
             SettingError: Neither the settings nor the trainer say how long the run is.
@@ -139,9 +128,12 @@ class ServeLoop:
                 "env.total_steps: -1 takes the trainer's number of steps, which has"
                 " none either; set one of the two"
             )
-        kept = env.checkpoint_interval > 0 or has_checkpoints(env.checkpoint_dir)
-        if is_first and env.curr_step > 0 and kept:
+        if is_first:
+            self._checkpoints.beside_dumps = env.checkpoint_interval <= 0
+        if is_first and env.curr_step > 0:
             env.load_checkpoint()
+        elif is_first:
+            logger.info("the run is at step 0: the stream begins with its first item")
 
     async def take_trainer_limits(self) -> None:
         """Take over the trainer's batch size and limit of length."""
@@ -245,8 +237,7 @@ class ServeLoop:
             return
         if passed(env.config.steps_per_eval, env.curr_step, now):
             self.start_evaluation()
-        if passed(env.checkpoint_interval, env.curr_step, now):
-            self._checkpoints.save(now - now % env.checkpoint_interval)
+        self._checkpoints.take_step(env.curr_step, now)
         env.curr_step = now
         await self._log_if_enough_was_sent()
 

@@ -1,14 +1,16 @@
 """The loop of `serve`, with hooks of the test's own and statuses as plain values."""
 
 import asyncio
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_loop
+from rg_env.atropos.checkpoints import passed
 from rg_env.atropos.groups_in_flight import Group, GroupsInFlight
-from rg_env.atropos.serve_loop import ServeLoop, passed
+from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.rollouts.ledger import Ledger
 
 CONFIG = {
@@ -29,6 +31,7 @@ class Hooks:
         self.config = SimpleNamespace(**(CONFIG | config))
         self.max_num_workers, self.derived_batch_size = 4, 8
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
+        self.metrics = SimpleNamespace(events=Counter())
         self._session = session
         self.called, self.was_called = [], asyncio.Event()
         self.curr_step, self.eval_runner = 0, None
@@ -54,7 +57,7 @@ class Hooks:
 
 def loop_of(**config):
     status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
-    session = SimpleNamespace(status=status, status_age_s=0.0)
+    session = SimpleNamespace(status=status, status_age_s=0.0, env_id=0)
     hooks = Hooks(session, **config)
     groups = GroupsInFlight(hooks, Ledger(), None, None, None)
     return ServeLoop(hooks, session, groups, None), hooks, groups

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import checkpoint_files
+from rg_env.atropos import checkpoint_files, checkpoints
 from rg_env.atropos.checkpoint_files import BadCheckpointError
-from tests.support.parts import build_env, ready_env
+from tests.support.parts import build_env, empty_api, ready_env
 from tests.support.runs import next_items, questions, serve, trainer_config
 
 pytestmark = pytest.mark.processes
@@ -125,11 +125,66 @@ async def test_a_run_saves_when_the_trainer_does_and_at_its_end(
     assert env.curr_step in steps
 
 
-async def test_a_run_whose_trainer_never_saves_leaves_no_file(
-    tmp_path, api_url, simulated
+ALL_SENT = {"ensure_scores_are_not_same": False}
+
+
+async def beside_dumps(api, simulated, folder, step=4, is_killed=False, **changes):
+    """Serve for a trainer that saves nothing; return the first items and the end."""
+    changes = {"data_dumps_dir": str(folder), "seed": 7, **ALL_SENT} | changes
+    empty_api(api)
+    env = build_env(
+        simulated.url, rollout_server_url=api, total_steps=step + 1, **changes
+    )
+    asked, get_next_item = [], env.get_next_item
+
+    async def noted():
+        asked.append(await get_next_item())
+        return asked[-1]
+
+    async def released():
+        env._checkpoints.folder.release()
+
+    env.get_next_item = noted
+    if is_killed:
+        env._checkpoints.end = released
+    trainer = trainer_config(api, starting_step=step, save_checkpoint_interval=-1)
+    await serve(env, trainer, 1)
+    return questions(asked)
+
+
+async def test_a_run_whose_trainer_saves_nothing_goes_on_beside_its_dumps(
+    tmp_path, api_url, simulated, logged, monkeypatch
 ):
-    await served_from(api_url, simulated, tmp_path, 1, saves_every=-1)
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(checkpoints, "SAVE_EVERY_S", 0.0)
+    runs = [
+        await beside_dumps(api_url, simulated, tmp_path, is_killed=is_killed)
+        for is_killed in (False, True, False)
+    ]
+    first, second, third = map(set, runs)
+    assert first.isdisjoint(second) and first.isdisjoint(third)
+    assert logged.text.count("starting anew") == 1
+    again = await beside_dumps(api_url, simulated, tmp_path / "other")
+    n = min(len(runs[0]), len(again))
+    assert runs[0][:n] == again[:n]
+    assert len(saved_steps(tmp_path / "other")) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"step": 0}, "at step 0"),
+        ({"seed": 8}, "another seed"),
+        ({"shard_index": 1, "num_shards": 2}, "starting anew"),
+    ],
+)
+async def test_a_run_that_is_another_one_begins_anew_and_says_so(
+    tmp_path, api_url, simulated, logged, changes, said
+):
+    await beside_dumps(api_url, simulated, tmp_path)
+    logged.clear()
+    await beside_dumps(api_url, simulated, tmp_path, **changes)
+    assert said in logged.text
+    assert "continuing from" not in logged.text
 
 
 async def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(

@@ -1,6 +1,7 @@
 """The training loop: hand-overs, steps, batches of another policy, checkpoints."""
 
 import dataclasses
+import errno
 import json
 
 import numpy as np
@@ -66,9 +67,9 @@ class ForeignSource(Source):
         return [dataclasses.replace(group, logprobs=off)]
 
 
-def trained(folder, steps, source_of=Source, server=None, **changes):
+def trained(folder, steps, source_of=Source, server=None, policy=None, **changes):
     """Train a new policy from what is in a folder; return steps, server and source."""
-    policy, server, seen = AnswerPolicy(), server or Server(), []
+    policy, server, seen = policy or AnswerPolicy(), server or Server(), []
     plan = Plan(steps, **{"learning_rate": 0.1, "checkpoint_every": 2, **changes})
     source = source_of(policy)
     train(policy, source, server, plan, Checkpoints(folder), tell=seen.append)
@@ -131,6 +132,28 @@ def test_what_a_kill_lost_is_done_again_from_the_weights_of_the_checkpoint(tmp_p
     seen, *_ = trained(tmp_path, 6, checkpoint_every=3)
     assert [step.number for step in seen] == [4, 5, 6]
     assert [row["number"] for row in history_of(tmp_path)] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("killed_at", [2, 5])
+def test_a_kill_or_a_full_disk_costs_at_most_one_step(tmp_path, killed_at):
+    class FullPolicy(AnswerPolicy):
+        def save(self, folder):
+            super().save(folder)
+            if self.saved == killed_at - 1:
+                raise OSError(errno.ENOSPC, "full")
+            self.saved += 1
+
+        saved = 0
+
+    every = {"checkpoint_every": Plan.checkpoint_every}
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "kill", 6, server=Server(killed_at=killed_at), **every)
+    with pytest.raises(OSError, match="full"):
+        trained(tmp_path / "disk", 6, policy=FullPolicy(), **every)
+    for name in ("kill", "disk"):
+        assert not (tmp_path / name / "unfinished").exists()
+        seen, *_ = trained(tmp_path / name, 6, **every)
+        assert killed_at - 2 <= seen[0].number - 1
 
 
 def test_a_kill_before_the_first_interval_begins_with_the_first_weights(tmp_path):
