@@ -30,7 +30,7 @@ from typing import Any, ClassVar, TypeVar
 from atroposlib.envs.server_handling.server_baseline import APIServer
 
 from rg_env import patience
-from rg_env.inference.completions import check_some_usable
+from rg_env.inference.completions import check_some_usable, highest_id
 from rg_env.inference.connection import (
     CHAT,
     Connection,
@@ -223,10 +223,14 @@ class Client(APIServer):
                 raise ServerLeftOutError(self.state.failure.said)
             stat_dict["start"] = time.time()
             stat_dict["attempts"] += 1
-            reply = await self.unless_lost(query(**fields), check_some_usable)
+            reply = await self.unless_lost(query(**fields), self._check)
             stat_dict["end"] = time.time()
         self.state.note_answer()
         return reply
+
+    def _check(self, reply: Any) -> None:
+        tokenizer = getattr(self, "tokenizer", None)
+        check_some_usable(reply, tokenizer and highest_id(tokenizer))
 
     async def _chat_comp(self, stat_dict: dict[str, Any], **fields: Any) -> Any:
         return await self._once(self.query_chat, self.sem, stat_dict, fields)
@@ -270,8 +274,9 @@ class Client(APIServer):
         self, route: TokenRoute, replies: list[list[bytes]]
     ) -> Generated:
         """Read the replies of a route as one; an error where they are none."""
-        secrets = secrets_of(self.config)
-        read = [await read_reply(route.read, blocks, *secrets) for blocks in replies]
+        secrets, asked = secrets_of(self.config), self.config.model_name
+        how = partial(route.read, asked=asked)
+        read = [await read_reply(how, blocks, *secrets) for blocks in replies]
         parts = zip(*read, strict=True)
         return Generated(*(list(itertools.chain.from_iterable(part)) for part in parts))
 

@@ -1,8 +1,8 @@
 """Completions from replies with token ids or from chats, and which are usable.
 
 A completion is usable if the model has ended it or it was cut off at its limit, and if
-each of its tokens has a numeric log-probability. A completion that the server broke off
-is sampled again; it never counts as a wrong answer.
+each of its tokens is one of the tokenizer's and has a log-probability. A completion
+that the server broke off is sampled again; it never counts as a wrong answer.
 
 The tokens of a chat completion are made by our own tokenizer from its text, and there
 are no log-probabilities. Servers with a reasoning parser (vLLM's `--reasoning-parser`,
@@ -14,6 +14,7 @@ whole text.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -49,6 +50,9 @@ NOT_WHOLE = frozenset(
     | {"insufficient_system_resource"}
 )
 """Ends of the server's making, which leave half a completion."""
+
+HIGHEST_LOGPROB = 0.01
+"""Rounding puts the surest token a little above 0; a logit is far above it."""
 
 THINK, END_THINK = "<think>", "</think>"
 REASONING = ("reasoning_content", "reasoning")
@@ -124,10 +128,23 @@ def why_cut_off(reason: Any) -> Failure | None:
     return Failure(f"{CUT_OFF}{word}", f"finish_reason {word}")
 
 
+@functools.lru_cache(maxsize=8)
+def highest_id(tokenizer: Any) -> int | None:
+    """Return the highest token id of a tokenizer; None where it does not say."""
+    if not hasattr(tokenizer, "get_vocab"):
+        return None
+    return max(tokenizer.get_vocab().values(), default=None)
+
+
 def why_unusable(
-    tokens: Sequence[int], logprobs: Sequence[float], reason: Any
+    tokens: Sequence[int],
+    logprobs: Sequence[float],
+    reason: Any,
+    highest: int | None = None,
 ) -> Failure | None:
     """Return why a trainer cannot use a completion; None if it can.
+
+    A trainer looks ids up in its embedding, where a larger one than `highest` ends it.
 
     Even an empty completion has an end token with a log-probability. Without any token
     there is nothing to train on: a trainer would fail, and if we added an end token, we
@@ -146,14 +163,26 @@ def why_unusable(
     if not is_finite or len(tokens) != len(logprobs):
         said = "a log-probability that is no number, or none for a token"
         return Failure(UNUSABLE, said)
+    if max(logprobs) > HIGHEST_LOGPROB:
+        return Failure(UNUSABLE, f"a log-probability above 0 ({max(logprobs):.3g})")
+    if min(tokens) < 0 or (highest is not None and max(tokens) > highest):
+        said = f"a token id that the tokenizer does not have ({max(tokens)})"
+        return Failure(UNUSABLE, said)
     return None
 
 
-def check_some_usable(reply: Any) -> None:
-    """Raise an error where no completion of a reply, tokens or a chat, is usable."""
+def check_some_usable(reply: Any, highest: int | None = None) -> None:
+    """Raise an error where no completion of a reply, tokens or a chat, is usable.
+
+    `highest` is the tokenizer's highest id, if known.
+    """
     if isinstance(reply, tuple):
         # The last three parts of a `TokenReply`, all of a `Generated`.
-        reasons = [why_unusable(*each) for each in zip(*reply[-3:], strict=True)]
+        columns = zip(*reply[-3:], strict=True)
+        reasons = [
+            why_unusable(ids, logprobs, reason, highest)
+            for ids, logprobs, reason in columns
+        ]
     else:
         reasons = [why_no_answer(choice) for choice in reply.choices]
     if None in reasons:
@@ -197,7 +226,7 @@ def _decoded(
             tokens=prompt + ids,
             masks=[PROMPT_MASK] * len(prompt) + ids,
             logprobs=[PROMPT_LOGPROB] * len(prompt) + of_ids,
-            unusable=why_unusable(ids, of_ids, reason),
+            unusable=why_unusable(ids, of_ids, reason, highest_id(tokenizer)),
         )
         completions.append(completion)
         release_gil()
@@ -301,7 +330,13 @@ async def through_proxy(
             tokens=node.tokens,
             masks=node.masked_tokens,
             logprobs=node.logprobs,
-            unusable=why_unusable(node.tokens, node.logprobs, choice.finish_reason),
+            unusable=why_unusable(
+                node.tokens[begin:],
+                node.logprobs[begin:],
+                choice.finish_reason,
+                highest_id(managed.tokenizer),
+            ),
         )
         for choice, node in zip(reply.choices, nodes, strict=True)
+        for begin in [node.masked_tokens.count(PROMPT_MASK)]
     ]

@@ -20,7 +20,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from rg_env.inference.completions import check_some_usable, end_of, why_unusable
+from rg_env.inference.completions import (
+    HIGHEST_LOGPROB,
+    check_some_usable,
+    end_of,
+    why_unusable,
+)
 from rg_env.inference.connection import CHAT
 from rg_env.inference.request_failures import (
     CONTEXT,
@@ -49,9 +54,6 @@ logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
 """Of a completion: enough to see that its text is not of the ids."""
-
-HIGHEST_LOGPROB = 0.01
-"""Rounding puts the surest token a little above 0; a logit is far above it."""
 
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
@@ -197,14 +199,16 @@ def _check_reply(generated: Generated) -> None:
     if not any(generated.tokens):
         raise lacking(TOKEN_IDS)
     for ids, logprobs in zip(generated.tokens, generated.logprobs, strict=False):
+        told: list[Any] = logprobs
+        numbers = [each for each in told if each is not None]
+        if max(numbers, default=0.0) > HIGHEST_LOGPROB:
+            raise bad_reply(
+                f"what it gives as a log-probability is above 0 ({max(numbers):.3g}):"
+                " logits perhaps (--logprobs-mode of vLLM)"
+            )
         # As if it had ended by itself: whether it was cut off is checked last.
         if (ids or logprobs) and why_unusable(ids, logprobs, "stop"):
             raise lacking(LOGPROBS)
-        if max(logprobs, default=0.0) > HIGHEST_LOGPROB:
-            raise bad_reply(
-                f"what it gives as a log-probability is above 0 ({max(logprobs):.3g}):"
-                " logits perhaps (--logprobs-mode of vLLM)"
-            )
     if all(end_of(reason) is None for reason in generated.finish_reasons):
         raise bad_reply("its completions have no finish_reason")
     check_some_usable(generated)

@@ -207,6 +207,7 @@ class _Choice(msgspec.Struct):
 
 class _Choices(msgspec.Struct):
     choices: list[msgspec.Raw]
+    model: Any = None
 
 
 _CHOICE = msgspec.json.Decoder(_Choice)
@@ -233,9 +234,29 @@ def _part(raw: msgspec.Raw) -> TokenChoice:
     return ids, cast(list[float], told.token_logprobs), choice.finish_reason
 
 
-def read_completions(body: bytes, release_gil: ReleaseGil = keep_gil) -> Generated:
-    """Read a reply of `/v1/completions`; raises one of `NO_SUCH_FORM`."""
-    return _collected(map(_part, _CHOICES.decode(body).choices), release_gil)
+def is_another_model(asked: str, told: Any) -> bool:
+    """Say whether a server names a model in its reply that is not the one asked for.
+
+    Some name a folder or nothing, and some add an owner or a version.
+    """
+    if not isinstance(told, str) or not told or told.startswith(("/", ".")):
+        return False
+    names = [name.rstrip("/").rpartition("/")[2].lower() for name in (asked, told)]
+    return not names[0].startswith(names[1]) and not names[1].startswith(names[0])
+
+
+def read_completions(
+    body: bytes, release_gil: ReleaseGil = keep_gil, asked: str = ""
+) -> Generated:
+    """Read a reply of `/v1/completions`; raises one of `NO_SUCH_FORM`.
+
+    Raises:
+        RequestFailedError: It is of another model than the one `asked` for.
+    """
+    reply = _CHOICES.decode(body)
+    if is_another_model(asked, reply.model):
+        raise bad_reply(f"the reply is of the model {reply.model!r}, not {asked!r}")
+    return _collected(map(_part, reply.choices), release_gil)
 
 
 def _completions_body(
@@ -288,8 +309,10 @@ def _atropos_part(raw: msgspec.Raw, end: Any) -> TokenChoice:
     return [token for token, _ in firsts], cast(list[float], logprobs), end
 
 
-def read_atropos(body: bytes, release_gil: ReleaseGil = keep_gil) -> Generated:
-    """Read a reply of Atropos' vLLM server; raises one of `NO_SUCH_FORM`."""
+def read_atropos(
+    body: bytes, release_gil: ReleaseGil = keep_gil, asked: str = ""
+) -> Generated:
+    """Read a reply of Atropos' vLLM server, which names no model; raises as above."""
     reply = _ATROPOS.decode(body)
     parts = map(_atropos_part, reply.logprobs, reply.finish_reasons)
     return _collected(parts, release_gil)
@@ -339,8 +362,10 @@ def _sglang_part(meta: _SglangMeta) -> TokenChoice:
     return [token.id for token in read], cast(list[float], logprobs), meta.finish_reason
 
 
-def read_sglang(body: bytes, release_gil: ReleaseGil = keep_gil) -> Generated:
-    """Read a reply of SGLang; raises one of `NO_SUCH_FORM`."""
+def read_sglang(
+    body: bytes, release_gil: ReleaseGil = keep_gil, asked: str = ""
+) -> Generated:
+    """Read a reply of SGLang, which names no model here; raises as above."""
     reply = _SGLANG.decode(body)
     results = reply if isinstance(reply, list) else [reply]
     return _collected((_sglang_part(each.meta_info) for each in results), release_gil)

@@ -4,7 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.inference.completions import check_some_usable, whole_text, why_unusable
+from rg_env.inference.completions import (
+    check_some_usable,
+    highest_id,
+    whole_text,
+    why_unusable,
+)
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.scoring.extraction import extract_answer
 
@@ -79,10 +84,26 @@ def test_an_end_that_is_no_word_is_none(end):
         ([5, 6], [-1.0, None], "log-probability"),
         ([5], [float("nan")], "log-probability"),
         ([5], [float("-inf")], "log-probability"),
+        ([5, 6], [-1.0, 5.0], "a log-probability above 0 (5)"),
+        ([5, 1_000_000], [-1.0, -1.0], "the tokenizer does not have (1000000)"),
+        ([-1], [-1.0], "the tokenizer does not have"),
     ],
 )
 def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
-    assert why in why_unusable(ids, logprobs, "stop").said
+    assert why in why_unusable(ids, logprobs, "stop", 999_999).said
+
+
+def test_a_rounding_above_0_and_the_highest_id_are_of_use():
+    assert why_unusable([999_999], [1e-4], "stop", 999_999) is None
+
+
+def test_the_highest_id_of_a_tokenizer_is_found_also_where_ids_have_gaps():
+    class Tokenizer:
+        def get_vocab(self):
+            return {"a": 0, "<added>": 7}
+
+    assert highest_id(Tokenizer()) == 7
+    assert highest_id(object()) is None
 
 
 def test_one_completion_of_use_is_enough():

@@ -1,6 +1,7 @@
 """Replies are read: those of `/generate` as the host reads them, whatever they hold."""
 
 import asyncio
+import functools
 import json
 
 import pytest
@@ -280,3 +281,25 @@ def test_a_long_reply_of_another_form_is_read_off_the_loop_and_said_as_well():
     blocks = [b'{"error": "later", "more": "', b"x" * 2**18, b'"}']
     with pytest.raises(RequestFailedError, match="without completions"):
         asyncio.run(read_reply(read_completions, blocks))
+
+
+@pytest.mark.parametrize(
+    ("told", "is_other"),
+    [
+        ("Qwen/Qwen3-0.6B", False),
+        ("qwen3-0.6b", False),
+        ("Qwen/Qwen3-0.6B-2026-01", False),
+        ("/models/snapshot", False),
+        (None, False),
+        ("", False),
+        ("meta-llama/Llama-3.2-1B", True),
+    ],
+)
+def test_only_a_clear_other_name_is_another_model(told, is_other):
+    reply = {"model": told, "choices": []}
+    read = functools.partial(read_completions, asked="Qwen/Qwen3-0.6B")
+    if is_other:
+        with pytest.raises(RequestFailedError, match=r"Llama-3\.2-1B', not"):
+            read(json.dumps(reply).encode())
+    else:
+        assert read(json.dumps(reply).encode()).tokens == []
