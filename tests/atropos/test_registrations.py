@@ -73,7 +73,7 @@ def test_those_of_killed_processes_hold_up_no_batch(
     api, clock, logged, number, has_sent
 ):
     for i in range(number):
-        with other_process(api.url, 0.1):
+        with other_process(api.url):
             if has_sent:
                 api.query("POST", "/scored_data", group() | {"env_id": i})
 
