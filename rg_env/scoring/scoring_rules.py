@@ -9,7 +9,7 @@ from typing import Any
 from rg_env.scoring.normalization import normalizing
 from rg_env.scoring.score import Score, ScoreFunction, better_score, score_answer
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
-from rg_env.task_rules.table import rejection, rules_of
+from rg_env.task_rules.table import readings, rejection, rules_of
 
 GOLD_ROOM = 4
 """So many times as long as the gold answer a correct one may be: spaces after commas,
@@ -69,16 +69,22 @@ class ScoringRules:
     ) -> Callable[[str], Score]:
         """Return what scores the answers to an entry; see `better_score`.
 
-        The scorer gets no text that is rejected.
+        The scorer gets no text that is rejected. Where the question admits several
+        readings, the one counts by which the answer scores highest.
         """
 
-        def score(form: str) -> Score:
-            if self.rejection(task, entry, form, is_guarded) is not None:
-                return Score(0.0, "rejected", form)
-            return score_answer(form, entry, scorer)
+        def scoring_of(one: Mapping[str, Any]) -> Callable[[str], Score]:
+            def score(form: str) -> Score:
+                if self.rejection(task, one, form, is_guarded) is not None:
+                    return Score(0.0, "rejected", form)
+                return score_answer(form, one, scorer)
 
-        normalized = self.normalizer(task, entry)
-        return lambda answer: better_score(answer, normalized, score)
+            normalized = self.normalizer(task, one)
+            return lambda answer: better_score(answer, normalized, score)
+
+        read = readings(task, entry) if self.scorer_fixes else [entry]
+        each = [scoring_of(one) for one in read]
+        return lambda answer: max((s(answer) for s in each), key=lambda s: s.value)
 
     def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
         """Return what normalizes the answers to an item of a task, never a mixture.
@@ -92,7 +98,7 @@ class ScoringRules:
             return lambda answer: answer
         gold = _gold_of(entry)
         rules = rules_of(task)
-        unformatted = normalizing(gold, rules.kept_signs)
+        unformatted = normalizing(gold, rules.kept_signs, entry.get("question") or "")
 
         def normalized(answer: str) -> str:
             if answer == gold or self.too_long(answer, entry):

@@ -6,6 +6,8 @@ with them; see `rg_env.task_rules.rules`.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from rg_env.task_rules.algorithmic.group_anagrams import lists_of_words
 from rg_env.task_rules.algorithmic.string_splitting import counts_of
 from rg_env.task_rules.arc.arc_agi import board_fix
@@ -21,6 +23,7 @@ from rg_env.task_rules.reading.numbers import (
     with_unit,
     written_plainly,
 )
+from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.words import as_verdict, in_any_case
 from rg_env.task_rules.rules import (
     MIXTURE,
@@ -98,6 +101,21 @@ ROWS = (
     TaskRules(
         "string_manipulation",
         item_checks=(
+            ItemCheck(
+                "rules remove the middle one of an even number of characters",
+                lambda entry: any(
+                    "remove the middle" in entry["question"]
+                    and len(text) in range(16, len(text) + 1, 2)
+                    and text[at - 1] != text[at]
+                    and text[:at] + text[at + 1 :] in entry["metadata"]["states"]
+                    for text in entry["metadata"]["states"]
+                    for at in [len(text) // 2]
+                ),
+            ),
+            ItemCheck(
+                "rules delete the last of two characters after both were replaced",
+                lambda entry: ("cb", "aa") in pairwise(entry["metadata"]["states"]),
+            ),
             seldom(
                 "string is one that no rule changes",
                 lambda entry: bool(entry["answer"] == entry["metadata"]["string"]),
@@ -128,13 +146,29 @@ ROWS = (
     TaskRules(
         "basic_arithmetic",
         notation=as_number,
+        item_checks=(
+            ItemCheck(
+                "answer rounds a quotient down",
+                lambda entry: (
+                    exact_value(entry["metadata"]["expression"]) != int(entry["answer"])
+                ),
+            ),
+        ),
     ),
     TaskRules("count_bits", notation=as_number),
     TaskRules("decimal_chain_sum", notation=written_plainly),
     TaskRules("dice", notation=as_fraction),
     TaskRules("gcd", notation=as_number),
     TaskRules("lcm", notation=as_number),
-    TaskRules("leg_counting", notation=as_number),
+    TaskRules(
+        "leg_counting",
+        notation=as_number,
+        # The five arms of a starfish are legs for the library.
+        other_readings=lambda entry: [
+            {**entry, "answer": str(int(entry["answer"]) - 5 * number)}
+            for number in [entry["metadata"]["animals"].get("starfish", 0)]
+        ],
+    ),
     TaskRules("power_function", notation=written_plainly),
     TaskRules(
         "products",

@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rg_env.errors import shown
@@ -222,6 +222,9 @@ class TaskRules(_Typed):
             where the library's hold an answer that is none.
         solution: Entry to an answer that scores 1.0, where the entry's own answer is
             none; None where it holds none.
+        other_readings: Entry to the entries that the library would have made if it read
+            the question in another way that the question admits. Their answers are
+            right as well.
     """
 
     task: str
@@ -240,3 +243,4 @@ class TaskRules(_Typed):
     faster: tuple[FasterFunction, ...] = ()
     corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None
     solution: Callable[[Entry], str | None] | None = None
+    other_readings: Callable[[Entry], Iterable[Entry]] | None = None

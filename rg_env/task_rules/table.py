@@ -122,6 +122,17 @@ def solution(task: str, entry: Entry) -> str | None:
     return json.dumps(answer)
 
 
+def readings(task: str, entry: Entry) -> list[Entry]:
+    """Return an entry, and those of other answers that its question admits."""
+    read, found = rules_of(task).other_readings, [entry]
+    # As with checks, what cannot be read is of another version of the library.
+    with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
+        for other in read(entry) if read else ():
+            if other["answer"] not in ("", *(known["answer"] for known in found)):
+                found.append(other)
+    return found
+
+
 def no_scale_reason(task: str) -> str:
     """Return why a task has no scale."""
     reason = rules_of(task).fixed_level

@@ -7,6 +7,9 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
+from typing import Any
+
+import numpy as np
 
 from tools.gold_solvers.reading import (
     Grid,
@@ -16,6 +19,7 @@ from tools.gold_solvers.reading import (
     grid,
     integers,
     number_grid,
+    one_of,
     right_if,
 )
 
@@ -246,11 +250,77 @@ def _knight_swap(question: str, gold: str) -> Verdict:
     return "right"
 
 
+def _written(matrix: Any) -> str:
+    return "\n".join(" ".join(f"{x:g}" for x in row) for row in matrix)
+
+
+def pooled(question: str) -> set[str]:
+    """Pool a matrix with and without the windows that are cut off at its edge."""
+    how, size, rows = found(r"Perform (\w+) .*? size of (\d+):\n(.*)", question)
+    matrix, step = np.array(number_grid(rows)), int(size)
+    pool = np.max if how == "max" else np.mean
+    answers = set()
+    for height, width in (matrix.shape, np.array(matrix.shape) // step * step):
+        windows = [
+            [pool(matrix[r : r + step, c : c + step]) for c in range(0, width, step)]
+            for r in range(0, height, step)
+        ]
+        answers.add(_written(np.round(windows, 2)))
+    return {answer for answer in answers if answer.strip()}
+
+
+def _pool(question: str, gold: str) -> Verdict:
+    return one_of(pooled)(
+        question,
+        _written(
+            np.round(
+                [
+                    [float(x) for x in row]
+                    for row in grid(re.sub(r"[\[\],]", " ", gold))
+                ],
+                2,
+            )
+        ),
+    )
+
+
+def manipulated(question: str) -> set[str]:
+    """Do the operations, with turns and mirrors in both senses of their names."""
+    rows, told = found(r"matrix:\n(.*?)\n\n.*?no change\n(.*)", question)
+    answers = set()
+    for turn, is_swapped in product((-1, 1), (False, True)):
+        matrix = np.array(number_grid(rows))
+        for line in told.strip().splitlines():
+            matrix = _manipulated(matrix, line.lower(), turn, is_swapped)
+        answers.add(_written(matrix))
+    return answers
+
+
+def _manipulated(matrix: Any, line: str, turn: int, is_swapped: bool) -> Any:
+    n, *more = integers(line.replace("-", " ")) or [0]
+    if "rotate" in line:
+        return np.rot90(matrix, turn * n // 90)
+    if "ally mirror" in line:
+        return np.flip(matrix, axis=("vert" in line) ^ is_swapped)
+    if "diagonal" in line:
+        return (np.rot90(matrix, 2) if "counter" in line else matrix).T
+    if "map" in line:
+        return np.where(matrix == n, more[0], matrix)
+    if "divisible" in line:
+        return np.where(matrix % n == 0, 0, matrix)
+    if "crop" in line:
+        return matrix[n - 1 : more[0], more[1] - 1 : more[2]]
+    axis = int("column" in line)
+    return np.delete(matrix, np.s_[n - 1 :: n], axis)
+
+
 SOLVERS: dict[str, Solver] = {
     "game_of_life_halting": _halting,
     "kakurasu": _kakurasu,
     "knight_swap": _knight_swap,
+    "manipulate_matrix": one_of(manipulated),
     "n_queens": _queens,
+    "pool_matrix": _pool,
     "shortest_path": _shortest_path,
     "sokoban": _sokoban,
     "tsumego": _tsumego,

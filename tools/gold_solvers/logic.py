@@ -226,17 +226,20 @@ def _colors(question: str, gold: str) -> Verdict:
     )
 
 
-def _family(question: str, gold: str) -> Verdict:
-    """Judge the relation, and the gender where a marriage tells it.
+_WOMEN = """
+    Mary Patricia Jennifer Linda Elizabeth Barbara Susan Jessica Sarah Karen Emma Lisa
+    Anna Margaret Victoria Charlotte Sophia Isabella Olivia Ava Mia Emily Abigail Amelia
+    Eleanor Grace Alice Lucy Chloe Sophie Lily Hannah Zoe Luna Aria Willow Aurora
+"""
+_EITHER = "Nova Sage River Winter Sky Rain Logan Kai Jayden Zion Phoenix Atlas"
 
-    Of a couple without parents in the story the man is named first, of others whoever
-    is a child of the family.
-    """
+
+def _family(question: str, gold: str) -> Verdict:
+    """Judge the relation, and the sex where the name tells it."""
     story, asked = question.rsplit("\n\n", 1)
     one, other = found(r"is (\w+)(?: related)? to (\w+)", asked)
     spouse: dict[str, str] = {}
     parents: dict[str, set[str]] = {}
-    gender_of: dict[str, int] = {}
     for couple in re.finditer(
         r"(\w+) is married to (\w+)\."
         r"(?: They have (?:a child|children) called ([^.]*)\.)?",
@@ -244,8 +247,6 @@ def _family(question: str, gold: str) -> Verdict:
     ):
         man, woman, children = couple.groups()
         spouse[man], spouse[woman] = woman, man
-        if man not in parents:
-            gender_of |= {man: 1, woman: 0}
         for child in re.findall(r"\w+", (children or "").replace(" and ", " ")):
             parents.setdefault(child, set()).update((man, woman))
 
@@ -271,9 +272,9 @@ def _family(question: str, gold: str) -> Verdict:
         ("daughter-in-law", "son-in-law"): other in up(spouse.get(one, ""), 1),
     }
     (words,) = [words for words, is_so in kinds.items() if is_so][:1]
-    if one in gender_of:
-        return right_if(gold == words[gender_of[one]])
-    return right_if(gold in words)
+    if one in _EITHER.split() and gold in words:
+        return "not knowable"
+    return right_if(gold == words[one not in _WOMEN.split()])
 
 
 def _needle(question: str, gold: str) -> Verdict:

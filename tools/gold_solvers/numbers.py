@@ -18,6 +18,7 @@ from tools.gold_solvers.reading import (
     exact,
     found,
     integers,
+    one_of,
     right_if,
 )
 
@@ -212,6 +213,26 @@ def _time_intervals(question: str, gold: str) -> Verdict:
     return right_if(missing < unit)
 
 
+_LEGS = """
+    0 snake sea_slug jellyfish flatworm leech 2 chicken bird human duck 4 dog cat cow
+    horse lion elephant giraffe tiger deer sheep 6 insect ant butterfly beetle bee wasp
+    grasshopper cricket cockroach praying_mantis firefly 8 spider scorpion 10 crab
+    lobster shrimp 14 woodlouse
+"""
+
+
+def legs(question: str) -> set[str]:
+    """Count legs, with the arms of a starfish and without."""
+    legs_of, number = {}, 0
+    for word in _LEGS.split():
+        number = int(word) if word.isdigit() else number
+        legs_of[word.replace("_", " ")] = number
+        legs_of[f"{word}s".replace("_", " ")] = number
+    told = re.findall(r"(\d+) ([a-z ]+)(?=[,?])", question)
+    each = [[int(n) * legs_of.get(name, arms) for n, name in told] for arms in (0, 5)]
+    return {str(sum(counted)) for counted in each}
+
+
 def _countdown(question: str, gold: str) -> Verdict:
     text = question.split("\n", 1)[0]
     target = int(found(r"(?:Calculate|make|equals) (-?\d+)", text)[0])
@@ -228,9 +249,13 @@ def _puzzle24(question: str, gold: str) -> Verdict:
 
 
 SOLVERS: dict[str, Solver] = {
+    "basic_arithmetic": computed(
+        lambda question: exact(found(r"(?:\w+ is|\w+:?) (.*)[.?]", question)[0])
+    ),
     "calendar_arithmetic": _calendar_arithmetic,
     "countdown": _countdown,
     "intermediate_integration": _integral,
+    "leg_counting": one_of(legs),
     "number_filtering": _filtering,
     "number_format": _number_format,
     "polynomial_multiplication": _product,

@@ -34,6 +34,16 @@ def computed(compute: Callable[[str], Any]) -> Solver:
     return lambda question, gold: right_if(str(compute(question)) == gold.strip())
 
 
+def one_of(readings: Callable[[str], set[str]]) -> Solver:
+    """Return the solver that knows a right text for each reading of the question."""
+
+    def solver(question: str, gold: str) -> Verdict:
+        lines = [" ".join(line.split()) for line in gold.strip().splitlines()]
+        return right_if("\n".join(lines) in readings(question))
+
+    return solver
+
+
 def found(pattern: str, text: str) -> tuple[str, ...]:
     """Return the groups of a pattern; raises `ValueError` where it is not there."""
     match = re.search(pattern, text, re.DOTALL)

@@ -69,10 +69,44 @@ def _cryptarithm(question: str, gold: str) -> Verdict:
     )
 
 
+def _rewritten(text: str, rule: str, right: int) -> str:
+    """Apply a rule, if it applies; of two middles the left or the right one goes."""
+    if "middle" in rule:
+        middle = (len(text) - 1 + right) // 2
+        return text if len(text) < 16 else text[:middle] + text[middle + 1 :]
+    word = found(r"'(\w+)'", rule)[0]
+    end = "".join(re.findall(r"append '(\w+)'", rule))
+    if "even number" in rule:
+        return text if text.count(word) % 2 or word not in text else text + end
+    kept = word[0] if re.search(r"remove the \w+ character\.", rule) else ""
+    put = [kept, *re.findall(r"replace .* with [^']*'(\w+)'", rule)][-1]
+    begins, ends = re.search("prefix|starts", rule), re.search("suffix|ends", rule)
+    sought = f"{'^' if begins else '(?<=.)' if '(not' in rule else ''}{word}"
+    after, count = re.subn(sought + "$" * bool(ends), put, text, count=1)
+    after = after[:-1] if "and delete the last" in rule else after
+    return (
+        "".join(re.findall(r"prepend '(\w+)'", rule)) + after + end if count else text
+    )
+
+
+def _manipulation(question: str, gold: str) -> Verdict:
+    rules = re.findall(r"^\d+\. (.*)", question, re.M)
+    answers = []
+    for right in (0, 1):
+        text, seen = question.split()[-1], []
+        while text not in seen:
+            seen.append(text)
+            ways = (_rewritten(text, rule, right) for rule in rules)
+            text = next((way for way in ways if way != text), text)
+        answers.append(seen[-1])
+    return right_if(gold == answers[0]) if len({*answers}) == 1 else "not knowable"
+
+
 SOLVERS: dict[str, Solver] = {
     "cryptarithm": _cryptarithm,
     "group_anagrams": _anagrams,
     "letter_counting": _letters,
     "palindrome_generation": _palindrome,
     "palindrome_partitioning": _partitions,
+    "string_manipulation": _manipulation,
 }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations, product
+from typing import Any
+
 from rg_env.task_rules.base_scorer import digit_behind
 from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.grids import WHOLE, grid_of
@@ -19,6 +23,48 @@ def _matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
     return 0.0
 
 
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "quarter turn": lambda matrix, of: [*zip(*matrix[::-1], strict=True)],
+    "rows": lambda matrix, of: matrix[::-1],
+    "columns": lambda matrix, of: [row[::-1] for row in matrix],
+    "dmirror": lambda matrix, of: [*zip(*matrix, strict=True)],
+    "cmirror": lambda matrix, of: [
+        *zip(*[row[::-1] for row in matrix[::-1]], strict=True)
+    ],
+    "map": lambda matrix, of: [
+        [of["to"] if x == of["from"] else x for x in row] for row in matrix
+    ],
+    "zero_divisible": lambda matrix, of: [
+        [x if x % of["k"] else 0 for x in row] for row in matrix
+    ],
+    "crop": lambda matrix, of: [
+        row[of["col_start"] - 1 : of["col_end"]]
+        for row in matrix[of["row_start"] - 1 : of["row_end"]]
+    ],
+    "remove_every_nth_row": lambda matrix, of: [
+        row for at, row in enumerate(matrix, 1) if at % of["n"]
+    ],
+    "remove_every_nth_col": lambda matrix, of: [
+        [x for at, x in enumerate(row, 1) if at % of["n"]] for row in matrix
+    ],
+}
+"""The library's operations; turns and mirrors have names of what they do."""
+
+
+def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
+    """Yield the entry with turns to the left, and with mirrors the other way round."""
+    for quarters, (h, v) in product((1, 3), permutations(("rows", "columns"))):
+        matrix = entry["metadata"]["matrix"]
+        for of in entry["metadata"]["operations"]:
+            kind = {"hmirror": h, "vmirror": v}.get(of["transform"], of["transform"])
+            times = 1
+            if kind == "rotate":
+                kind, times = "quarter turn", int(of["degrees"]) // 90 * quarters % 4
+            for _ in range(times):
+                matrix = _OPERATIONS[kind](matrix, of)
+        yield {**entry, "answer": "\n".join(" ".join(map(str, row)) for row in matrix)}
+
+
 RULES = TaskRules(
     "manipulate_matrix",
     notation=grid_of(WHOLE),
@@ -29,4 +75,5 @@ RULES = TaskRules(
         proof_scores=0.5,
         score=_matrix,
     ),
+    other_readings=_other_turns_and_mirrors,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import chain
 
 from rg_env.task_rules.reading.grids import DECIMAL, grid_of
+from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 SAME_SIZE = 0.1
 """The library's score of a matrix of the right size with other numbers in it."""
 
 ASKED_DECIMALS = 2
-FLOAT_ERROR = 1e-6
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -30,14 +30,22 @@ def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
         return SAME_SIZE
     pairs = zip(chain(*found), chain(*right), strict=True)
     try:
-        return 1.0 if all(_is_pooled(*pair) for pair in pairs) else SAME_SIZE
+        is_right = all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs)
     except ValueError:
         return SAME_SIZE
+    return 1.0 if is_right else SAME_SIZE
 
 
-def _is_pooled(written: str, right: float) -> bool:
-    decimals = max(ASKED_DECIMALS, len(written.partition(".")[2]))
-    return abs(float(written) - right) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
+def _without_cut_off_windows(entry: Entry) -> list[Entry]:
+    """Return the entry without the windows that do not fit into the matrix."""
+    metadata = entry["metadata"]
+    height, width = (
+        metadata[name] // metadata["pool_size"] for name in ("rows", "cols")
+    )
+    whole = [row[:width] for row in metadata["solution"][:height]]
+    text = "\n".join(" ".join(str(round(x, 2)) for x in row) for row in whole)
+    read = {"answer": text.strip(), "metadata": {**metadata, "solution": whole}}
+    return [{**entry, **read}]
 
 
 RULES = TaskRules(
@@ -56,4 +64,5 @@ RULES = TaskRules(
             answer_stands=True,
         ),
     ),
+    other_readings=_without_cut_off_windows,
 )

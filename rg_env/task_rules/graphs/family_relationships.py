@@ -29,9 +29,22 @@ def _is_told_as_child(entry: Entry) -> bool:
     return is_said and not is_parent_in_law(entry["question"], *pair)
 
 
+_NEUTRAL = "Atlas Jayden Kai Logan Nova Phoenix Rain River Sage Sky Winter Zion"
+NEUTRAL_NAMES = frozenset(_NEUTRAL.split())
+"""Names of the library's men and women of which a reader does not know whose they are;
+the question says nobody's sex."""
+
 RULES = TaskRules(
     "family_relationships",
     item_checks=(
         ItemCheck("answer calls a child-in-law a parent-in-law", _is_told_as_child),
+        ItemCheck(
+            "answer depends on the sex of somebody with a name of both",
+            lambda entry: entry["metadata"]["person1"] in NEUTRAL_NAMES,
+        ),
+        ItemCheck(
+            "answer calls a niece or nephew by the sex of the aunt or uncle",
+            lambda entry: entry["answer"] in ("niece", "nephew"),
+        ),
     ),
 )
