@@ -31,7 +31,8 @@ def _disk_move(move: re.Match[str]) -> str:
 
 def _only_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     moves = read_sequence(plain(answer), _DISK_MOVE, BETWEEN_MOVES)
-    return 0.0 if moves is None else library(answer)
+    value = 0.0 if moves is None else library(answer)
+    return value if value in (0.0, 0.05) else 1.0  # 0.05: some disk is elsewhere
 
 
 RULES = TaskRules(
@@ -39,7 +40,10 @@ RULES = TaskRules(
     notation=list_of(_DISK_MOVE, "\n".join, BETWEEN_MOVES, _disk_move),
     fix=ScorerFix(
         scorer_sha256="b526c662909b60dbaf24737c57d8bda3be5914c507a5b1a3a03118c322de0a72",
-        fault="Ignores signs before a move: `~Move disk 1`.",
+        fault=(
+            "Ignores signs before a move, `~Move disk 1`; a solution that is not the"
+            " shortest scores less, which the question does not ask for."
+        ),
         proof=lambda entry: entry["answer"].replace("Move", "~Move"),
         score=_only_moves,
     ),

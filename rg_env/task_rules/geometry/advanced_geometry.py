@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import DEGREES, read_number
+from rg_env.task_rules.reading.numbers import DEGREES, is_rounded, read_number
 from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix, TaskRules
 
 _WRITTEN_POINT = re.compile(
@@ -49,14 +49,34 @@ def _as_figure(answer: str, entry: Entry) -> str:
     return number.text
 
 
+ASKED_DECIMALS = 3
+_EXACT = {
+    "angle_measure": "angle_ABC_degrees",
+    "incircle_radius": "incircle_radius_approx",
+    "orthocenter": "orthocenter_approx",
+}
 _NUMBER = r"[+-]?\d+(?:\.\d*)?"
-_POINT = re.compile(rf"\(?\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)?")
+_SHAPES = {
+    "angle_measure": re.compile(rf"{_NUMBER}°?"),
+    "incircle_radius": re.compile(_NUMBER),
+    "orthocenter": re.compile(rf"\(?\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)?"),
+}
 
 
 def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a point of two numbers, an angle with its sign last, or a length."""
+    """Score a point of two numbers, an angle with its sign last, or a length.
+
+    One that is correct to three decimals, which the question asks for, is right; the
+    library compares an angle at two.
+    """
     kind, text = entry["metadata"]["task_type"], answer.strip()
-    is_more = kind == "orthocenter" and not _POINT.fullmatch(text)
+    is_shaped = _SHAPES[kind].fullmatch(text)
+    exact = entry["metadata"][_EXACT[kind]]
+    exact = exact if kind == "orthocenter" else [exact]
+    pairs = zip(re.findall(_NUMBER, text), exact, strict=False)
+    if is_shaped and all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs):
+        return 1.0
+    is_more = kind == "orthocenter" and not is_shaped
     is_more |= kind == "angle_measure" and "°" in text.rstrip("°")
     return min(READABLE, library(answer)) if is_more else library(answer)
 
@@ -74,7 +94,10 @@ RULES = TaskRules(
     notation=of_short_text(_as_figure),
     fix=ScorerFix(
         scorer_sha256="5745a638170fca3871f07f62b22a5500c7d62366f3ece2bd2fe42dccfc4e2683",
-        fault="Ignores what follows the first two numbers of a point.",
+        fault=(
+            "Ignores what follows the first two numbers of a point; an angle with the"
+            " three decimals that are asked for scores 0.05."
+        ),
         proof=_value_and_another,
         score=_one_value,
     ),
