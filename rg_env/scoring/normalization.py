@@ -15,10 +15,11 @@ Every rule is one pass over the text, and there are at most MAX_ROUNDS of them.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
-from rg_env.task_rules.reading.filler_words import lead_end
+from rg_env.task_rules.reading.filler_words import asked_words, lead_end
 from rg_env.task_rules.reading.values import read_value
 
 MAX_ROUNDS = 8
@@ -231,9 +232,9 @@ def _is_balanced(text: str) -> bool:
     return depth == 0
 
 
-def _without_lead(text: str) -> str:
+def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
     """Take off what announces an answer, `**Answer:**`, and a mark that it opens."""
-    end = lead_end(text)
+    end = lead_end(text, asked)
     rest = text[end:].strip()
     if text[:end].count("**") == 1 and rest.endswith("**"):
         rest = rest[:-2]
@@ -333,18 +334,22 @@ def _may_be_formatted(text: str) -> bool:
     return is_short_lead or _SIGNS_OF_FORMATTING.search(text) is not None
 
 
-def normalizing(gold: str | None, meaningful: str = "") -> Rule:
+def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:
     """Return what takes the formatting off the answers to an item.
 
     Args:
         gold: The right answer, which is never normalized; None if there is none.
         meaningful: Signs that are no formatting where an answer begins with one.
+        question: Of the item; the name that it gives what it asks for may stand before
+            an answer, as in `GCD = 3`.
 
     Returns:
         From an answer, stripped, to the rest, stripped: the answer itself where there
         is nothing to take off.
     """
     are_formatting: dict[Rule, bool] = {}
+    lead = functools.partial(_without_lead, asked=asked_words(question))
+    rules = [(s, lead if r is _without_lead else r) for s, r in _RULES_BY_SIGN]
 
     def may_take_off(rule: Rule) -> bool:
         # A rule that changes the right answer would take off a part of answers.
@@ -357,7 +362,7 @@ def normalizing(gold: str | None, meaningful: str = "") -> Rule:
             return answer
         for _ in range(MAX_ROUNDS):
             before = answer
-            for signs, rule in _RULES_BY_SIGN:
+            for signs, rule in rules:
                 if signs and (answer[:1] not in signs or signs in meaningful):
                     continue
                 rest = rule(answer)

@@ -6,7 +6,12 @@ import string
 
 import pytest
 
-from rg_env.task_rules.reading.filler_words import is_filler, is_wrapper, lead_end
+from rg_env.task_rules.reading.filler_words import (
+    asked_words,
+    is_filler,
+    is_wrapper,
+    lead_end,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +64,7 @@ def test_what_may_be_an_answer_is_no_filler(text: str) -> None:
         *("The moves are:\n", "### Final Answer\n\n", "Therefore, "),
         *("So the answer is: ", "Key move: ", "It's ", "The simplified fraction is "),
         *("Roots: ", "Total = ", "Final Answer: The final answer is "),
-        *("The light will be ", "Here is the list:", "a total of ", "Sorted list: "),
+        *("The list will be ", "Here is the list:", "a total of ", "Sorted list: "),
         *("There are a total of ", "Answer:\nThe right number is "),
     ],
 )
@@ -74,6 +79,7 @@ def test_what_announces_an_answer_ends_where_it_begins(lead: str) -> None:
         *("the cat is 5", "a: 5", "A=5", "so the word", "is 5", "5: 6", "x + 1 = 5"),
         *("True = False", "mother = husband", "word\nlist\nof", "", "on: 5", "on = 5"),
         *("left: 5", "right = 5", "from: 5", "valid: 5", "a total of x 5", "left\n5"),
+        *("on will be 5", "left will be 5", "right is: 5", "will be: 5", "to be\n5"),
     ],
 )
 def test_what_may_deny_it_or_belong_to_it_announces_nothing(text: str) -> None:
@@ -102,3 +108,40 @@ def test_what_announces_an_answer_ends_before_the_first_one(second: str) -> None
 )
 def test_a_label_ends_where_it_says_that_it_is_the_answer(text: str, rest: str) -> None:
     assert text[lead_end(text, labelled=True) :] == rest
+
+
+GCD = "Find the Greatest Common Divisor (GCD) of these numbers: 12, 18. Give the GCD."
+
+
+@pytest.mark.parametrize(
+    ("question", "lead"),
+    [
+        *((GCD, lead) for lead in ("GCD = ", "**GCD:** ", "The GCD of 12 and 18 is ")),
+        (GCD, "The greatest common divisor of 12, 18 is: "),
+        ("Return the maximum area of an island in grid.", "The maximum area is "),
+        ("What is now the color of the left side?", "The color of the left side is "),
+        ("Give the new list in the same format.", "New list: "),
+    ],
+)
+def test_the_name_that_a_question_gives_a_value_announces_it(question, lead):
+    assert lead_end(f"{lead}7", asked_words(question)) == len(lead)
+
+
+@pytest.mark.parametrize(
+    "text", ["12 = 7", "12: 7", "18 is 7", "The GCD of 12 and 20 is 7", "LCM = 7"]
+)
+def test_a_number_of_the_question_alone_and_another_name_announce_nothing(text):
+    assert lead_end(text, asked_words(GCD)) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("How many sisters does Mary's brother have?", {"sisters"}),
+        ("Is it true? Return True if it is not, or False otherwise.", set()),
+        ("What is Jacob to Sarah?", set()),
+    ],
+)
+def test_whom_a_question_is_about_is_not_what_it_asks_for(question, words):
+    others = {"mary", "brother", "true", "not", "false", "jacob", "sarah"}
+    assert asked_words(question) & (others | {"sisters"}) == words
