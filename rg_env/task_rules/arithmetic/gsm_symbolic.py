@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.numbers import with_unit
+from rg_env.task_rules.reading.numbers import as_number, with_unit
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
 _PERCENT = re.compile("%|percent")
 _DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
+_IN_DOLLARS = with_unit(_DOLLARS)
+
+
+def _asked(entry: Entry) -> str:
+    """Return the sentence that asks, without its question mark."""
+    return str(entry.get("question", "")).rpartition("?")[0].rpartition(". ")[2]
 
 
 def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -18,7 +24,7 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
 
     Where the right number is negative the library scores 0, and this 1.0.
     """
-    asked = entry.get("question", "").rpartition("?")[0].rpartition(". ")[2]
+    asked = _asked(entry)
     bare = _PERCENT.sub(" ", answer) if _PERCENT.search(asked) else answer
     number = _FIRST_NUMBER.search(bare)
     if number is None or not is_wrapper(bare, number[0], asked):
@@ -28,9 +34,16 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
+def _with_its_unit(answer: str, entry: Entry) -> str:
+    """Write the right number; dollars may be named where they are asked for."""
+    has_dollars = re.search(r"\$|dollar|USD", str(entry.get("question", "")))
+    other = re.search(r"how many (?!dollars)", _asked(entry), re.IGNORECASE)
+    return (_IN_DOLLARS if has_dollars and not other else as_number)(answer, entry)
+
+
 RULES = TaskRules(
     "gsm_symbolic",
-    notation=with_unit(_DOLLARS),
+    notation=_with_its_unit,
     fix=ScorerFix(
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="Takes the first number without its sign and ignores what follows.",

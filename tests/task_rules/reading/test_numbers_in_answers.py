@@ -70,8 +70,9 @@ def test_the_unit_of_an_angle_may_stand(answer):
 
 
 @pytest.mark.parametrize("answer", ["$90", "90 dollars", "+90", "90/1", "\u2248 90"])
-def test_dollars_may_be_named(answer):
-    assert rules_of("gsm_symbolic").notation(answer, _entry("90")) == "90"
+def test_dollars_may_be_named_where_they_are_asked_for(answer):
+    costs = _entry("90", "One costs $30. How much do three cost? Do not include units.")
+    assert rules_of("gsm_symbolic").notation(answer, costs) == "90"
 
 
 @pytest.mark.parametrize(
