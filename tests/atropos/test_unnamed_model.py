@@ -159,7 +159,7 @@ def test_a_server_that_never_starts_ends_the_command():
     nowhere = CheckedServer(base_url="http://127.0.0.1:9/v1")
     said = r"nothing listens there.*start the server.*env.give_up_after_s"
     with pytest.raises(RunError, match=said):
-        served_models(nowhere, give_up_after_s=0.0)
+        served_models(nowhere, give_up_s=0.0)
 
 
 def test_an_address_that_no_waiting_mends_is_refused():
