@@ -11,10 +11,12 @@ A forked child does not use these handlers.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
@@ -185,6 +187,21 @@ def _end_in_time(status: int, within_s: float) -> None:
     timer.daemon = True
     timer.start()
     _guards.append(timer)
+    atexit.register(_leave, status)
+
+
+def _leave(status: int) -> NoReturn:
+    """End this process after its other `atexit` functions.
+
+    Python would take all objects apart, for 10 s on a busy machine, without a thread
+    that could end it.
+    """
+    atexit.unregister(_leave)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a pipe without a reader
+            stream.flush()
+    os._exit(status)
 
 
 def run(
@@ -238,6 +255,7 @@ def undoing() -> Iterator[None]:
         StoppedError: A signal came.
     """
     signals = _heard_here()
+    atexit.unregister(_leave)
     while _guards:
         _guards.pop().cancel()
 
