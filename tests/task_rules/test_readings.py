@@ -138,7 +138,6 @@ def test_words_that_are_not_the_name_of_what_is_asked_for_announce_nothing(
         ("color_cube_rotation", 7000, "The color of the left side is X"),
         ("number_filtering", 7000, "New list: X"),
         ("prime_factorization", 7000, "The prime factorization is X"),
-        ("bitwise_arithmetic", 7000, "The final hexidecimal value is X"),
     ],
 )
 def test_the_value_may_be_given_with_the_name_that_the_question_gives_it(
