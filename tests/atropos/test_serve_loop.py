@@ -104,11 +104,8 @@ def test_steps_and_timeouts_are_looked_at_while_places_are_free(items, monkeypat
         finally:
             cancelled.set()
 
-    async def add_train_workers():
-        await loop.fill()
-
     hooks.get_next_item, hooks.handle_env = get_next_item, handle_env
-    hooks.add_train_workers = add_train_workers
+    hooks.add_train_workers = loop.fill
 
     async def run():
         serving = asyncio.create_task(loop.run())

@@ -20,10 +20,9 @@ from tests.support.parts import (
 from tests.support.runs import serve, trainer_config
 
 
-def served(api, url, steps=4, trainer_changes=None, env_cls=ReasoningGymEnv, **changes):
+def served(api, url, steps=4, trainer_changes=None, **changes):
     """Serve for some steps; return the environment and the trainer's counts."""
-    changes |= {"rollout_server_url": api, "total_steps": steps}
-    env = build_env(url, cls=env_cls, **changes)
+    env = build_env(url, rollout_server_url=api, total_steps=steps, **changes)
     config = trainer_config(api, steps, **(trainer_changes or {}))
     return env, asyncio.run(serve(env, config, steps))
 
@@ -164,7 +163,8 @@ def test_steps_are_taken_where_items_are_slower_than_the_server(
 ):
     changes = {"checkpoint_dir": str(tmp_path), "save_checkpoint_interval": 1}
     served(
-        *(api_url, simulated.url, 8, changes, SlowItems),
+        *(api_url, simulated.url, 8, changes),
+        cls=SlowItems,
         data_dumps_dir=str(tmp_path),
         min_items_sent_before_logging=1,
     )

@@ -9,12 +9,8 @@ from types import SimpleNamespace
 import jobs_for_items
 import pytest
 
-from rg_env.items import worker_jobs
-from rg_env.items.evaluation_items import (
-    EvaluationItems,
-    evaluated_choices,
-    make_eval_items,
-)
+from rg_env.items import evaluation_items, worker_jobs
+from rg_env.items.evaluation_items import evaluated_choices, make_eval_items
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.selection import TaskChoice
@@ -83,15 +79,15 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     async def lost(*args, **how):
         raise WorkerLostError("5 workers ended")
 
-    monkeypatch.setattr("rg_env.items.evaluation_items.first_usable", lost)
+    monkeypatch.setattr(evaluation_items, "first_usable", lost)
     left_out = {}
     maker = SimpleNamespace(leave_out=left_out.__setitem__, left_out=left_out)
-    items = SimpleNamespace(
-        maker=maker, handle=TaskHandle, keep_for_evaluation=lambda questions: None
-    )
+    items = SimpleNamespace(maker=maker, handle=TaskHandle, keep_for_evaluation=set)
     names = ["gcd", "a task of a user"]
     wanted = {name: specs(name) for name in names}
-    evaluation = EvaluationItems(None, Settings(), wanted, names, items)
+    evaluation = evaluation_items.EvaluationItems(
+        None, Settings(), wanted, names, items
+    )
     assert await evaluation.finished() == []
     assert [spec.task for spec, _ in evaluation.missing] == names
     assert left_out == {names[1]: "5 workers ended"}
