@@ -45,7 +45,8 @@ class _Place(NamedTuple):
     """Where a writer is: replaced whole, since a checkpoint reads it too."""
 
     batch_num: int
-    groups_before: int
+    groups_total: int
+    groups_in_file: int = 0
 
 
 class DumpWriter:
@@ -58,8 +59,6 @@ class DumpWriter:
         release_gil: Called again and again while a long group is encoded.
 
     Attributes:
-        buffer: The groups of the file being written; those beyond the ones on disk
-            are written at the next call, so that a caller may append its own.
         groups_lost: Groups that neither the disk nor the bounded memory took, or that
             JSON cannot hold.
     """
@@ -84,18 +83,43 @@ class DumpWriter:
         self._waiting_bytes = 0
         self._disk_refuses = False
         self._lost_told = 0
-        self.buffer: list[dict[str, Any]] = []
+        self._buffer: list[dict[str, Any]] = []
         self.groups_lost = 0
 
     @property
+    def buffer(self) -> list[dict[str, Any]]:
+        """The groups of the file, and those that a caller adds to be written next."""
+        return self._buffer
+
+    @buffer.setter
+    def buffer(self, groups: list[dict[str, Any]]) -> None:
+        self._buffer[self._kept :] = groups
+
+    @property
     def batch_num(self) -> int:
-        """Number of the file being written, from 0."""
+        """Number of the file being written, from 0; settable for the next file."""
         return self._place.batch_num
+
+    @batch_num.setter
+    def batch_num(self, number: int) -> None:
+        self._place = self._place._replace(batch_num=number)
 
     @property
     def groups_total(self) -> int:
-        """Groups accepted and not lost since, those of continued runs included."""
-        return self._place.groups_before + self._in_file
+        """Groups accepted and not lost since, those of continued runs included.
+
+        Of groups that a caller appends to `buffer`, only those that it adds here.
+        """
+        return self._place.groups_total
+
+    @groups_total.setter
+    def groups_total(self, number: int) -> None:
+        self._place = self._place._replace(groups_total=number)
+
+    def _count(self, change: int) -> None:
+        # A caller may have appended groups without counting them.
+        total = max(0, self.groups_total + change)
+        self._place = _Place(self.batch_num, total, min(self._in_file, total))
 
     @property
     def groups_waiting(self) -> int:
@@ -128,6 +152,7 @@ class DumpWriter:
     def write(self, group: dict[str, Any]) -> None:
         """Accept a group; it is on disk when this returns, unless the disk refuses."""
         self.buffer.append(group)
+        self._count(1)
         self._flush()
         if self.groups_waiting:
             self._keep_waiting()
@@ -161,6 +186,7 @@ class DumpWriter:
     def _lose(self, place: int) -> None:
         del self.buffer[place]
         self.groups_lost += 1
+        self._count(-1)
 
     def finish(self) -> Path | None:
         """Complete the file being written and begin the next.
@@ -185,8 +211,7 @@ class DumpWriter:
             return None
         self._file = None
         logger.info("wrote %d groups to %s", in_file, complete)
-        before = self._place.groups_before + in_file
-        self._place = _Place(self.batch_num + 1, before)
+        self._place = _Place(self.batch_num + 1, self.groups_total)
         self.buffer.clear()
         self._written = 0
         self._say_accepted()
@@ -196,9 +221,9 @@ class DumpWriter:
         """Complete the file being written; what the disk refuses is counted lost."""
         self.finish()
         if self.groups_waiting:
-            self.groups_lost += self.groups_waiting
             # Without them, the file can be completed.
-            del self.buffer[self._kept :]
+            while self.groups_waiting:
+                self._lose(-1)
             self.finish()
         if self._file is not None:
             self._file.close()
@@ -234,8 +259,9 @@ class DumpWriter:
             # Somebody removed it; the buffer holds what was in it.
             self._file.close()
             self._file = None
-            self.groups_lost += self._written - self._kept
-            self._written = 0
+            gone, self._written = self._written - self._kept, 0
+            self.groups_lost += gone
+            self._count(-gone)
         if self._file is None:
             while self._path.exists():
                 self._place = self._place._replace(batch_num=self.batch_num + 1)
@@ -261,13 +287,7 @@ class DumpWriter:
 
     def state_dict(self) -> dict[str, int | str]:
         """Return the counters, and which file holds what comes after them."""
-        place, in_file = self._place, self._in_file
-        return {
-            "batch_num": place.batch_num,
-            "groups_total": place.groups_before + in_file,
-            "groups_in_file": in_file,
-            "run_uuid": self.run_uuid,
-        }
+        return {**self._place._asdict(), "run_uuid": self.run_uuid}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first.
@@ -293,5 +313,6 @@ class DumpWriter:
         self._place = _Place(
             # After all files that were left: none is continued.
             max([batch_num, *(number + 1 for number in left)]),
-            total - in_file + sum(left.values()),
+            total - in_file + sum(left.values()) + self._in_file,
+            self._in_file,
         )
