@@ -310,7 +310,7 @@ def read_dumps(folder: Path) -> Counts:
     """Read every dumped line; return the files and groups by what they are."""
     found = Counts(broken=0, twice=0)
     seen: set[bytes] = set()
-    for path in sorted(folder.glob("*.jsonl*")):
+    for path in sorted(folder.rglob("*_rollouts_*.jsonl*")):
         found["unfinished" if path.suffix == ".part" else "complete"] += 1
         try:
             for group in read_groups(path):

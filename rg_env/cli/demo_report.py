@@ -13,6 +13,7 @@ from rich.table import Table
 from rg_env.pages.report import report_of
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ending
+from rg_env.rollouts.run_dumps import METRICS_FOLDER
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.score import OUTCOMES
 
@@ -103,7 +104,7 @@ def print_report(
 def write_dumps_report(console: Console, env: Any, folder: Path) -> None:
     """Name the dump files of a run, and make a report of them and its numbers."""
     run_uuid = env.run_uuid
-    found = folder.glob(f"*_{run_uuid}_*.jsonl")
+    found = folder.rglob(f"*_{run_uuid}_*.jsonl")
     dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
     if not dumps:
         return
@@ -112,7 +113,7 @@ def write_dumps_report(console: Console, env: Any, folder: Path) -> None:
         console.print(f"  {_shown_path(path)}", soft_wrap=True)
     out = folder / f"demo_{run_uuid}"
     page = report_of(
-        [*dumps, folder / f"{run_uuid}_metrics.jsonl"],
+        [*dumps, folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl"],
         out,
         title="Groups of the demo",
         is_simulated=True,

@@ -58,7 +58,7 @@ class RunProgress:
         title: The run, for people.
         total_steps: Of the trainer.
         folder: Of the run, with the history of our trainer and the log of any.
-        metrics_folder: In which `serve` writes its metrics.
+        metrics_folder: In or below which `serve` writes its metrics.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RunProgress:
     def _newest(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the newest two lines of metrics, the older one first."""
         # Each start of `serve` begins a file of its own.
-        found = self._metrics_folder.glob(f"*{METRICS}")
+        found = self._metrics_folder.rglob(f"*{METRICS}")
         with contextlib.suppress(OSError):  # one that is removed meanwhile
             newest = max(found, key=lambda path: path.stat().st_mtime, default=None)
             rows = last_rows(newest, 2) if newest else []

@@ -41,7 +41,7 @@ from rg_env.evaluation.sources import Sources, files_of, metrics_beside, setting
 from rg_env.new_folder import new_folder
 from rg_env.pages.report_tally import Numbering, ReportTally
 from rg_env.pages.run_metrics import alarms_of, overview_of, read_all_metrics
-from rg_env.pages.run_names import Place, is_dumped, names_of, place_of
+from rg_env.pages.run_names import Place, is_dumped, metrics_of, names_of, place_of
 from rg_env.reports.progress_bar import WorkProgress
 
 logger = logging.getLogger(__name__)
@@ -227,8 +227,8 @@ def write_report(
         StoppedError: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    beside = {path for path in map(metrics_beside, files) if path.is_file()}
-    files += sorted(beside.difference(files))
+    beside = {of(file) for file in files for of in (metrics_beside, metrics_of)}
+    files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
     tally, dumped, has_rows = ReportTally(), Counter[Place](), False
     with new_folder(folder, MARK, "a report") as new:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rg_env.evaluation.sources import LAUNCHED, METRICS
+from rg_env.rollouts.run_dumps import METRICS_FOLDER
 
 RUN_ID = re.compile("(^|rollouts_)([0-9a-f-]{36})_")
 """Begins the name of a run's metrics, and is in the names of its dump files."""
@@ -20,6 +21,12 @@ def is_dumped(source: str) -> bool:
     """Return whether a file holds those groups of a run that were kept."""
     found = RUN_ID.search(Path(source).name)
     return found is not None and bool(found[1])
+
+
+def metrics_of(dump: Path) -> Path:
+    """Return the path of the metrics of the run that wrote a dump file."""
+    found = RUN_ID.search(dump.name)
+    return dump.parent / METRICS_FOLDER / f"{found and found[2]}_{METRICS}"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -40,6 +40,9 @@ GROUPS_PER_FILE = {
 }
 """What the names of the files begin with, and how many groups fill one."""
 
+METRICS_FOLDER, UNSENT_FOLDER = "metrics", "unsent"
+"""The folders, beside the files of groups, of what has another form."""
+
 
 class Dumps:
     """The dump files of a run: good groups, failed ones, and those that were not sent.
@@ -78,7 +81,18 @@ class Dumps:
         self.saved, self.failed, self.unsent = self._all
         self._keep_numbers = keep_numbers
         self._numbers_given = self._numbers_taken = 0  # each by one thread
-        self._numbers = MetricsFile(folder / f"{run_uuid}_metrics.jsonl")
+        self.place(folder, run_uuid)
+
+    def place(self, folder: Path, run_uuid: str) -> None:
+        """Write later files in this folder, under this name of the run.
+
+        In the folder itself lie groups with their rollouts, and nothing else.
+        """
+        for writer in self._all:
+            writer.folder, writer.run_uuid = folder, run_uuid
+        self.unsent.folder = folder / UNSENT_FOLDER
+        if not self._numbers_given:
+            self.put_numbers(folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl")
 
     def put_numbers(self, path: Path) -> None:
         """Have the numbers written elsewhere; before the first ones are."""
@@ -90,8 +104,9 @@ class Dumps:
 
     async def recover(self) -> None:
         """Complete what killed processes left in the folder."""
-        for path in await self._run(recover_unfinished, self.saved.folder):
-            logger.warning("completed %s, which a killed process left", path)
+        for folder in self.saved.folder, self.unsent.folder:
+            for path in await self._run(recover_unfinished, folder):
+                logger.warning("completed %s, which a killed process left", path)
 
     async def record(self, group: GroupRecord, versions: Mapping[str, str]) -> None:
         """Write a group to the files that want it; on disk when this returns."""

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("impatient")
 
 
 def unsent_in(folder):
-    files = folder.glob("*UNSENT*.jsonl")
+    files = folder.glob("unsent/*UNSENT*.jsonl")
     return [line for path in sorted(files) for line in read_groups(path)]
 
 

@@ -269,6 +269,14 @@ def test_the_metrics_of_rows_have_the_name_of_their_run(tmp_path: Path) -> None:
     assert found["runs"][0]["name"] == found["metrics"][0]["name"]
 
 
+def test_the_metrics_of_a_dump_file_lie_in_a_folder_beside_it(tmp_path: Path) -> None:
+    path = dump(tmp_path, [group(rollout("2", 1.0))])
+    (tmp_path / "metrics").mkdir()
+    metrics_of(tmp_path / "metrics", {"train/mean_score": 1})
+    found = reported(tmp_path / "report", path)
+    assert found["runs"][0]["name"] == found["metrics"][0]["name"]
+
+
 def test_rows_without_a_file_of_metrics_say_why_there_are_no_curves(
     tmp_path: Path,
 ) -> None:

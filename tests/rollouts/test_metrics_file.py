@@ -18,7 +18,7 @@ def dumps_in(folder, **changes):
 
 
 def lines(folder):
-    (path,) = folder.glob("*_metrics.jsonl")
+    (path,) = folder.glob("metrics/*_metrics.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -61,7 +61,7 @@ def test_every_log_is_a_line_of_the_file_of_the_run(tmp_path):
         return dumps.saved.run_uuid
 
     name = f"{asyncio.run(run())}_metrics.jsonl"
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert [path.name for path in (tmp_path / "metrics").iterdir()] == [name]
     assert [line["step"] for line in lines(tmp_path)] == [0, 1, 2]
 
 

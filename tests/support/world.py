@@ -122,6 +122,6 @@ class World:
         return json.loads(self.checkpoints()[-1].read_text())
 
     def dumped(self, kind="rollouts", folder="dumps"):
-        pattern = f"{folder}/reasoning_gym_environment_{kind}_*.jsonl"
+        pattern = f"{folder}/**/reasoning_gym_environment_{kind}_*.jsonl"
         paths = self.folder.glob(pattern)
         return [group for path in paths for group in read_groups(path)]
