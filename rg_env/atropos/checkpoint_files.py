@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -19,6 +20,15 @@ from typing import Any, Protocol
 from rg_env.errors import SettingError
 
 VERSION = 2
+
+OF_ORIGINAL = {
+    *("iter", "rng_state", "completion_lengths", "task_complexity_levels"),
+    *("processed_item_count", "save_file_batch_num", "task_performance_history"),
+    *("failed_processed_item_count", "failed_save_file_batch_num", "task_group_counts"),
+}
+"""Keys of a checkpoint of the original. Source: atropos 296a0bc, save_checkpoint()."""
+
+logger = logging.getLogger(__name__)
 
 _STEP = re.compile(r"step-(\d+)\.json")
 
@@ -112,6 +122,11 @@ def collect(
 def _refuse_other_run(
     state: Mapping[str, Any], settings: Mapping[str, Any], source: Path
 ) -> None:
+    if state.get("version") != VERSION:
+        raise BadCheckpointError(
+            f"{source} has version {state.get('version')!r}, needed is {VERSION};"
+            " move it away to begin anew"
+        )
     then = state.get("settings")
     if not isinstance(then, dict):
         raise BadCheckpointError(f"{source} does not say which settings it is of")
@@ -128,26 +143,57 @@ def _refuse_other_run(
         )
 
 
+def _of_original(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a checkpoint of the original can be continued.
+
+    A level was one of its own table, and is where ours begins. Its generator and its
+    histories, which lack the levels of their groups, have no meaning here.
+    """
+    groups = state.get("task_group_counts", {})
+    levels = state.get("task_complexity_levels", {}).items()
+    names = {"batch_num": "save_file_batch_num", "groups_total": "processed_item_count"}
+    return {
+        "items": {"drawn": state["iter"], "outstanding": [], "asked": {}},
+        "curriculum": {
+            "tasks": {
+                t: {"level": x, "counted_from": None}
+                for t, x in levels
+                if groups.get(t)
+            }
+        },
+        "saved": {ours: state.get(its, 0) for ours, its in names.items()},
+        "failed": {ours: state.get(f"failed_{its}", 0) for ours, its in names.items()},
+        "data": {key: v for key, v in state.items() if key not in OF_ORIGINAL},
+    }
+
+
 def restore(
     parts: Mapping[str, Stateful], settings: Mapping[str, Any], source: Path
-) -> None:
-    """Load a checkpoint into the owners, all of them or none.
+) -> dict[str, Any]:
+    """Load a checkpoint, also one of the original, into the owners: all or none.
+
+    Returns:
+        What a subclass has saved with it.
 
     Raises:
         BadCheckpointError: The file is broken, of another version or run, or lacks
             a part.
     """
     state = read(source)
-    if state.get("version") != VERSION:
-        raise BadCheckpointError(
-            f"{source} has version {state.get('version')!r}, needed is {VERSION}"
-        )
-    _refuse_other_run(state, settings, source)
     before = {name: part.state_dict() for name, part in parts.items()}
+    is_of_original = "version" not in state and "iter" in state
+    if is_of_original:
+        logger.warning("%s is of the original, whose items were others", source)
+    else:
+        _refuse_other_run(state, settings, source)
+    name = "data"
     try:
+        state = {**before, **_of_original(state)} if is_of_original else state
+        own = dict(state.get("data", {}))
         for name, part in parts.items():
             part.load_state_dict(state[name])
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         for each, part in parts.items():
             part.load_state_dict(before[each])
         raise BadCheckpointError(f"{source}: {name}: {error!r}") from error
+    return own

@@ -31,7 +31,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +208,7 @@ class Checkpoints:
     Attributes:
         ledger: What became of the rollouts; on disk from `begin` on.
         beside_dumps: Whether the state is kept there, as the trainer saves none.
+        kept_names: Attributes that a subclass' data in a checkpoint does not replace.
     """
 
     def __init__(
@@ -225,6 +226,7 @@ class Checkpoints:
         self.beside_dumps = False
         self._is_begun = False
         self._saved_s = -math.inf
+        self.kept_names: Collection[str] = ()
         self.ledger = Ledger(self._keep_ledger)
 
     def _keep_ledger(self, ledger: dict[str, Any]) -> None:
@@ -310,7 +312,8 @@ class Checkpoints:
     def write(self, step: int, data: Mapping[str, Any]) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
         state = checkpoint_files.collect(self.state_owners(), self._stream_settings())
-        checkpoint_files.write(self.folder.path(step), {**state, **data})
+        own = {"data": dict(data)} if data else {}
+        checkpoint_files.write(self.folder.path(step), {**state, **own})
 
     def restore(self) -> None:
         """Continue from the newest checkpoint that is not after the current step.
@@ -321,15 +324,20 @@ class Checkpoints:
         """
         step = self._env.curr_step
         for source in self._sources(step):
+            owners, settings = self.state_owners(), self._stream_settings()
             try:
-                checkpoint_files.restore(
-                    self.state_owners(), self._stream_settings(), source
-                )
+                own = checkpoint_files.restore(owners, settings, source)
             except BadCheckpointError as error:
                 if not source.is_relative_to(self._env.config.data_dumps_dir):
                     raise
                 logger.warning("not continued: %s", error)
                 continue
+            for name, value in own.items():
+                if name in self.kept_names:
+                    what = "which is the environment's own"
+                    logger.warning("%s: %s, %s, is not restored", source, name, what)
+                else:
+                    setattr(self._env, name, value)
             self._continue_ledger(source)
             logger.info("continuing from %s at item %d", source, self._env.iter)
             return

@@ -59,7 +59,8 @@ def spoiled(state):
     yield "torn", json.dumps(state)[:-20]
     yield "empty", ""
     yield "list", "[]"
-    yield "upstream", json.dumps({"iter": 9, "rng_state": [3, [1, 2], None]})
+    yield "upstream", json.dumps({"iter": -9, "rng_state": [3, [1, 2], None]})
+    yield "not_ours", json.dumps({"step": 4})
     yield "version", json.dumps({**state, "version": 99})
     for part in state:
         rest = {name: value for name, value in state.items() if name != part}
@@ -84,15 +85,56 @@ async def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp
             assert after == before, name
 
 
-async def test_data_of_a_subclass_travels_in_the_checkpoint(tmp_path):
-    class Own(ReasoningGymEnv):
-        def save_checkpoint(self, step, data=None):
-            super().save_checkpoint(step, {"own": 7, **(data or {})})
+class Own(ReasoningGymEnv):
+    """Saves attributes of its own, set before and after ours, and some of ours."""
 
+    def __init__(self, *args, **kwargs):
+        self.early = 0
+        super().__init__(*args, **kwargs)
+        self.items = 0
+
+    def save_checkpoint(self, step, data=None):
+        own = {"early": self.early, "items": self.items, "curr_step": 99, "score": 1}
+        super().save_checkpoint(step, {**own, **(data or {})})
+
+
+async def test_data_of_a_subclass_comes_back_and_replaces_nothing_of_ours(tmp_path):
     async with ready_env(cls=Own) as env:
+        env.early, env.items = 7, [8]
         checkpointed(env, tmp_path, 4).save_checkpoint(4)
-        env.load_checkpoint()
-    assert json.loads(file_of(tmp_path).read_text())["own"] == 7
+    async with ready_env(cls=Own) as env:
+        checkpointed(env, tmp_path, 4).load_checkpoint()
+        assert (env.early, env.items, env.curr_step) == (7, [8], 4)
+        assert callable(env.score)
+
+
+ORIGINALS = {
+    "iter": 3,
+    "rng_state": [3, [2147483648, 624], None],
+    "completion_lengths": [812, 90],
+    "processed_item_count": 107,
+    "save_file_batch_num": 1,
+    "failed_processed_item_count": 51,
+    "failed_save_file_batch_num": 1,
+    "task_complexity_levels": {"gcd": 0.3959175170953614, "chain_sum": 0.3},
+    "task_performance_history": {"gcd": [0.9, 1.0, 0.95], "chain_sum": []},
+    "task_group_counts": {"gcd": 3, "chain_sum": 0},
+    "own": [1],
+}
+"""A checkpoint as atropos 296a0bc wrote it, with the data of a subclass."""
+
+COUNTERS = ("item_count", "batch_num")
+
+
+async def test_a_checkpoint_of_the_original_is_continued(tmp_path):
+    file_of(tmp_path).parent.mkdir(parents=True)
+    file_of(tmp_path).write_text(json.dumps(ORIGINALS))
+    async with ready_env(complexity_mode="curriculum") as env:
+        checkpointed(env, tmp_path, 4).load_checkpoint()
+        counters = ["iter", "own", *(n for n in ORIGINALS if n.endswith(COUNTERS))]
+        found = {name: getattr(env, name) for name in counters}
+        assert found == {name: ORIGINALS[name] for name in counters}
+        assert dict(env.task_complexity_levels) == {"gcd": 0.3959175170953614}
 
 
 # -- in a run, against the real API ----------------------------------------------------
