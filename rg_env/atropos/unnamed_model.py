@@ -22,11 +22,12 @@ from rg_env.atropos.start_checks import NO_TOKENIZER
 from rg_env.errors import RunError, SettingError, printable
 from rg_env.inference.connection import headers_of, secrets_of, url_of
 from rg_env.inference.request_failures import UNAVAILABLE, Failure, failure_of
-from rg_env.settings.environment_settings import START_MODEL
+from rg_env.settings.environment_settings import DEFAULT_TOKENIZER, START_MODEL
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
 
+DEFAULTS = (START_MODEL, DEFAULT_TOKENIZER)
 ANSWERS_WITHIN_S = 3.0
 MOST_BYTES = 2**20
 
@@ -146,7 +147,7 @@ def found_model(
         SettingError: A server whose model is not named has several models, or none.
         RunError: No server answered in time.
     """
-    follows = not names_tokenizer and config.tokenizer_name == START_MODEL
+    follows = not names_tokenizer and config.tokenizer_name in DEFAULTS
     limit_s = math.inf if trains else config.give_up_after_s
     texts_do = not trains and all(s.server_type == "openai" for s in servers)
     changed, tokenizers = list[Any](), list[str]()

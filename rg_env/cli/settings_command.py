@@ -193,10 +193,11 @@ def serve(env_cls: Any) -> SettingsCommand:
 
 def process(env_cls: Any) -> SettingsCommand:
     """Return `process`."""
+    name = getattr(env_cls, "name", None) or "reasoning_gym"
     starts = {
         "ensure_scores_are_not_same": False,
         "include_messages": True,
-        "data_path_to_save_groups": "data/reasoning_gym.jsonl",
+        "data_path_to_save_groups": f"data/{name}.jsonl",
     }
     summary = "Write total_steps groups as JSONL rows and a report, without a trainer."
     return _command("process", summary, env_cls, starts)

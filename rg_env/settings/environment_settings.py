@@ -86,6 +86,9 @@ SomeNames = Annotated[
 START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 """Of the commands, where nobody and no server names another."""
 
+DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
+"""Of the framework's settings."""
+
 PUBLISHED = "published"
 """The `eval_system_prompt` that is the one of the library's published evaluation."""
 
@@ -178,7 +181,7 @@ class SamplingSettings(CheckedModel):
     """Sampling temperature of training rollouts; it is also reported to the trainer"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
     """Nucleus sampling (top-p) of training rollouts"""
-    tokenizer_name: Line = START_MODEL
+    tokenizer_name: Line = DEFAULT_TOKENIZER
     """Tokenizer: a name on the Hugging Face hub or a folder. If you do not set it, the
     commands use the tokenizer of the model"""
     thinking_mode: bool = False
