@@ -64,6 +64,8 @@ from pathlib import Path
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
+from atroposlib.envs.base import BaseEnvConfig as BaseEnvConfig
+from atroposlib.envs.base import EvalHandlingEnum as EvalHandlingEnum
 from atroposlib.envs.server_handling.server_manager import (
     APIServerConfig,
     ServerBaseline,
@@ -161,6 +163,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         Raises:
             SettingError: A setting cannot be used; nothing was begun.
         """
+        of_subclass = set(vars(self))  # which its data in checkpoints may replace
+        config.validate_config()
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         # No subclass names a client of its own, nor does one that is built by hand.
         has_our_clients = self.server_cls is BaseEnv.server_cls
@@ -189,10 +193,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])
+        own = {*dir(ReasoningGymEnv), *vars(self)}
+        self._checkpoints.kept_names = own - of_subclass
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build the collaborators, in the order of their dependencies."""
         config, length, clients = self.config, self._length, self.server.servers
+        self._test_items: list[Any] = []
+        self.task_curricula: dict[str, Any] = {}  # stays empty in the original too
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
         self._api = ApiClient(config.rollout_server_url)
@@ -204,6 +212,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._requests = requests = RolloutRequests(
             config, length, self.tokenizer, self._inference, server
         )
+        requests.default_prompt = lambda: system_prompt  # which may be assigned
         self._dumps = dumps = Dumps(
             Path(config.data_dumps_dir),
             keep_good=config.dump_rollouts,
@@ -244,7 +253,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     # -- beginning and ending ----------------------------------------------------------
 
     async def setup(self) -> None:
-        """Start the workers, read the library, choose the tasks, make the eval items.
+        """Start the workers, read the library, choose the tasks.
 
         Raises:
             SettingError: A name or parameter does not exist, the tokenizer has no
@@ -267,8 +276,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._requests.take_published_prompt(made.library.system_prompt)
         if self._kind:
             made.items.patience_s = PATIENCE_S
-        else:
-            await made.evaluation.finished()
         logger.info(
             "workers are sandboxed by: %s", ", ".join(self._pool.sandbox_layers)
         )
@@ -298,6 +305,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
+        if system_prompt is not SYSTEM_PROMPT:  # as a setting, which files name
+            self.config.system_prompt = self.config.system_prompt or system_prompt
         request = partial(self._requests.probe_request, kind)
         probed = self._servers.unless_refused(work, request)
         await self._lifetime.run(probed, self.close, self._delivery.close_at_once)
@@ -347,7 +356,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _evaluate_alone(self) -> None:
         await self._set_up_alone()
-        await self.evaluate()
+        await self.run_evaluation()
         if self.evaluation_folder is not None:
             self._dumps.put_numbers(self.evaluation_folder / METRICS)
         await self.wandb_log({})
@@ -445,10 +454,15 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     # -- evaluation --------------------------------------------------------------------
 
-    async def rollout_and_score_eval(self, test_item: Any) -> float:
+    async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
         """Return the score of an evaluation item, whole or as (entry, dataset)."""
-        _, score = await self._evaluations.rollout(*tuple(test_item)[-2:])
-        return score.value
+        return await self._evaluations.rollout(test_data_tuple)
+
+    async def run_evaluation(self) -> None:
+        """Call the hook `evaluate` once the evaluation items are made."""
+        if self._items is not None:
+            await self._evaluations.prepare(self._items)
+        await self.evaluate()
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Query all evaluation items; write, show and keep the results."""

@@ -1,6 +1,6 @@
 """The settings of the environment, as the framework takes them.
 
-Mends B19 of docs/host_defects.md: a weight of 0 makes the API fail for everybody.
+Mends B19 of docs/host_defects.md: weights of 0 or less can make the API fail.
 """
 
 from __future__ import annotations
@@ -22,3 +22,6 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
         default=EvalHandlingEnum.STOP_TRAIN,
         description="Training during an evaluation: STOP_TRAIN, LIMIT_TRAIN or NONE",
     )
+
+    def validate_config(self) -> None:
+        """Check more than each field, in a subclass; the environment calls it once."""

@@ -16,7 +16,12 @@ from rich.console import Console
 from rg_env import patience
 from rg_env.atropos import start_checks
 from rg_env.atropos.evaluation_files import EvaluationFiles
-from rg_env.atropos.group_rewards import GroupRewards, Rollout, completion_tokens
+from rg_env.atropos.group_rewards import (
+    GroupRewards,
+    Rollout,
+    completion_tokens,
+    task_and_provenance,
+)
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.summary import EvalSummary, summarise
@@ -27,21 +32,33 @@ from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_items import RunItems
 from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
-from rg_env.scoring.score import UNSCORED, Score
+from rg_env.scoring.score import UNSCORED, Score, outcome_of
 from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.item_stream import ItemSpec
 
 logger = logging.getLogger(__name__)
 
-EvalRollout = Callable[[Mapping[str, Any], Any], Awaitable[tuple[Rollout, Score]]]
-"""From the entry and the dataset of an item to one rollout of it and its score."""
+
+class EvaluationItem(tuple[Mapping[str, Any], Any]):
+    """(entry, dataset) of one completion, as `rollout_and_score_eval` is given it.
+
+    Attributes:
+        found: The rollout and its score; None if a subclass has queried by itself.
+    """
+
+    found: tuple[Rollout, Score] | None = None
+
+
+EvalRollout = Callable[[EvaluationItem], Awaitable[float]]
+"""From an item to the score of one rollout of it."""
 
 
 class Evaluations:
     """Runs the evaluations: one in `evaluate`, and one every few steps in `serve`.
 
     Args:
-        env: Its hook `evaluate_log` writes the numbers.
+        env: Its hooks `rollout_and_score_eval` and `evaluate_log` score a completion
+            and write the numbers.
         length: How long a completion may become.
         requests: Queries the servers.
         rewards: Scores the completions.
@@ -62,13 +79,22 @@ class Evaluations:
         self._rewards = rewards
         self._servers = servers
 
-    async def rollout(
-        self, entry: Mapping[str, Any], dataset: Any
-    ) -> tuple[Rollout, Score]:
-        """Return a rollout of an item and its score, which no metric counts."""
+    async def rollout(self, test_item: Sequence[Any]) -> float:
+        """Return the score of a rollout of an item, which no metric counts."""
+        entry, dataset = tuple(test_item)[-2:]
         rollout = await self._requests.query_evaluation(entry, dataset)
         (score,) = await self._rewards.scores_of([rollout])
-        return rollout, score
+        if isinstance(test_item, EvaluationItem):
+            test_item.found = rollout, score
+        return score.value
+
+    async def prepare(self, made: RunItems) -> None:
+        """Make the evaluation items that are not made yet."""
+        making = made.evaluation
+        title, done = "making evaluation items", making.done
+        with WorkProgress(title, making.total, "items", done) as progress:
+            making.on_done = lambda number: progress.advance(by=number)
+            await making.finished()
 
     async def evaluate(self, made: RunItems) -> bool:
         """Query all evaluation items; write, show and keep the results.
@@ -77,18 +103,15 @@ class Evaluations:
             Whether something was evaluated, and all that was wanted is on disk.
         """
         began, env, config = time.time(), self._env, self._env.config
-        making = made.evaluation
-        title, done = "making evaluation items", making.done
-        with WorkProgress(title, making.total, "items", done) as progress:
-            making.on_done = lambda number: progress.advance(by=number)
-            await making.finished()
+        await self.prepare(made)
         items, servers = env.test_items_with_scorers, env.server.servers
+        tasks = made.library.tasks
         if env.process_mode:  # a training run has others to go on with
             await self._requests.check_evaluation([e["question"] for e, _ in items])
         evaluation = Evaluation(
             items,
-            self.rollout,
-            category_of=lambda task: made.library.tasks[task].category,
+            env.rollout_and_score_eval,
+            category_of=lambda task: tasks[task].category if task in tasks else "other",
             completions=config.eval_completions,
             about=about(config, servers[0].config),
             has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
@@ -145,7 +168,7 @@ class Evaluation:
 
     Args:
         items: (entry, dataset), shape (N,).
-        rollout: Queries for one completion of an item and scores it.
+        rollout: Queries for one completion of an item and scores it: the hook.
         category_of: Task to category.
         completions: Number of completions for each item.
         about: Fields that every line of samples.jsonl contains.
@@ -212,14 +235,13 @@ class Evaluation:
 
     def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
         """Return the fields of a line that are known before its completion."""
+        task, item = task_and_provenance(entry, handle)
+        made = {} if item is None else dict(vars(item), size=handle.size)
+        unsaid = {"split"} | ({"size"} if made.get("size") == 1 else set())
         return {
-            "task": handle.task,
-            "category": self._category_of(handle.task),
-            "seed": handle.seed,
-            "index": handle.index,
-            **({"size": handle.size} if handle.size > 1 else {}),
-            "level": handle.level,
-            "params": dict(handle.params),
+            "task": task,
+            "category": self._category_of(task),
+            **{name: value for name, value in made.items() if name not in unsaid},
             "question": entry["question"],
             "gold_answer": entry.get("answer"),
             "completion": number,
@@ -232,8 +254,9 @@ class Evaluation:
         outcome = reason = "request_failed"
         tries = 0
         while tries < patience.EVALUATION_TRIES and not self._servers.gave_up.is_set():
+            item = EvaluationItem((entry, handle))
             try:
-                found = await self._rollout(entry, handle)
+                value = float(await self._rollout(item))
             except RequestFailedError as error:
                 # No server was there, which is not this item's fault.
                 tries += not isinstance(error, NoServerError)
@@ -245,15 +268,18 @@ class Evaluation:
                 outcome = UNSCORED
                 reason = str(error)
             else:
-                return {**known, **self._found(*found)}
+                return {**known, **self._found(item, value)}
         return {**known, "outcome": outcome, "reason": reason}
 
-    def _found(self, rollout: Rollout, score: Score) -> Row:
+    def _found(self, item: EvaluationItem, value: float) -> Row:
+        if item.found is None:
+            return {"score": value, "outcome": outcome_of(value)}
+        rollout, score = item.found
         length = completion_tokens(rollout) if self._has_tokens else None
         return {
             "answer": score.answer,
-            "score": score.value,
-            "outcome": score.outcome,
+            "score": value,
+            "outcome": score.outcome if value == score.value else outcome_of(value),
             "finish_reason": rollout["finish_reason"],
             "prompt_tokens": None
             if length is None

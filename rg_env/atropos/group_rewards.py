@@ -58,18 +58,24 @@ def baseline_of(dataset: Any) -> float:
     return dataset.baseline if isinstance(dataset, TaskHandle) else 0.0
 
 
+def task_and_provenance(
+    entry: Mapping[str, Any], dataset: Any
+) -> tuple[str, Provenance | None]:
+    """Return the task of an item, and what makes it again if it is ours."""
+    if isinstance(dataset, TaskHandle):
+        params = dict(dataset.params)
+        how = (dataset.split, dataset.index, dataset.seed, dataset.level, params)
+        return dataset.task, Provenance(*how)
+    # Nothing regenerates an item from outside.
+    return str((entry.get("metadata") or {}).get("source_dataset", "unknown")), None
+
+
 def record_of(
     rollouts: Sequence[Rollout], scores: Sequence[Score], rewards: Sequence[float]
 ) -> GroupRecord:
     """Return the record of the rollouts of one item, all of shape (G,)."""
     entry, made = rollouts[0]["rg_item"], rollouts[0]["dataset_obj"]
-    if isinstance(made, TaskHandle):
-        task = made.task
-        params = dict(made.params)
-        item = Provenance(made.split, made.index, made.seed, made.level, params)
-    else:  # nothing regenerates an item from outside
-        source = (entry.get("metadata") or {}).get("source_dataset", "unknown")
-        task, item = str(source), None
+    task, item = task_and_provenance(entry, made)
     records = list(map(_rollout_record, rollouts, scores, rewards))
     return GroupRecord(task, records, entry.get("answer"), item, baseline_of(made))
 

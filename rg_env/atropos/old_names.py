@@ -41,6 +41,9 @@ HELPERS = (
     "_get_complexity_params_for_task",
     "_create_dataset_with_complexity",
     "_update_task_performance",
+    "_initialize_complexity_mapping",
+    "_adjust_task_complexity",
+    "_save_failed_group_for_debugging",
     "_extract_final_answer",
     "_score_answer_with_both_formats",
     "_save_rollouts_to_jsonl",
@@ -66,6 +69,8 @@ class OldNames:
     _dumps: Dumps
     _feedback: Feedback
     _items: RunItems | None = None
+    _test_items: list[tuple[Mapping[str, Any], Any]]
+    _lists_test_items = False
     _pool: WorkerPool | None = None
 
     def _made(self) -> RunItems:
@@ -98,13 +103,27 @@ class OldNames:
     def task_names(self, names: Sequence[str]) -> None:
         if self._items is not None:
             raise AttributeError("the tasks are chosen at setup(); set env.tasks")
-        self.config.tasks = list(names) or None
+        self.config.tasks = list(names) or self.config.tasks
 
     @property
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
-        """The evaluation items made so far as (entry, dataset); a run has all later."""
-        made = [] if self._items is None else self._items.evaluation.made
-        return [(item.entry, item.handle) for item in made]
+        """The items that `evaluate` evaluates, as (entry, dataset).
+
+        The first read after `setup` waits for those that are not made yet. Before
+        `evaluate` is called they are made, without holding up the event loop.
+        """
+        if self._items is not None and not self._lists_test_items:
+            made = self._items.evaluation.made_now()
+            self._test_items += [(item.entry, item.handle) for item in made]
+            self._lists_test_items = True
+        return self._test_items
+
+    @test_items_with_scorers.setter
+    def test_items_with_scorers(self, items: list[Any]) -> None:
+        self._test_items = items
+        self._lists_test_items = self._items is not None
+        if self._items is not None:
+            self._items.evaluation.drop()
 
     @property
     def iter(self) -> int:
@@ -113,7 +132,8 @@ class OldNames:
 
     @iter.setter
     def iter(self, position: int) -> None:
-        self._made().items.position = position
+        if position or self._items is not None:  # before `setup`, it is 0
+            self._made().items.position = position
 
     @property
     def rng(self) -> random.Random:
@@ -122,9 +142,13 @@ class OldNames:
         index = self.iter * config.num_shards + config.shard_index
         return draw_generator(config.seed, index)
 
+    @rng.setter
+    def rng(self, generator: random.Random) -> None:
+        if self._items is not None:
+            raise AttributeError("the seed decides the items; set env.seed before")
+
     # -- the dump files: the one being written, and how many groups they took -----
 
-    run_uuid = view("_dumps.saved.run_uuid")
     rollouts_to_save_buffer = view("_dumps.saved.buffer")
     failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
     processed_item_count = view("_dumps.saved.groups_total")
@@ -133,13 +157,22 @@ class OldNames:
     failed_save_file_batch_num = view("_dumps.failed.batch_num")
 
     @property
+    def run_uuid(self) -> str:
+        """What stands for the run in the names of its files."""
+        return self._dumps.saved.run_uuid
+
+    @run_uuid.setter
+    def run_uuid(self, run_uuid: str) -> None:
+        self._dumps.place(self._dumps.saved.folder, run_uuid)
+
+    @property
     def datadumps_dir(self) -> str:
         """The folder of the dump files."""
         return str(self._dumps.saved.folder)
 
     @datadumps_dir.setter
     def datadumps_dir(self, folder: str) -> None:
-        self._dumps.saved.folder = self._dumps.failed.folder = Path(folder)
+        self._dumps.place(Path(folder), self.run_uuid)
 
     async def _save_rollouts_to_jsonl(self) -> None:
         """Complete the dump file being written."""
@@ -164,7 +197,9 @@ class OldNames:
 
     @task_complexity_levels.setter
     def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
-        self._feedback.curriculum.levels.update(levels)
+        new, curriculum = dict(levels), self._feedback.curriculum
+        curriculum.levels.clear()
+        curriculum.levels.update(new)
 
     # -- helpers -----------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ A row is the group as the framework writes it (tokens, masks, scores, messages, 
 with what makes it useful: task, gold answer, extracted answers, outcomes, provenance.
 
 Mends B14 of docs/host_defects.md: the framework samples one group at a time, ends with
-status 0 if an item is missing, and repeats requests forever if scores are equal.
+status 0 if an item is missing, and drops groups of equal scores without a limit.
 """
 
 from __future__ import annotations

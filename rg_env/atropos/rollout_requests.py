@@ -59,6 +59,7 @@ class RolloutRequests:
 
     Attributes:
         published_prompt: The system prompt of the library's published evaluations.
+        default_prompt: Returns the system prompt where no setting says it.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class RolloutRequests:
         self._template_kwargs = template_kwargs_of(server)
         self._prompts = Prompts(tokenizer, self._template_kwargs)
         self.published_prompt = ""
+        self.default_prompt: Callable[[], str] = lambda: SYSTEM_PROMPT
 
     def take_published_prompt(self, prompt: str) -> None:
         """Take the prompt of the installed library.
@@ -94,7 +96,7 @@ class RolloutRequests:
         self, question: str, *, evaluates: bool = False
     ) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
-        own = self._config.system_prompt or SYSTEM_PROMPT
+        own = self._config.system_prompt or self.default_prompt()
         if evaluates and self._config.eval_system_prompt is not None:
             own = self._config.eval_system_prompt
             own = self.published_prompt if own == PUBLISHED else own

@@ -255,7 +255,7 @@ class ServeLoop:
             )
             return
         loop = asyncio.get_running_loop()
-        self._env.eval_runner = loop.create_task(self._env.evaluate())
+        self._env.eval_runner = loop.create_task(self._env.run_evaluation())
         self._env.eval_runner.add_done_callback(evaluation_run.log_failure)
 
     def _is_complete(self) -> bool:

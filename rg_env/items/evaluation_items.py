@@ -13,6 +13,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from rg_env.errors import LibraryError, counted
@@ -25,7 +26,7 @@ from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 if TYPE_CHECKING:  # what makes items must not need pydantic
     from rg_env.settings.environment_settings import CheckedSettings
@@ -114,6 +115,7 @@ class EvaluationItems:
         self._evaluated = evaluated
         self._items = items
         self._checks: dict[str, asyncio.Task[None]] = {}
+        self._checked: set[str] = set()
         self._made: dict[str, Sequence[MadeItem]] = {}
         self._missing: dict[str, Sequence[Missing]] = {}
         self.total = sum(map(len, wanted.values()))
@@ -124,6 +126,26 @@ class EvaluationItems:
     def made(self) -> list[MadeItem]:
         """The evaluation items made so far, in the order of the tasks."""
         return [item for task in self._wanted for item in self._made.get(task, ())]
+
+    def made_now(self) -> list[MadeItem]:
+        """Return the evaluation items, after waiting for those not made yet.
+
+        For callers without an event loop; one in a loop awaits `finished` before.
+        """
+        left = [task for task in self._evaluated if task not in self._made]
+
+        def check(task: str) -> None:
+            run_blocking(lambda pool: self._check(task, pool), self._pool)
+
+        with ThreadPoolExecutor(self._settings.worker_count) as threads:
+            list(threads.map(check, left))
+        return self.made
+
+    def drop(self) -> None:
+        """Forget the evaluation items: others are evaluated."""
+        self._evaluated = ()
+        self._made.clear()
+        self._missing.clear()
 
     @property
     def missing(self) -> list[Missing]:
@@ -137,8 +159,10 @@ class EvaluationItems:
 
     async def checked(self, task: str) -> None:
         """Wait until a task is checked; the first call begins the check."""
+        if task in self._checked:
+            return
         if task not in self._checks:
-            self._checks[task] = asyncio.create_task(self._check(task))
+            self._checks[task] = asyncio.create_task(self._check(task, self._pool))
         # Whoever waits may be cancelled, and others wait for the same check.
         await asyncio.shield(self._checks[task])
 
@@ -170,11 +194,11 @@ class EvaluationItems:
             logger.info("%s%s", checks, fewer)
         return self.made
 
-    async def _check(self, task: str) -> None:
+    async def _check(self, task: str, pool: WorkerPool) -> None:
         wanted, settings = self._wanted[task], self._settings
         try:
             items, missing = await make_eval_items(
-                self._pool, wanted, settings, self._items.handle
+                pool, wanted, settings, self._items.handle
             )
             fault = missing[-1][1] if missing else None
         except WorkerLostError as error:
@@ -182,7 +206,10 @@ class EvaluationItems:
             fault = None if task in TASKS else str(error)
             items, missing = [], [(attempts[0], str(error)) for attempts in wanted]
         if items:
-            fault = await gold_fault(self._pool, items[0].handle, items[0].entry)
+            fault = await gold_fault(pool, items[0].handle, items[0].entry)
+        if task in self._checked:  # meanwhile, by `made_now` or before it
+            return
+        self._checked.add(task)
         if fault is not None:
             self._items.maker.leave_out(task, fault)
             items, missing = [], [(attempts[0], fault) for attempts in wanted]

@@ -1,6 +1,6 @@
-"""A subclass that extends every hook of the framework with `super()`.
+"""Subclasses that extend every hook with `super()`, or replace it by their own.
 
-It is run as the commands run it: `serve` against the real API, `process` and
+The first is run as the commands run it: `serve` against the real API, `process` and
 `evaluate`, each with the simulated model.
 """
 
@@ -15,7 +15,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.parts import build_env, empty_api
+from tests.support.parts import Exact, build_env, empty_api
 from tests.support.runs import process_env, serve, trainer_config
 
 pytestmark = pytest.mark.processes
@@ -30,12 +30,12 @@ EVERY_GROUP = {
     *("handle_send_to_api", "add_rollouts_for_wandb"),
 }
 OF_PROCESS = EVERY_RUN | EVERY_GROUP | {"process_manager"}
-OF_EVALUATE = EVERY_RUN | {"evaluate"}
+OF_EVALUATE = EVERY_RUN | {"evaluate", "rollout_and_score_eval"}
 OF_SERVE = {
     *(EVERY_RUN | EVERY_GROUP),
     *("env_manager", "setup_wandb", "register_env", "load_checkpoint", "evaluate"),
     *("get_server_info", "get_status", "env_step_checks", "add_train_workers"),
-    *("handle_env", "save_checkpoint", "cleanup"),
+    *("handle_env", "save_checkpoint", "cleanup", "rollout_and_score_eval"),
 }
 
 
@@ -202,6 +202,7 @@ def test_serve_begins_in_the_frameworks_order_and_ends_with_close(served):
         ("add_rollouts_for_wandb", "handle_send_to_api"),
         ("cleanup", "handle_env"),
         ("evaluate", "env_step_checks"),
+        ("rollout_and_score_eval", "evaluate"),
         ("create_rollout_table", "wandb_log"),
         ("close", "env_manager"),
     ],
@@ -288,3 +289,107 @@ def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(simulated, tmp_path)
         }
         assert set(row["scores"]) <= {0.5, 0.75}
         assert row["group_overrides"] == {"mine": 4}
+
+
+# -- without super(), as subclasses of the original are written ------------------------
+
+OWN_ENTRY = {"question": "1 + 1?", "answer": "2", "metadata": {}}
+
+
+async def own_item(self):
+    message = {"role": "user", "content": OWN_ENTRY["question"]}
+    return (frozenset(message.items()),), OWN_ENTRY, Exact()
+
+
+def group_of(scores):
+    """Return a group as atropos 296a0bc returns it from `score`."""
+    return {
+        "tokens": [[1, 2] for _ in scores],
+        "masks": [[-100, 2] for _ in scores],
+        "scores": scores,
+        "overrides": [{} for _ in scores],
+        "inference_logprobs": [[1.0, -0.5] for _ in scores],
+    }
+
+
+async def own_group(self, item):
+    self.rollouts_to_save_buffer.append({"item_id": "own", "rollouts": []})
+    self.processed_item_count += 1
+    return group_of([1.0, 0.25, 0.0, 0.0]), []
+
+
+async def own_scores(self, rollout_group_data):
+    return group_of([0.75 for _ in rollout_group_data])
+
+
+@pytest.mark.parametrize(
+    ("hook", "own", "column", "value"),
+    [
+        ("get_next_item", own_item, "question", "1 + 1?"),
+        ("collect_trajectories", own_group, "scores", [1.0, 0.25, 0.0, 0.0]),
+        ("score", own_scores, "scores", [0.75] * 4),
+    ],
+)
+def test_process_writes_what_a_hook_of_its_own_returns(
+    hook, own, column, value, simulated, tmp_path
+):
+    cls, path = type("Own", (ReasoningGymEnv,), {hook: own}), tmp_path / "rows.jsonl"
+    env = process_env(simulated.url, path, GROUPS, cls=cls)
+    asyncio.run(env.process_manager())
+    rows = list(read_groups(path))
+    assert [row[column] for row in rows] == [value] * GROUPS
+    # As in the original: one for each that the hook has added itself.
+    assert env.processed_item_count == (GROUPS if own is own_group else 0)
+
+
+async def half(self, test_data_tuple):
+    score = await ReasoningGymEnv.rollout_and_score_eval(self, test_data_tuple)
+    return score / 2
+
+
+async def a_quarter(self, test_data_tuple):
+    rg_item, dataset_obj = test_data_tuple
+    assert rg_item["question"] and callable(dataset_obj.score_answer)
+    return 0.25
+
+
+@pytest.mark.parametrize(
+    ("own", "score", "is_queried"), [(half, 0.5, True), (a_quarter, 0.25, False)]
+)
+def test_an_evaluation_is_of_the_scores_that_the_hook_returns(
+    own, score, is_queried, simulated, tmp_path
+):
+    cls = type("Own", (ReasoningGymEnv,), {"rollout_and_score_eval": own})
+    env = build_env(simulated.url, cls=cls, data_dir_to_save_evals=str(tmp_path))
+    asyncio.run(env._run_evaluate())
+    rows = list(read_groups(tmp_path / "samples.jsonl"))
+    assert max(row["score"] for row in rows) == score
+    assert all(("messages" in row) is is_queried for row in rows)
+
+
+async def own_evaluate(self, *args, **kwargs):
+    made = self._items.evaluation
+    self.were_made = made.done == made.total
+    items = [self.rollout_and_score_eval(item) for item in self.test_items_with_scorers]
+    self.scores = await asyncio.gather(*items)
+
+
+def test_an_evaluation_of_its_own_finds_the_items_made(simulated):
+    cls = type("Own", (ReasoningGymEnv,), {"evaluate": own_evaluate})
+    env = build_env(simulated.url, cls=cls)
+    asyncio.run(env._run_evaluate())
+    assert env.were_made and len(env.scores) == len(env.task_names)
+
+
+def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(
+    simulated, tmp_path
+):
+    class Own(ReasoningGymEnv):
+        async def setup(self):
+            await super().setup()
+            self.test_items_with_scorers = [(OWN_ENTRY, Exact())]
+
+    env = build_env(simulated.url, cls=Own, data_dir_to_save_evals=str(tmp_path))
+    asyncio.run(env._run_evaluate())
+    (row,) = read_groups(tmp_path / "samples.jsonl")
+    assert row["question"] == "1 + 1?" and row["messages"][1]["content"] == "1 + 1?"

@@ -1,12 +1,23 @@
 """Names that callers of the original use: views of the real things."""
 
 import asyncio
+import json
+import logging
 import random
 
 import pytest
 
-from reasoning_gym_environment import ReasoningGymEnv
-from tests.support.parts import RIGHT, WRONG, build_env, ready_env, rollout
+import reasoning_gym_environment
+from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
+from rg_env.cli.settings_command import process
+from tests.support.parts import (
+    RIGHT,
+    TOKENIZER,
+    WRONG,
+    build_env,
+    ready_env,
+    rollout,
+)
 from tests.support.runs import next_items, questions
 
 
@@ -97,21 +108,113 @@ def test_a_subclass_can_write_to_the_log_of_the_environment(logged):
     assert "mine" in logged.text
 
 
-@pytest.mark.parametrize("name", ["_extract_final_answer", "_update_task_performance"])
+@pytest.mark.parametrize("name", ["_extract_final_answer", "_adjust_task_complexity"])
 def test_a_class_that_overrides_a_helper_in_vain_is_warned(name):
     with pytest.warns(UserWarning, match=f"{name}, which nothing calls"):
         type("Own", (ReasoningGymEnv,), {name: lambda self, *given: None})
+
+
+# -- assignments -----------------------------------------------------------------------
+
+ASSIGNED = {
+    "test_items_with_scorers": [({"question": "?", "answer": "1"}, None)],
+    "rollouts_to_save_buffer": [{"item_id": "own"}],
+    "failed_rollouts_to_save_buffer": [{"item_id": "own"}],
+    "processed_item_count": 7,
+    "failed_processed_item_count": 8,
+    "save_file_batch_num": 2,
+    "failed_save_file_batch_num": 3,
+    "percent_correct_buffer": [1.0, 0.0],
+    "eval_metrics": [("eval/own", 1.0)],
+    "rollouts_for_wandb": [[("text", 1.0, "4", "sums")]],
+    "completion_lengths": [12],
+    "task_complexity_levels": {"gcd": 0.5},
+    "task_performance_history": {},
+    "task_group_counts": {},
+    "task_curricula": {"gcd": None},
+    "run_uuid": "own",
+    "logger": logging.getLogger("own"),
+    "iter": 0,
+}
+"""Attributes of the original, all plain: what is assigned is read again."""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("is_set_up", [False, True])
+async def test_what_is_assigned_to_a_name_of_the_original_is_read_again(
+    is_set_up, tmp_path
+):
+    env, assigned = build_env(), ASSIGNED | {"datadumps_dir": str(tmp_path)}
+    if is_set_up:
+        await env.setup()
+    for name, value in assigned.items():
+        setattr(env, name, value)
+    assert {name: getattr(env, name) for name in assigned} == assigned
+    await env.close()
+
+
+async def test_assigned_counters_and_names_are_those_of_the_next_file(tmp_path):
+    env = build_env(dump_rollouts=True, data_dumps_dir=str(tmp_path / "unused"))
+    env.datadumps_dir, env.run_uuid, env.save_file_batch_num = str(tmp_path), "own", 4
+    env.processed_item_count = 99
+    await env.score([rollout(RIGHT), rollout(WRONG)])
+    env.rollouts_to_save_buffer = [{"item_id": "mine"}]
+    env.processed_item_count += 1
+    await env.close()
+    (path,) = tmp_path.glob("*.jsonl")
+    assert path.name == "reasoning_gym_environment_rollouts_own_0004.jsonl"
+    tasks = [json.loads(line)["item_id"] for line in path.read_text().splitlines()]
+    assert tasks == ["sums", "mine"]
+    assert (env.processed_item_count, env.save_file_batch_num) == (101, 5)
+
+
+@pytest.mark.processes
+async def test_the_prompt_of_the_module_can_be_assigned(monkeypatch):
+    async with ready_env() as env:
+        monkeypatch.setattr(reasoning_gym_environment, "system_prompt", "Mine.")
+        messages, _, _ = await env.get_next_item()
+    assert messages[0]["content"] == "Mine."
+
+
+@pytest.mark.processes
+async def test_setup_makes_no_evaluation_item_and_the_first_read_makes_all():
+    async with ready_env() as env:
+        done = env._items.evaluation.done
+        items = env.test_items_with_scorers
+        items.append("own")
+        assert done == 0 and len(items) == len(env.task_names) + 1
+        assert env.test_items_with_scorers is items
+
+
+def test_a_config_that_overrides_its_check_is_asked():
+    class Own(ReasoningGymEnvConfig):
+        def validate_config(self):
+            super().validate_config()
+            raise ValueError("mine")
+
+    config, servers = Own(tokenizer_name=TOKENIZER), ReasoningGymEnv.config_init()[1]
+    with pytest.raises(ValueError, match="mine"):
+        ReasoningGymEnv(config, servers)
+
+
+def test_rows_are_named_after_a_subclass():
+    cls = type("Own", (ReasoningGymEnv,), {"name": "own"})
+    values = process(cls).start.env_values
+    assert values["data_path_to_save_groups"] == "data/own.jsonl"
 
 
 @pytest.mark.processes
 def test_tasks_assigned_before_the_setup_are_those_of_the_run():
     async def run():
         env = build_env()
-        env.task_names = ["gcd"]
+        env.task_names, env.rng = ["gcd"], random.Random()
+        env.task_names = []  # as the constructor of the original does
         await env.setup()
         try:
             with pytest.raises(AttributeError, match=r"env\.tasks"):
                 env.task_names = ["lcm"]
+            with pytest.raises(AttributeError, match=r"env\.seed"):
+                env.rng = random.Random()
             return env.task_names
         finally:
             await env.close()

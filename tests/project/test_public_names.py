@@ -26,7 +26,7 @@ COROUTINES = {
     "get_next_item": ["self"],
     "collect_trajectories": ["self", "item"],
     "score": ["self", "rollout_group_data"],
-    "rollout_and_score_eval": ["self", "test_item"],
+    "rollout_and_score_eval": ["self", "test_data_tuple"],
     "evaluate": ["self", "*args", "**kwargs"],
     "add_rollouts_for_wandb": ["self", "scored_data", "item=None"],
     "create_rollout_table": ["self", "wandb_metrics"],
@@ -66,6 +66,7 @@ ATTRIBUTES = {
     "task_complexity_levels": MutableMapping,
     "task_performance_history": dict,
     "task_group_counts": dict,
+    "task_curricula": dict,
     "run_uuid": str,
     "datadumps_dir": str,
     "rng": random.Random,
@@ -84,6 +85,7 @@ CURRICULUM_STATS = {
 }
 
 CLASS_DEFAULTS = {
+    "tokenizer_name": BaseEnvConfig().tokenizer_name,
     "dump_rollouts": False,
     "dump_failed_rollouts": False,
     "rollout_save_score_threshold": 0.7,
@@ -207,6 +209,11 @@ def test_the_evaluation_items_are_entries_with_scorers(
 def test_config_init_is_called_on_the_class() -> None:
     assert inspect.ismethod(Env.config_init) and Env.config_init.__self__ is Env
     assert str(inspect.signature(Env.config_init)).startswith("()")
+
+
+def test_what_the_original_imports_can_be_imported_from_the_module() -> None:
+    found = entry.BaseEnvConfig, entry.EvalHandlingEnum
+    assert found == (BaseEnvConfig, EvalHandlingEnum)
 
 
 def test_the_class_defaults_are_the_originals() -> None:
