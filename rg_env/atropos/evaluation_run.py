@@ -49,10 +49,6 @@ class EvaluationItem(tuple[Mapping[str, Any], Any]):
     found: tuple[Rollout, Score] | None = None
 
 
-EvalRollout = Callable[[EvaluationItem], Awaitable[float]]
-"""From an item to the score of one rollout of it."""
-
-
 class Evaluations:
     """Runs the evaluations: one in `evaluate`, and one every few steps in `serve`.
 
@@ -180,7 +176,7 @@ class Evaluation:
     def __init__(
         self,
         items: Sequence[tuple[Mapping[str, Any], Any]],
-        rollout: EvalRollout,
+        rollout: Callable[[EvaluationItem], Awaitable[float]],
         *,
         category_of: Callable[[str], str],
         completions: int,

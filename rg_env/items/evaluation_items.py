@@ -14,6 +14,8 @@ import logging
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from rg_env.errors import LibraryError, counted
@@ -115,7 +117,6 @@ class EvaluationItems:
         self._evaluated = evaluated
         self._items = items
         self._checks: dict[str, asyncio.Task[None]] = {}
-        self._checked: set[str] = set()
         self._made: dict[str, Sequence[MadeItem]] = {}
         self._missing: dict[str, Sequence[Missing]] = {}
         self.total = sum(map(len, wanted.values()))
@@ -133,12 +134,9 @@ class EvaluationItems:
         For callers without an event loop; one in a loop awaits `finished` before.
         """
         left = [task for task in self._evaluated if task not in self._made]
-
-        def check(task: str) -> None:
-            run_blocking(lambda pool: self._check(task, pool), self._pool)
-
+        checks = [partial(self._check, task) for task in left]
         with ThreadPoolExecutor(self._settings.worker_count) as threads:
-            list(threads.map(check, left))
+            list(threads.map(run_blocking, checks, repeat(self._pool)))
         return self.made
 
     def drop(self) -> None:
@@ -159,7 +157,7 @@ class EvaluationItems:
 
     async def checked(self, task: str) -> None:
         """Wait until a task is checked; the first call begins the check."""
-        if task in self._checked:
+        if task in self._made:
             return
         if task not in self._checks:
             self._checks[task] = asyncio.create_task(self._check(task, self._pool))
@@ -207,9 +205,8 @@ class EvaluationItems:
             items, missing = [], [(attempts[0], str(error)) for attempts in wanted]
         if items:
             fault = await gold_fault(pool, items[0].handle, items[0].entry)
-        if task in self._checked:  # meanwhile, by `made_now` or before it
+        if task in self._made:  # meanwhile, by `made_now` or before it
             return
-        self._checked.add(task)
         if fault is not None:
             self._items.maker.leave_out(task, fault)
             items, missing = [], [(attempts[0], fault) for attempts in wanted]

@@ -62,7 +62,7 @@ def plain(numbers):
 
 def lines(folder):
     """Return the numbers of this machine; there is one file of them."""
-    (path,) = folder.glob("*metrics.jsonl")
+    (path,) = folder.rglob("*metrics.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

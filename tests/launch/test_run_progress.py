@@ -69,7 +69,8 @@ def test_the_time_left_is_that_of_the_steps_without_the_start(tmp_path, monkeypa
 
 
 def test_numbers_are_those_of_the_newest_lines(tmp_path):
-    path = tmp_path / "x_metrics.jsonl"
+    path = tmp_path / "metrics" / "x_metrics.jsonl"
+    path.parent.mkdir()
     rows(path, metrics(1, 0, 50), metrics(2, 10, 80, **{"alarms/answers": 0}))
     said = progress(tmp_path).numbers()
     assert "score 0.250, groups with variance 50%" in said
