@@ -13,6 +13,7 @@ from typing import Any
 from atroposlib.envs.server_handling.managed_server import ManagedServer
 
 from rg_env.off_loop import off_loop
+from rg_env.scoring.extraction import opens_thinking
 from rg_env.scoring.prompt import Message
 
 MAX_PROMPTS = 256
@@ -27,7 +28,7 @@ class Prompt:
     Attributes:
         messages: System and user.
         tokens: Prompt token ids, as the server will count them.
-        thinking_open: Whether the template ends the prompt with `<think>`.
+        thinking_open: Whether the template ends the prompt with `<think>` or the like.
     """
 
     messages: Sequence[Message]
@@ -52,7 +53,7 @@ def render_prompt(
     tokens = tokenizer.encode(text, add_special_tokens=True)
     if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:
         tokens = tokens[1:]
-    return Prompt(messages, tokens, text.rstrip().endswith("<think>"))
+    return Prompt(messages, tokens, opens_thinking(text))
 
 
 class Prompts:

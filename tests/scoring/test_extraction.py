@@ -4,13 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.scoring.extraction import THINKING, Extraction, extract_answer
+from rg_env.scoring.extraction import (
+    MOST_CLOSING_WORDS,
+    THINKING,
+    Extraction,
+    extract_answer,
+    opens_thinking,
+)
 
 TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
 
 any_text = st.one_of(st.text(), st.lists(st.sampled_from(TAGS + ODD_TEXT)).map("".join))
-plain_text = st.text(alphabet=st.characters(exclude_characters="<>"))
+plain_text = st.text(alphabet=st.characters(exclude_characters="<>[◁"))
 
 
 def answer_of(text, **settings):
@@ -58,6 +64,120 @@ def test_a_draft_in_the_thinking_of_any_model_is_no_answer(opening, closing):
     assert answer_of(f"{draft}{closing}{draft}{closing}{final}") == "5"
     assert failure_of(draft) == "unfinished_thinking"
     assert failure_of(f"<answer>{opening}4{closing}</answer>") == "nested_answer"
+
+
+CALL = "<|channel|>commentary to=functions.x <|constrain|>json<|message|>"
+HEADERS = {
+    "spaces": ("<|channel|> analysis <|message|>", "<|end|>"),
+    "a tool of the channel": ("<|channel|>analysis to=python code<|message|>", ""),
+    "a recipient before": (
+        "<|start|>assistant to=functions.x<|channel|>commentary json<|message|>",
+        "<|call|>",
+    ),
+    "a format": (CALL, "<|call|>"),
+    "no end": ("<|channel|>analysis<|message|>", ""),
+    "Muse": (" to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>"),
+    "Hunyuan": ("<think:opensource>", "</think:opensource>"),
+    "another case": ("<Think>", "</THINK>"),
+    "letters of Mistral": ("[think]", "[/Think]"),
+    "no special tokens": ("analysisWe ask: ", "assistantfinal"),
+    "a call and no special tokens": (
+        "commentary to=functions.x json{}assistantanalysis",
+        "assistantfinal",
+    ),
+    "Qwen's call": ("<tool_call>", "</tool_call>"),
+    "Cohere's call": ("<|START_ACTION|>", "<|END_ACTION|>"),
+    "Kimi's call": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+}
+
+
+@pytest.mark.parametrize(("opening", "closing"), HEADERS.values(), ids=HEADERS)
+def test_headers_as_models_write_them_open_what_holds_no_answer(opening, closing):
+    draft = f"{opening}maybe <answer>4</answer>"
+    final = (
+        "<answer>5</answer>"
+        if closing.startswith("assistant")
+        else (f"{FINAL}<answer>5</answer><|return|>")
+    )
+    assert answer_of(f"{draft}{closing}{final}") == "5"
+    if opening != HEADERS["a call and no special tokens"][0]:
+        assert failure_of(f"{draft} so") == "unfinished_thinking"
+
+
+def test_the_sentence_before_granite_s_answer_ends_its_thinking():
+    thinking = "Here is my thought process: maybe <answer>4</answer>"
+    assert answer_of(f"{thinking} Here's my response: <answer>5</answer>") == "5"
+
+
+NO_THINKING = [
+    *("**Thinking:** 2 + 3 = 5.", "### Thought process", "Thought: add them.", "think"),
+    *(
+        "Analysis: 2 + 3 is 5.",
+        "analysis\n2 + 3",
+        "My final analysis:",
+        "Reasoning: so",
+    ),
+    *("Here is my thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
+    *('The text "<think>" has 7 characters.', "It quotes `</think>` and '[THINK]'."),
+    *("The channel is <|channel|>, it says.", "to=5 and from=3", "I think> so, <thin>"),
+    *(
+        "<analysis of 2 + 3>",
+        "x <think",
+        "[thinking]",
+        "<b>Thinking</b>",
+        "&lt;think&gt;",
+    ),
+    *("think<|end|>", "The words are thought, reasoning and </tool_call>."),
+]
+
+
+@pytest.mark.parametrize("text", NO_THINKING)
+def test_words_about_thinking_are_text(text):
+    assert answer_of(f"{text}\n<answer>5</answer>") == "5"
+    assert answer_of(f"<answer>5</answer>\n{text}") == "5"
+    assert answer_of(f"<answer>{text}</answer>") == text
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        *(
+            ".",
+            "```",
+            "</end_of_thought>",
+            "I hope this helps!",
+            "(No unit is asked for.)",
+        ),
+        *(
+            "Let me know if you need more.",
+            "Not 6, as 6 is even.",
+            "Order matters here.",
+        ),
+        " ".join(["word"] * MOST_CLOSING_WORDS),
+    ],
+)
+def test_closing_words_may_follow_the_answer(rest):
+    assert answer_of(f"<answer>5</answer> {rest}") == "5"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        *(
+            " but wait",
+            "? Hmm, no",
+            "\n\nWait, that's wrong.",
+            ". Let me check.",
+            " or 6",
+        ),
+        *(". However, 6", "... no, 6", " ".join(["word"] * (MOST_CLOSING_WORDS + 1))),
+    ],
+)
+@pytest.mark.parametrize("opening", ["", "<ponder>", "<|begin_plan|>"])
+def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):
+    text = f"{opening}so <answer>3</answer>{rest}"
+    assert failure_of(text) == "unfinished_thinking"
+    assert answer_of(f"<think>{text}</think><answer>5</answer>") == "5"
 
 
 def test_thinking_is_closed_by_its_own_tag_alone():
@@ -110,6 +230,16 @@ def test_what_is_no_tag_stays_as_it_is(content):
 
 
 # -- thinking --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("opening", "closing"), THINKING.items())
+def test_a_template_may_open_the_thinking_of_any_model(opening, closing):
+    assert opens_thinking(f"<|assistant|>{opening.upper()}\n")
+    assert not opens_thinking(f"{opening} {closing}")
+    draft = "maybe <answer>4</answer>"
+    assert failure_of(draft, thinking_open=True) == "unfinished_thinking"
+    text = f"{draft}{closing}<answer>5</answer>"
+    assert answer_of(text, thinking_open=True) == "5"
 
 
 @pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
@@ -209,7 +339,13 @@ def test_no_thinking_changes_what_follows_it(thinking, answer):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece",
-    ["<answer>", "</answer>", "<think>", "</think>", "<answer><think>", "<", "<answer"],
+    [
+        *("<answer>", "</answer>", "<think>", "</think>", "<answer><think>", "<"),
+        *("<answer", '"<think>"', "to=", "to=" + "x" * 90 + "<", "<|channel|>final "),
+        *("<|channel|>a<|constrain|>", "<|message|>", "<|end|>", "<think:x", "t"),
+        *("analysis", "assistantfinal", "Here is my thought process:", "Here is my "),
+        *("Here is my thought process: Here is my response", "commentaryA"),
+    ],
 )
 def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
     assert answer_of(piece * (4_000_000 // len(piece))) is None
