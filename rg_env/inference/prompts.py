@@ -13,7 +13,7 @@ from typing import Any
 from atroposlib.envs.server_handling.managed_server import ManagedServer
 
 from rg_env.off_loop import off_loop
-from rg_env.scoring.extraction import opens_thinking
+from rg_env.scoring.extraction import THINKING
 from rg_env.scoring.prompt import Message
 
 MAX_PROMPTS = 256
@@ -53,7 +53,8 @@ def render_prompt(
     tokens = tokenizer.encode(text, add_special_tokens=True)
     if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:
         tokens = tokens[1:]
-    return Prompt(messages, tokens, opens_thinking(text))
+    opened = text[-40:].rstrip().lower().endswith(tuple(THINKING))
+    return Prompt(messages, tokens, opened)
 
 
 class Prompts:

@@ -127,10 +127,11 @@ def test_a_double_bos_counts_once():
     assert list(render_prompt(Template(), []).tokens) == [1, 7, 8]
 
 
-def test_a_template_that_opens_the_thinking_is_noticed():
+@pytest.mark.parametrize("tag", ["<think>", "[THINK]", "<|START_THINKING|>"])
+def test_a_template_that_opens_the_thinking_is_noticed(tag):
     assert not render_prompt(Template(), []).thinking_open
     opening = Template()
-    opening.text = "hi<think>\n"
+    opening.text = f"hi{tag}\n"
     assert render_prompt(opening, []).thinking_open
 
 

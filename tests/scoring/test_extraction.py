@@ -9,7 +9,6 @@ from rg_env.scoring.extraction import (
     THINKING,
     Extraction,
     extract_answer,
-    opens_thinking,
 )
 
 TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
@@ -232,13 +231,9 @@ def test_what_is_no_tag_stays_as_it_is(content):
 # -- thinking --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("opening", "closing"), THINKING.items())
-def test_a_template_may_open_the_thinking_of_any_model(opening, closing):
-    assert opens_thinking(f"<|assistant|>{opening.upper()}\n")
-    assert not opens_thinking(f"{opening} {closing}")
-    draft = "maybe <answer>4</answer>"
-    assert failure_of(draft, thinking_open=True) == "unfinished_thinking"
-    text = f"{draft}{closing}<answer>5</answer>"
+@pytest.mark.parametrize("closing", sorted(set(THINKING.values())))
+def test_a_template_may_open_the_thinking_of_any_model(closing):
+    text = f"maybe <answer>4</answer>{closing}<answer>5</answer>"
     assert answer_of(text, thinking_open=True) == "5"
 
 
