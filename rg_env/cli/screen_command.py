@@ -25,6 +25,7 @@ from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
 from rg_env.settings.writable_paths import check_file
+from rg_env.tasks.baselines import guessing_notes
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +118,8 @@ def _screen(
     path = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(path), runs[0].bounds, values["least_share"])
     print_text(rendered(TITLE, table_of(tasks)))
+    for note in guessing_notes({task.task for task in tasks if not task.left_out}):
+        print_text(f"warning: {note}")
     if all(task.left_out for task in tasks):
         raise RunError(
             f"no task has variance in {values['least_share']:.0%} of its groups, so no"

@@ -43,6 +43,7 @@ from rg_env.pages.report_tally import Numbering, ReportTally
 from rg_env.pages.run_metrics import alarms_of, overview_of, read_all_metrics
 from rg_env.pages.run_names import Place, is_dumped, metrics_of, names_of, place_of
 from rg_env.reports.progress_bar import WorkProgress
+from rg_env.tasks.baselines import guessing_notes
 
 logger = logging.getLogger(__name__)
 
@@ -255,6 +256,7 @@ def write_report(
             "unread": sources.unread_said(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
+        overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
         _script(new / "overview.js", "overview", overview)
         _script(new / "cells.js", "cells", tally.cells())
         curves = [one.curves(names, usual=False) for one in metrics]

@@ -30,6 +30,10 @@ HIGHEST = 0.95
 divides by its rest stays a number."""
 
 
+EASILY_GUESSED = 0.4
+"""Where a trivial baseline scores more, a model's score says little."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Baseline:
     """What the best trivial baseline scores at one task and level.
@@ -91,3 +95,15 @@ def load_shipped(path: Path = TABLE) -> Baselines:
     table = json.loads(path.read_text(encoding="utf-8"))
     by_task = msgspec.convert(table["tasks"], dict[str, TaskBaselines])
     return Baselines(table["library_version"], by_task)
+
+
+def guessing_notes(tasks: Collection[str]) -> list[str]:
+    """Return a sentence that names those of some tasks that can be guessed, if any."""
+    rows = load_shipped().of_tasks(tasks).by_task.items()
+    highest = {t: max((b.value for b in row.baselines), default=0) for t, row in rows}
+    named = ", ".join(t for t in sorted(highest) if highest[t] > EASILY_GUESSED)
+    what = (
+        f"answers without solving score more than {EASILY_GUESSED} at a level of each"
+    )
+    said = f"scores say little in {named}: {what} (docs/trivial_baselines.md)"
+    return [said] if named else []

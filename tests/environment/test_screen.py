@@ -103,6 +103,7 @@ def test_it_ends_with_the_table_and_the_command_that_comes_next(
         f"run: python reasoning_gym_environment.py serve --config {out}",
     ]
     assert any(line.split()[:2] == ["gcd", "4"] for line in said)
+    assert any(line.startswith("warning: scores say little in ") for line in said)
 
 
 @pytest.mark.parametrize("out", ["/proc/nowhere.yaml", "screen.jsonl"])

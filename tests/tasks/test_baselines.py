@@ -12,6 +12,7 @@ from rg_env.tasks.baselines import (
     Baseline,
     Baselines,
     TaskBaselines,
+    guessing_notes,
     load_shipped,
 )
 from rg_env.tasks.scales import load_shipped as load_scales
@@ -49,6 +50,12 @@ def test_a_table_that_was_written_is_read_as_it_was(tmp_path):
     path = tmp_path / "baselines.json"
     path.write_text(table_text(TABLE_OF_ONE), encoding="utf-8")
     assert load_shipped(path) == TABLE_OF_ONE
+
+
+def test_tasks_that_can_be_guessed_are_named():
+    (note,) = guessing_notes({"syllogism", "products", "aiw", "mine"})
+    assert note.startswith("scores say little in aiw, syllogism: ")
+    assert guessing_notes({"products"}) == []
 
 
 # -- the shipped table -----------------------------------------------------------------
