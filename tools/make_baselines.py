@@ -3,7 +3,7 @@
 At the library's defaults and at every step of the shipped scale, every trivial baseline
 answers a few items. Where one of them scores something, those that scored most answer
 others, which say which is the best; what that one scores on yet others is the baseline,
-so that no luck is taken for it. It takes an hour of two cores; given names of tasks,
+so that no luck is taken for it. It takes hours of two cores; given names of tasks,
 only their rows are made again.
 """
 
@@ -35,18 +35,24 @@ from rg_env.tasks.scales import Scale
 from rg_env.tasks.scales import load_shipped as load_scales
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
+    CHOSEN,
     ExpectedScore,
     expected_scores,
     guesses,
+    item_scores,
     make_items,
     shown_name,
 )
+from tools.trivial_baselines.forest import Forest
 
 WORKERS = 2
 MEMORY_LIMIT_BYTES = 3 * 2**30
 
 SCREENED_ON = 32
 """Items that every strategy answers."""
+
+LEARNED_ON = 400
+"""Items that the choice of a strategy by features of the question is learned on."""
 
 CHOSEN_ON = 200
 """Items that say which of the finalists is the best."""
@@ -117,14 +123,18 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
     kept = _finalists(await expected_scores(pool, known, guesses(known)))
     if not kept:
         return None
+    learning = await _items(pool, cell, int(LEARNED_ON * share), "learned")
+    scored = await item_scores(pool, learning, guesses(known))
+    forest = Forest([(item.question, scores) for item, scores in scored])
     chosen_on = int(CHOSEN_ON * share)
     items = await _items(pool, cell, chosen_on + int(MEASURED_ON * share), "measured")
     choosing, rest = items[:chosen_on], items[chosen_on:]
     known += choosing
+    finalists = [CHOSEN, *kept[:FINALISTS]]
     best = _finalists(
-        await expected_scores(pool, choosing, guesses(known, kept[:FINALISTS]))
+        await expected_scores(pool, choosing, guesses(known, finalists, forest))
     )
-    found = await expected_scores(pool, rest, guesses(known, best[:1]))
+    found = await expected_scores(pool, rest, guesses(known, best[:1], forest))
     for strategy, one in found.items():
         if one.mean >= WORTH_SHIPPING:
             return baseline_from(params, strategy, one)

@@ -21,7 +21,9 @@ from rg_env.standalone.item import Item
 from rg_env.tasks.sampler import entry_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
-from tools.trivial_baselines.strategies import PHRASES, answers
+from tools.trivial_baselines.forest import Forest
+from tools.trivial_baselines.learned_guesses import list_sums, sums
+from tools.trivial_baselines.strategies import PHRASES, SOLVING, answers
 
 MAKING_DEADLINE_S = 60.0
 SCORING_DEADLINE_S = 60.0
@@ -37,6 +39,8 @@ MOST_LATE = 3
 """Items that are not ready at the deadline, after which no other one is begun."""
 
 LONGEST_NAME = 50
+
+CHOSEN = "strategy that features of the question choose"
 
 AnswersOf = Callable[[Item], Mapping[str, str]]
 """From an item to the answers of strategies, by name."""
@@ -83,13 +87,18 @@ def shown_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
-def guesses(known: Sequence[Item], only: Collection[str] | None = None) -> AnswersOf:
+def guesses(
+    known: Sequence[Item],
+    only: Collection[str] | None = None,
+    forest: Forest | None = None,
+) -> AnswersOf:
     """Return what strategies answer that have seen some items and their right answers.
 
     Args:
         known: The items that they have seen; of an item among them they have not seen
             its own right answer, but that it is tried as a constant.
         only: Names of the strategies that answer; None for all.
+        forest: Chooses among all strategies, as another one.
     """
     seen = [(item, item.gold) for item in known if item.gold is not None]
     golds = Counter(gold for _, gold in seen)
@@ -98,11 +107,36 @@ def guesses(known: Sequence[Item], only: Collection[str] | None = None) -> Answe
 
     def answers_of(item: Item) -> Mapping[str, str]:
         others = [(one.question, gold) for one, gold in seen if one is not item]
-        said = answers(item.task, item.question, others, str(item.seed), only)
-        kept = {n: t for n, t in constants.items() if only is None or n in only}
-        return {**kept, **said}
+        asked = only if forest is None else None
+        said = answers(item.task, item.question, others, str(item.seed), asked)
+        said = {**constants, **said}
+        if seen and item.task not in SOLVING:
+            said |= {**sums(item.question), **list_sums(item.question)}
+        chosen = forest.choose(item.question, said) if forest else None
+        if chosen is not None:
+            said[CHOSEN] = chosen
+        return {n: text for n, text in said.items() if only is None or n in only}
 
     return answers_of
+
+
+async def item_scores(
+    pool: WorkerPool, items: Sequence[Item], answers_of: AnswersOf
+) -> list[tuple[Item, dict[str, float]]]:
+    """Have strategies answer items; one that workers gave no score has no part."""
+    scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
+
+    async def of(item: Item) -> dict[str, float] | None:
+        said = answers_of(item)
+        try:
+            scores = await scorer.score_group(item, item.entry, [*said.values()])
+        except ScoringUnavailableError:
+            return None
+        return dict(zip(said, (score.value for score in scores), strict=True))
+
+    scored = await asyncio.gather(*map(of, items))
+    pairs = zip(items, scored, strict=True)
+    return [(item, scores) for item, scores in pairs if scores is not None]
 
 
 async def expected_scores(
@@ -114,19 +148,7 @@ async def expected_scores(
         Every strategy that said anything to what it scores, the best first, and of
         equals those that stand first. An item that workers gave no score has no part.
     """
-    scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
-
-    async def of(item: Item) -> dict[str, float] | None:
-        said = answers_of(item)
-        answers = list(said.values())
-        try:
-            scores = await scorer.score_group(item, item.entry, answers)
-        except ScoringUnavailableError:
-            return None
-        return dict(zip(said, (score.value for score in scores), strict=True))
-
-    scored = await asyncio.gather(*map(of, items))
-    found = [scores for scores in scored if scores is not None]
+    found = [scores for _, scores in await item_scores(pool, items, answers_of)]
     names = dict.fromkeys(name for scores in found for name in scores)
     by_name = {}
     for name in names:

@@ -60,6 +60,7 @@ def _constant_of_kind(
 
 
 _NUMBER = re.compile(r"-?\d{1,9}(?![\d.])")
+_NUMBER_LIST = re.compile(r"\[(-?\d{1,9}(?:, ?-?\d{1,9})*)\]")
 _SUMS: Mapping[str, Callable[[list[int]], int]] = {
     "largest + 1": lambda numbers: max(numbers) + 1,
     "largest - 1": lambda numbers: max(numbers) - 1,
@@ -72,11 +73,21 @@ _SUMS: Mapping[str, Callable[[list[int]], int]] = {
     "difference of the last two": lambda numbers: numbers[-2] - numbers[-1],
     "product of the last two": lambda numbers: numbers[-2] * numbers[-1],
     "last step again": lambda numbers: 2 * numbers[-1] - numbers[-2],
+    "twice the last": lambda numbers: 2 * numbers[-1],
+    "largest": max,
+    "smallest": min,
+}
+_LISTS: Mapping[str, Callable[[list[int]], list[int]]] = {
+    "rising": sorted,
+    "falling": lambda numbers: sorted(numbers, reverse=True),
+    "reversed": lambda numbers: numbers[::-1],
+    "without the first": lambda numbers: numbers[1:],
+    "without repetitions": lambda numbers: list(dict.fromkeys(numbers)),
 }
 
 
 @functools.lru_cache(maxsize=4096)
-def _sums(question: str) -> Mapping[str, str]:
+def sums(question: str) -> Mapping[str, str]:
     """Return what can be computed of the numbers of a question without reading it."""
     numbers = [int(number) for number in _NUMBER.findall(question)]
     if len(numbers) < 2:
@@ -84,15 +95,25 @@ def _sums(question: str) -> Mapping[str, str]:
     return {name: str(compute(numbers)) for name, compute in _SUMS.items()}
 
 
+def list_sums(question: str) -> dict[str, str]:
+    """Return the like for the numbers of the last list, as lists."""
+    found = _NUMBER_LIST.findall(question)
+    numbers = [int(number) for number in found[-1].split(",")] if found else []
+    if len(numbers) < 2:
+        return {}
+    lists = {f"list, {name}": str(f(numbers)) for name, f in _LISTS.items()}
+    return {**lists, **{f"list of {n}": f"[{f(numbers)}]" for n, f in _SUMS.items()}}
+
+
 def _oftenest_right_sum(question: str, seen: Seen) -> str | None:
     right = Counter(
         name
         for other, gold in seen
         if other != question
-        for name, value in _sums(other).items()
+        for name, value in sums(other).items()
         if value == gold
     )
-    return _sums(question).get(right.most_common(1)[0][0]) if right else None
+    return sums(question).get(right.most_common(1)[0][0]) if right else None
 
 
 GUESSES = {

@@ -381,14 +381,22 @@ def _flat(question: str, seen: Seen, rng: random.Random) -> str | None:
     return None if text is None else " ".join(text.split())
 
 
-def _random_coordinate(question: str, seen: Seen, rng: random.Random) -> str | None:
-    """Name a free field of a board with letters above it."""
-    head = re.search(r"^\s*((?:[A-Z] +)+[A-Z])\s*$", question, re.M)
-    rows = re.findall(r"^\s*(\d+) (?=[.XO] )", question, re.M)
-    if head is None or not rows:
-        return None
-    column, row = rng.choice(head[1].split()), rng.choice(rows)
-    return f"{column}{row}"
+def _busiest_field(question: str, seen: Seen, rng: random.Random) -> str | None:
+    """Name the free field of a board with the most signs around it."""
+    head = re.search(r"^ *((?:[A-Z] )+[A-Z])$", question, re.M)
+    rows = re.findall(r"^ *(\d+) ((?:[.XO] )+[.XO])$", question, re.M)
+    taken = [[sign != "." for sign in signs.split()] for _, signs in rows]
+    around = {
+        f"{column}{rows[y][0]}": sum(
+            sum(row[max(0, x - 1) : x + 2]) for row in taken[max(0, y - 1) : y + 2]
+        )
+        for y, row in enumerate(taken)
+        for x, (column, is_taken) in enumerate(
+            zip(head[1].split() if head else (), row, strict=False)
+        )
+        if not is_taken
+    }
+    return max(around, key=lambda field: around[field], default=None)
 
 
 def _learned(guess: Callable[[str, Seen], str | None]) -> Strategy:
@@ -467,7 +475,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "blanks with the next sign": _blanks_of_signs(1),
     "queens at random": _queens,
     "zeros from the list at random": _zeros_from_list,
-    "random coordinate": _random_coordinate,
+    "free field with most around it": _busiest_field,
     **{name: _learned(guess) for name, guess in GUESSES.items()},
 }
 """Name to strategy."""

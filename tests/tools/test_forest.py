@@ -1,0 +1,54 @@
+"""Strategies that features of a question choose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.trivial_baselines.forest import Forest
+
+
+def known(question: str, right: str) -> tuple[str, dict[str, float]]:
+    return question, {name: float(name == right) for name in ("yes", "no")}
+
+
+SIGNS = [f"Is it: {'ab' * n}{'c' * (n % 3)}" for n in range(2, 62)]
+LINES = [f"{n} is {('red', 'blue')[n % 2]}\nWhich?\n{n}" for n in range(60)]
+STEPS = [f"{n}, {n + 3}, {n + 6 + n % 2}, ?" for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("questions", "is_yes"),
+    [
+        (SIGNS, lambda question: question.endswith("c")),
+        (LINES, lambda question: " red" in question),
+        (STEPS, lambda question: int(question.split(",")[0]) % 2 == 0),
+    ],
+    ids=["signs", "the earlier line", "steps"],
+)
+def test_the_strategy_that_a_feature_speaks_for_is_chosen(
+    questions: list[str], is_yes: Callable[[str], bool]
+) -> None:
+    mixed = random.Random(1).sample(questions, len(questions))
+    right = ["yes" if is_yes(question) else "no" for question in mixed]
+    forest = Forest([known(*pair) for pair in zip(mixed[:40], right, strict=False)])
+    said = {"yes": "yes", "no": "no"}
+    chosen = [forest.choose(question, said) for question in mixed[40:]]
+    assert sum(a == b for a, b in zip(chosen, right[40:], strict=True)) >= 16
+
+
+def test_a_strategy_that_says_nothing_is_not_chosen() -> None:
+    forest = Forest([known("a", "yes")] * 9)
+    assert forest.choose("a", {"no": "5"}) == "5"
+    assert forest.choose("a", {}) is None
+
+
+@pytest.mark.slow
+@given(st.text("_\\?:[]{}\"'`(), -.\n/Aab0123Q❔", max_size=60))
+def test_every_question_has_features(question: str) -> None:
+    forest = Forest([known(question, "yes"), known(f"{question}: {question}", "no")])
+    assert forest.choose(question, {"yes": "1"}) == "1"
