@@ -19,14 +19,6 @@ def said(name: str, question: str, *golds: str, task: str = "some_task") -> str 
     return answers(task, question, seen, "key").get(name)
 
 
-def test_a_row_completed_at_random_keeps_what_is_given_and_lacks_nothing() -> None:
-    filled = said("rows completed at random", SUDOKU)
-    assert filled is not None
-    rows = [line.split() for line in filled.splitlines()]
-    assert [sorted(row) for row in rows] == [["1", "2", "3", "4"]] * 4
-    assert rows[0][1] == "1" and rows[3][1:3] == ["4", "1"]
-
-
 def test_an_answer_word_that_the_question_names_is_picked_by_its_place() -> None:
     question = "Bob is tall, Carol is small. Who is it?"
     assert said("first answer word named", question, "Carol", "Bob", "Eve") == "Bob"

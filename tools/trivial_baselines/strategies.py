@@ -40,7 +40,6 @@ FEW_ANSWERS = 12
 """Right answers that are no more than so many are drawn from as from a list."""
 
 BLANKS = "_?❔"
-MAX_LETTERS = 10
 
 
 def _first(found: Sequence[str]) -> str | None:
@@ -222,16 +221,6 @@ def _sum_of_numbers(sign: str) -> Strategy:
     return joined
 
 
-def _letters_to_digits(question: str, seen: Seen, rng: random.Random) -> str | None:
-    """Give the capital letters of the words in capitals the digits by chance."""
-    capitals = re.findall(r"^[\s+]*([A-Z]{2,})\s*$", question, re.M)
-    letters = sorted(set("".join(capitals)))
-    if not 0 < len(letters) <= MAX_LETTERS:
-        return None
-    digits = rng.sample(range(10), len(letters))
-    return ",".join(f"{a}={b}" for a, b in zip(letters, digits, strict=True))
-
-
 def _letters_in_turn(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Turn one quoted word into another, letter by letter."""
     quoted = [text for text in parts.quoted(question) if text.isalpha()]
@@ -245,21 +234,6 @@ def _letters_in_turn(question: str, seen: Seen, rng: random.Random) -> str | Non
 def _quoted_ends(question: str, seen: Seen, rng: random.Random) -> str | None:
     quoted = parts.quoted(question)
     return ",".join(quoted[-2:]) if len(quoted) > 1 else None
-
-
-def _plan(wanted: str) -> Strategy:
-    """Return the strategy that has each agent do its first action of a kind."""
-
-    def plan(question: str, seen: Seen, rng: random.Random) -> str | None:
-        can_do = re.findall(r"(Agent\[[^\]]*\]): I am.*I can do \[(.*)\]", question)
-        step = {}
-        for agent, actions in can_do:
-            found = [a for a in re.findall(r"'([^']*)'", actions) if wanted in a]
-            if found:
-                step[agent] = found[0]
-        return json.dumps([step]) if can_do else None
-
-    return plan
 
 
 # -- grids -----------------------------------------------------------------------------
@@ -301,28 +275,6 @@ def _with_blanks(question: str) -> str | None:
     """Return the last grid that has blanks."""
     found = [text for text in parts.grid_texts(question) if set(text) & set(BLANKS)]
     return _last(found)
-
-
-def _rows_completed(shuffle: bool) -> Strategy:
-    """Return the strategy that gives each row the numbers that it lacks."""
-
-    def completed(question: str, seen: Seen, rng: random.Random) -> str | None:
-        text = _with_blanks(question)
-        if text is None:
-            return None
-        rows = text.splitlines()
-        width = max(len(re.findall(r"[\d_]", row)) for row in rows)
-        for place, row in enumerate(rows):
-            held = set(re.findall(r"\d", row))
-            lacking = [str(n) for n in range(1, width + 1) if str(n) not in held]
-            if shuffle:
-                rng.shuffle(lacking)
-            for number in lacking:
-                row = row.replace("_", number, 1)
-            rows[place] = row
-        return "\n".join(rows)
-
-    return completed
 
 
 def _blanks_of_signs(which: int) -> Strategy:
@@ -456,11 +408,8 @@ STRATEGIES: Mapping[str, Strategy] = {
     ),
     "numbers added": _sum_of_numbers(" + "),
     "numbers multiplied": _sum_of_numbers("*"),
-    "letters to random digits": _letters_to_digits,
     "letters in turn": _letters_in_turn,
     "the two quoted words": _quoted_ends,
-    "first action of each agent": _plan(""),
-    "action to a target of each agent": _plan("target"),
     "grid of zeros": _filled_with("0"),
     "grid of ones": _filled_with("1"),
     "grid of random bits": _of_grid(_random_bits),
@@ -469,8 +418,6 @@ STRATEGIES: Mapping[str, Strategy] = {
     "grid mirrored": _of_grid(lambda grid, rng: [row[::-1] for row in grid]),
     "grid turned": _of_grid(_turned),
     "grid as a list": _flat,
-    "rows completed in order": _rows_completed(shuffle=False),
-    "rows completed at random": _rows_completed(shuffle=True),
     "blanks with the commonest sign": _blanks_of_signs(0),
     "blanks with the next sign": _blanks_of_signs(1),
     "queens at random": _queens,
