@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from rg_env.task_rules.algorithmic.group_anagrams import lists_of_words
-from rg_env.task_rules.algorithmic.string_splitting import counts_of
-from rg_env.task_rules.arc.arc_agi import board_fix
+from rg_env.task_rules.arc.arc_agi import board_fix, shows_no_rule
 from rg_env.task_rules.arithmetic.chain_sum import DECIMAL_FIX
 from rg_env.task_rules.common_answers import seldom, seldom_answered
 from rg_env.task_rules.reading import grids, lists
@@ -32,8 +31,6 @@ from rg_env.task_rules.rules import (
     LevelRepair,
     TaskRules,
 )
-
-_BLOCKS = tuple(f"{a}{c}{b}" for a, b in ("[]", "{}", "()") for c in "ABC")
 
 ROWS = (
     # -- algebra -----------------------------------------------------------------------
@@ -123,7 +120,6 @@ ROWS = (
             ),
         ),
     ),
-    TaskRules("string_synthesis", notation=counts_of(_BLOCKS)),
     TaskRules("word_sequence_reversal", notation=lists.list_of(lists.WORD, ", ".join)),
     # -- arc ---------------------------------------------------------------------------
     TaskRules(
@@ -140,6 +136,7 @@ ROWS = (
                 ),
                 answer_stands=True,
             ),
+            ItemCheck("examples show no rule, or no color of it", shows_no_rule),
         ),
     ),
     # -- arithmetic --------------------------------------------------------------------
@@ -169,7 +166,16 @@ ROWS = (
             for number in [entry["metadata"]["animals"].get("starfish", 0)]
         ],
     ),
-    TaskRules("power_function", notation=written_plainly),
+    TaskRules(
+        "power_function",
+        notation=written_plainly,
+        # -2^4 is 16 for the library, and -16 where a power goes before a sign.
+        other_readings=lambda entry: (
+            [{**entry, "answer": f"-{entry['answer'].lstrip('-')}"}]
+            if entry["metadata"]["base"] < 0
+            else []
+        ),
+    ),
     TaskRules(
         "products",
         notation=as_number,
@@ -235,13 +241,6 @@ ROWS = (
             "the library has no curriculum for it, and its one parameter chooses"
             " between training and test items"
         ),
-        is_rebuilt=True,
-    ),
-    TaskRules(
-        "list_functions",
-        notation=lists.list_of(lists.WHOLE, lists.in_brackets, may_be_empty=True),
-        has_units=False,
-        fixed_level="the library has no curriculum and no parameter for it",
         is_rebuilt=True,
     ),
     # -- logic -------------------------------------------------------------------------

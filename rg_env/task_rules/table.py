@@ -15,7 +15,7 @@ from rg_env.task_rules.rules import MIXTURE, Entry, TaskRules
 
 CATEGORIES = (
     *("algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games"),
-    *("geometry", "graphs", "logic", "probability"),
+    *("geometry", "graphs", "induction", "logic", "probability"),
 )
 """Folders of reasoning-gym with tasks that have a module."""
 

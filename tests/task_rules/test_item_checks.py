@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from rg_env.task_rules.table import rules_of
+from rg_env.task_rules.table import fault_of, rules_of
 from rg_env.tasks import library
 
 HALTING = {"grid_size_x": 50, "grid_size_y": 50}
@@ -19,17 +19,22 @@ RULES = {"tasks": ["count_business_days", "weekday_of_date_from_first_date"]}
     [
         ("aiw", {}, 2),
         ("basic_arithmetic", {}, 1),
+        ("caesar_cipher", {"min_words": 14, "max_words": 14}, 1),
         ("calendar_arithmetic", RULES, 2),
         ("color_cube_rotation", {}, 1),
         ("family_relationships", {"max_family_size": 12}, 3),
+        ("figlet_font", {}, 1),
         ("game_of_life_halting", HALTING, 1),
+        ("gsm_symbolic", {}, 1),
         ("knight_swap", {}, 1),
         ("letter_counting", {}, 1),
+        ("list_functions", {}, 1),
         ("mahjong_puzzle", {}, 1),
         ("needle_haystack", {"max_num_statements": 1000}, 1),
         ("number_filtering", {"min_decimals": 0, "max_decimals": 1}, 1),
         ("number_format", ALIKE, 1),
         ("quantum_lock", {}, 1),
+        ("rearc", {}, 2),
         ("rectangle_count", {}, 1),
         ("string_manipulation", {}, 2),
         ("syllogism", {}, 2),
@@ -65,3 +70,42 @@ def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
     parts = [composite.DatasetSpec("number_format", 1.0, ALIKE)]
     with pytest.raises(library.UnusableEntryError, match="at the digits shown"):
         library.make_entry("composite", {"datasets": parts}, 1)
+
+
+SUMS = "Input 1: [16, 85]\nOutput 1: [16]\nInput 2: [63, 24]\nOutput 2: [24]\n"
+FIVES = "Input 1: [39, 5]\nOutput 1: [1]\nInput 2: [18, 20]\nOutput 2: [0]\n"
+
+
+@pytest.mark.parametrize(
+    ("examples", "last", "answer", "is_used"),
+    [
+        (SUMS, [87, 28, 92], "[28]", False),
+        (SUMS, [87, 22, 92], "[22]", True),
+        (SUMS + "Input 3: [30, 4]\nOutput 3: [4]\n", [87, 28], "[28]", False),
+        (SUMS + "Input 3: [29, 4]\nOutput 3: [33]\n", [87, 28], "[28]", True),
+        (FIVES, [5, 92, 5], "[2]", False),
+        (FIVES, [5, 92], "[1]", True),
+        (FIVES + "Input 3: [5, 5]\nOutput 3: [2]\n", [5, 92, 5], "[2]", True),
+    ],
+)
+def test_a_rule_with_a_number_is_asked_where_the_examples_show_enough_of_it(
+    examples, last, answer, is_used
+):
+    entry = {"question": f"{examples}\n\nInput: {last}\nOutput:\n", "answer": answer}
+    assert (fault_of("list_functions", entry) is None) == is_used
+
+
+@pytest.mark.parametrize(
+    ("task", "seed", "is_used"),
+    [
+        ("gsm_symbolic", 7000089, False),  # half of five tubes are two
+        ("gsm_symbolic", 7000147, True),
+        ("rearc", 7000024, False),  # the answer has a color that nothing shows
+        ("rearc", 7000025, True),
+    ],
+)
+def test_an_item_that_was_found_wrong_is_not_used_and_its_neighbor_is(
+    task, seed, is_used
+):
+    entry = library.make_entry(task, {}, seed, checked=False)
+    assert (fault_of(task, entry) is None) == is_used

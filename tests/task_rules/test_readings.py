@@ -8,12 +8,15 @@ from rg_env.items.worker_jobs import score_answers
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import library
 from tools.gold_solvers.boards import manipulated, pooled
-from tools.gold_solvers.numbers import legs
+from tools.gold_solvers.numbers import legs, powers
+from tools.gold_solvers.words import synthesized
 
 READINGS = {
     "leg_counting": legs,
     "manipulate_matrix": manipulated,
     "pool_matrix": pooled,
+    "power_function": powers,
+    "string_synthesis": synthesized,
 }
 """Task to what computes the answers of all readings from the question alone."""
 
@@ -44,6 +47,14 @@ def test_the_answer_by_each_reading_of_a_question_is_right(task):
         ("pool_matrix", 95805398, "9 8 4\n5 4 1", "9 8", "9 8\n5 4"),
         ("manipulate_matrix", 95805395, "6", "0", "2"),
         ("leg_counting", 95805393, "181", "136", "137"),
+        ("power_function", 7006, "1.0", "-1.00e+0", "1.1"),
+        (
+            "string_synthesis",
+            7008,
+            "0 3 0 2 0 0 0 0 0",
+            "0 2 0 0 1 0 1 1 0",
+            "0 2 0 0 0 1 0 1 1",
+        ),
         (
             "advanced_geometry",
             92100002,

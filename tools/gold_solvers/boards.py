@@ -314,6 +314,17 @@ def _manipulated(matrix: Any, line: str, turn: int, is_swapped: bool) -> Any:
     return np.delete(matrix, np.s_[n - 1 :: n], axis)
 
 
+def _rearc(question: str, gold: str) -> Verdict:
+    """Say that a board cannot be known from examples that show nothing of it."""
+    blocks = re.findall(r"put:\n((?:[\d ]+\n)+)", f"{question.strip()}\n")
+    asked, made = blocks.pop(), blocks[1::2]
+    changes = blocks[::2] != made or asked.strip() == gold.strip()
+    is_shown = set(gold) <= set("".join([asked, *blocks]))
+    if changes and is_shown:
+        raise ValueError("which rule they show is not judged")
+    return "not knowable"
+
+
 SOLVERS: dict[str, Solver] = {
     "game_of_life_halting": _halting,
     "kakurasu": _kakurasu,
@@ -321,6 +332,7 @@ SOLVERS: dict[str, Solver] = {
     "manipulate_matrix": one_of(manipulated),
     "n_queens": _queens,
     "pool_matrix": _pool,
+    "rearc": _rearc,
     "shortest_path": _shortest_path,
     "sokoban": _sokoban,
     "tsumego": _tsumego,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import calendar
 import datetime
+import json
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -248,6 +249,52 @@ def _puzzle24(question: str, gold: str) -> Verdict:
     )
 
 
+def powers(question: str) -> set[str]:
+    """Return a power with three digits; the sign of a base may belong to the power."""
+    base, exponent = found(r"Compute (-?[\d.]+)\^(-?\d+)", question)
+    value = Decimal(base) ** int(exponent)
+    return {f"{one:.2e}" for one in (value, -abs(value) if base[0] == "-" else value)}
+
+
+_STORIES = {
+    r"of (\d+) students, (\d+)% .*?class, (\d+)%": lambda n, p, q: (
+        n - n * (100 - p) * (100 - q) / 10_000
+    ),
+    r"has (\d+) tubes .*? and (\d+) tubes .* half .* three": lambda a, b: a / 2 + 3 * b,
+    r"has (\d+) jars .*? decorate (\d+) .* holds (\d+)": lambda a, b, c: a * b / c,
+    r"for (\d+) cents.* (\d+) cents.*spent \D?(\d+) and got (\d+) .* had (\d+)%": (
+        lambda a, b, money, bags, p: (money * (100 - p) - a * bags) / b
+    ),
+    r"pal with (\d+) .*ith (\d+) of.*end (\d+) .* (\d+) pages.*ery (\d+) min": (
+        lambda a, b, c, d, e: (a - b) * c * d * e / 60
+    ),
+}
+"""Stories of gsm_symbolic whose number need not be whole, and what it is."""
+
+
+def _story(question: str, gold: str) -> Verdict:
+    for pattern, value in _STORIES.items():
+        if match := re.search(pattern, question):
+            return right_if(Fraction(gold) == value(*map(Fraction, match.groups())))
+    raise ValueError("another story")
+
+
+SUMS_BELOW = range(15, 46)
+
+
+def _list_rule(question: str, gold: str) -> Verdict:
+    """Judge rules that add what is below a limit, or look for the number 5."""
+    *shown, last = map(json.loads, re.findall(r"^Input.*: (\[.*\])$", question, re.M))
+    wanted = re.findall(r"^Output \d: \[(.*)\]$", question, re.M)
+    rules = [lambda x, k=k: sum({n for n in x if n < k}) for k in SUMS_BELOW]
+    rules += [lambda x: x.count(5), lambda x: int(5 in x)]
+    fit = [rule for rule in rules if [str(rule(x)) for x in shown] == wanted]
+    answers = {f"[{rule(last)}]" for rule in fit}
+    if gold not in answers:
+        raise ValueError("another rule")
+    return "right" if len(answers) == 1 else "not knowable"
+
+
 SOLVERS: dict[str, Solver] = {
     "basic_arithmetic": computed(
         lambda question: exact(found(r"(?:\w+ is|\w+:?) (.*)[.?]", question)[0])
@@ -255,10 +302,15 @@ SOLVERS: dict[str, Solver] = {
     "calendar_arithmetic": _calendar_arithmetic,
     "countdown": _countdown,
     "intermediate_integration": _integral,
+    "gsm_symbolic": _story,
     "leg_counting": one_of(legs),
+    "list_functions": _list_rule,
     "number_filtering": _filtering,
     "number_format": _number_format,
     "polynomial_multiplication": _product,
+    "power_function": lambda question, gold: right_if(
+        f"{Decimal(gold):.2e}" in powers(question)
+    ),
     "puzzle24": _puzzle24,
     "simple_integration": _integral,
     "time_intervals": _time_intervals,

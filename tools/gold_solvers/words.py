@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from functools import cache
 
-from tools.gold_solvers.reading import Solver, Verdict, found, right_if
+from tools.gold_solvers.reading import Solver, Verdict, found, one_of, right_if
 
 
 def _anagrams(question: str, gold: str) -> Verdict:
@@ -102,11 +103,43 @@ def _manipulation(question: str, gold: str) -> Verdict:
     return right_if(gold == answers[0]) if len({*answers}) == 1 else "not knowable"
 
 
+def _caesar(question: str, gold: str) -> Verdict:
+    """Judge a text by how its letters were shifted; the text has the letters A to Z."""
+    text = found(r": ([A-Z\W]+)\. Provide", question)[0]
+    pairs = [(a, b) for a, b in zip(text, gold, strict=True) if a.isalpha()]
+    shifts = {(ord(a) - ord(b)) % 26 for a, b in pairs}
+    return right_if(len(shifts) == 1 and gold.isascii() and gold == gold.upper())
+
+
+_BLOCKS = ["A", "B", "C", "a", "b", "c", "x", "y", "z"]
+_COMBINED = ["ABC>a", "AB>c", "BC>b", "CC>c", "ac>xy", "bb>z"]
+
+
+def synthesized(question: str) -> set[str]:
+    """Count blocks; after a use of a rule comes the first rule, or the next one."""
+    given = found(r"have (\d+) \[A\], (\d+) \[B\], and (\d+) \[C\]", question)
+    answers = set()
+    for from_the_first in (True, False):
+        counts = Counter(dict(zip("ABC", map(int, given), strict=True)))
+        before = None
+        while counts != before:
+            before = counts.copy()
+            for used, made in (rule.split(">") for rule in _COMBINED):
+                if Counter(used) <= counts:
+                    counts = counts - Counter(used) + Counter(made)
+                    if from_the_first:
+                        break
+        answers.add(" ".join(str(counts[block]) for block in _BLOCKS))
+    return answers
+
+
 SOLVERS: dict[str, Solver] = {
+    "caesar_cipher": _caesar,
     "cryptarithm": _cryptarithm,
     "group_anagrams": _anagrams,
     "letter_counting": _letters,
     "palindrome_generation": _palindrome,
     "palindrome_partitioning": _partitions,
     "string_manipulation": _manipulation,
+    "string_synthesis": one_of(synthesized),
 }

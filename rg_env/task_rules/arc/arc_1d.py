@@ -108,7 +108,7 @@ _TO_ONE_SIDE: Sequence[MoveRule] = (
     *map(_moved_out, (1, 2, 3, 4)),
     *map(_moved_to_dot, (1, 2, 3, 4, 1_000)),
     *(_fallen, _counted, _weighed, _parted, _one_step),
-    *(_moved_by_its_length, _reflected),
+    *(_moved_by_its_length, _reflected, lambda row: row),
 )
 
 

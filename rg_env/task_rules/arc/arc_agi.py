@@ -41,6 +41,18 @@ def board_fix(scorer_sha256: str) -> ScorerFix:
     )
 
 
+_EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
+
+
+def shows_no_rule(entry: Entry) -> bool:
+    """Say whether no example shows a change, or one of the answer's colors."""
+    shown = _EXAMPLE.findall(entry["question"])
+    last, right = entry["question"].rpartition("Input:\n")[2], entry["answer"]
+    if all(given == made for given, made in shown):
+        return bool(last.strip() != right.strip())
+    return not set(right) <= set("".join([last, *map("".join, shown)]))
+
+
 class _Boards(dict[str, bytes]):
     """Boards by name, each read from its JSON when it is sampled."""
 

@@ -6,7 +6,8 @@ import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.numbers import as_number, with_unit
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.reading.sums import exact_value
+from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
 _PERCENT = re.compile("%|percent")
@@ -41,6 +42,16 @@ def _with_its_unit(answer: str, entry: Entry) -> str:
     return (_IN_DOLLARS if has_dollars and not other else as_number)(answer, entry)
 
 
+_STEP = re.compile(r"([\d.]+(?:\s*[-+*/]\s*[\d.]+)+)\s*=\s*(\d+)(?![\d.])")
+"""A step of the library's solution, `5*0.5=2`, with a whole number."""
+
+
+def _rounds_down(entry: Entry) -> bool:
+    steps = _STEP.findall(entry["metadata"]["answer_cot"])
+    values = [(exact_value(sides), int(whole)) for sides, whole in steps]
+    return any(v is not None and v // 1 == n != v for v, n in values)
+
+
 RULES = TaskRules(
     "gsm_symbolic",
     notation=_with_its_unit,
@@ -50,6 +61,7 @@ RULES = TaskRules(
         proof=lambda entry: f"-{entry['answer']}",  # right if it is negative: 1 in 200
         score=_only_number,
     ),
+    item_checks=(ItemCheck("solution rounds a part of a thing down", _rounds_down),),
     fixed_level=(
         "the library has no curriculum for it, and its difficulty takes"
         " the value 1.0 alone"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
+    ItemCheck,
     LibraryScore,
     ScorerFix,
     TaskRules,
@@ -53,6 +55,11 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
     ]
 
 
+_ALIKE = re.compile(
+    "b_m__200 .*[BCDEFGKLMNO]|runic .*[QUVXZ]|smisome1 .*[DO]|stencil2 .*[CI]", re.I
+)
+"""A font, and a word with a letter that looks like another one there."""
+
 RULES = TaskRules(
     "figlet_font",
     fix=ScorerFix(
@@ -61,6 +68,15 @@ RULES = TaskRules(
         proof=lambda entry: f"{entry['answer']} or another",
         proof_scores=0.3,
         score=_one_word,
+    ),
+    item_checks=(
+        ItemCheck(
+            "word has a letter that looks like another",
+            lambda entry: (
+                _ALIKE.match(f"{entry['metadata']['font']} {entry['answer']}")
+                is not None
+            ),
+        ),
     ),
     faster=(
         FasterFunction(
