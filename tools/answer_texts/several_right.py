@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from math import trunc
 from typing import Any
 
@@ -23,18 +22,6 @@ from tools.answer_texts.sampled_items import SampledItem
 
 Metadata = Mapping[str, Any]
 Rule = Callable[[Metadata, str], bool]
-
-
-def _significant(text: str) -> str | None:
-    try:
-        return f"{Decimal(text):.2e}"
-    except InvalidOperation:
-        return None
-
-
-def _to_three_digits(metadata: Metadata, answer: str) -> bool:
-    given = _significant(answer)
-    return given is not None and given == _significant(str(metadata["solution"]))
 
 
 def _to_what_is_shown(metadata: Metadata, answer: str) -> bool:
@@ -95,7 +82,6 @@ RULES: Mapping[str, Rule] = {
     "knights_knaves": _roles,
     "number_format": _to_what_is_shown,
     "polynomial_equations": _same_numbers,
-    "power_function": _to_three_digits,
     "prime_factorization": _same_factors,
     "rush_hour": lambda metadata, answer: frees_the_car(
         metadata["board_config"], answer
@@ -108,7 +94,7 @@ _PLAYED = """
     simple_integration cryptarithm group_anagrams palindrome_generation
     palindrome_partitioning kakurasu n_queens shortest_path sokoban graph_color jugs
     quantum_lock tower_of_hanoi codeio knight_swap leg_counting manipulate_matrix
-    pool_matrix
+    pool_matrix power_function string_synthesis
 """
 SOLVERS = {task: gold_solvers.SOLVERS[task] for task in _PLAYED.split()}
 """Task to the solver that judges any answer to it."""
