@@ -270,12 +270,11 @@ def checked(
 
 
 def _with_model(
-    name: str, given: GivenSettings, start: Start
+    name: str, given: GivenSettings, config: Any, servers: Sequence[Any]
 ) -> tuple[Any, Sequence[Any]]:
-    """Build the settings, with a model and a tokenizer where nobody has named them."""
+    """Return settings with a model and a tokenizer where nobody has named them."""
     from rg_env.atropos.unnamed_model import found_model
 
-    config, servers = given.build_env(start), given.build_servers(start)
     if given.slurm:
         return config, servers
     is_one = isinstance(given.openai, Mapping)
@@ -304,15 +303,17 @@ def build(
     from rg_env.atropos import start_checks
 
     start = start_of(env_cls, starts)
-    config, servers = _with_model(name, given, start)
-    config = change(config)
+    config, servers = given.build_env(start), given.build_servers(start)
     if given.testing:
         raise SettingError(
             "--testing: true is not allowed; expected false, because the mock server of"
             " Atropos answers only what a test put into it. `simulated-server` needs no"
             " model"
         )
+    # Before a server is waited for.
     start_checks.check_command(name, config, servers, env_cls)
+    config, servers = _with_model(name, given, config, servers)
+    config = change(config)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     is_chosen = name == "serve" or given.env.get("use_wandb") is not None
     if is_chosen:

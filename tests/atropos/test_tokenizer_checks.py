@@ -119,7 +119,8 @@ def test_the_setting_that_names_the_tokenizer_is_blamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = [f"--env.tokenizer_name={TOKENIZER}", f"--openai.tokenizer_name={tmp_path}"]
-    assert run_main(["serve", *argv, "--env.use_wandb=false"]) == 2
+    argv += ["--openai.model_name=m", "--env.use_wandb=false"]
+    assert run_main(["serve", *argv]) == 2
     assert "error: openai.tokenizer_name: " in capsys.readouterr().err
 
 
