@@ -90,13 +90,13 @@ def test_one_that_is_named_anew_continues_what_its_previous_run_wrote(tmp_path):
     first = CheckpointFolder(str(tmp_path), "rg_0")
     checkpoint_files.write(first.path(4), {"version": 1})
     first.release()
-    assert CheckpointFolder(str(tmp_path), "rg_1").newest(4) == first.path(4)
+    assert CheckpointFolder(str(tmp_path), "rg_1").left(4) == [first.path(4)]
 
 
 def test_what_a_living_instance_writes_is_not_continued_by_another(tmp_path):
     living = CheckpointFolder(str(tmp_path), "rg_0")
     checkpoint_files.write(living.path(4), {"version": 1})
-    assert CheckpointFolder(str(tmp_path), "rg_1").newest(4) is None
+    assert CheckpointFolder(str(tmp_path), "rg_1").left(4) == []
     living.release()
 
 
@@ -111,7 +111,7 @@ def test_of_several_previous_runs_the_one_written_last_is_continued(tmp_path):
         checkpoint_files.write(run.path(4), {})
         os.utime(run.path(4), ns=(0, [1, 3, 2][i]))
         run.release()
-    assert CheckpointFolder(str(tmp_path), "rg_0").newest(9) == runs[1].path(4)
+    assert CheckpointFolder(str(tmp_path), "rg_0").left(9)[0] == runs[1].path(4)
 
 
 # -- the ledger ------------------------------------------------------------------------
@@ -170,6 +170,6 @@ def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logge
     run = CheckpointFolder(str(tmp_path / "file"), "rg_0")
     run.begin_ledger()
     run.keep({"queried": 1})
-    assert run.newest(4) is None
+    assert run.left(4) == []
     run.release()
     assert json.dumps(logged.text).count("checkpoints cannot be saved") == 1
