@@ -19,10 +19,9 @@ _CHANGES = (
 
 
 def _each_rule_in_turn(entry: Entry) -> list[Entry]:
-    """Return the entry with the rules used once each, one after another.
+    """Return the entry with the rules used once each in turn, as "cycle" may be read.
 
-    "Cycle through the rules" says so. The library begins anew with the first rule after
-    each use of one.
+    The library begins anew with the first rule after each use of one.
     """
     counts, before = [*entry["metadata"]["initial_blocks"], *([0] * 6)], [0]
     while counts != before:
