@@ -270,8 +270,8 @@ def checked(
 
 
 def _with_model(
-    name: str, given: GivenSettings, config: Any, servers: Sequence[Any]
-) -> tuple[Any, Sequence[Any]]:
+    name: str, given: GivenSettings, config: Any, servers: list[Any]
+) -> tuple[Any, list[Any]]:
     """Return settings with a model and a tokenizer where nobody has named them."""
     from rg_env.atropos.unnamed_model import found_model
 
