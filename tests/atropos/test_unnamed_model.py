@@ -32,7 +32,8 @@ def followed(monkeypatch):
         command = settings_command.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = settings_command.read(command, values)
-        config, (first,) = settings_command._with_model(name, given, command.start)
+        both = given.build_env(command.start), given.build_servers(command.start)
+        config, (first,) = settings_command._with_model(name, given, *both)
         return first.model_name, config.tokenizer_name
 
     return follow

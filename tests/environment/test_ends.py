@@ -84,12 +84,12 @@ async def killed(folder):
         World(folder) as world,
     ):
         async with world.with_api(**saving):
-            run = world.start(server.url)
+            run = world.start(server.url, min_batch_allocation="None")
             await until(lambda: len(world.checkpoints()) > 2, "checkpoints are saved")
             _, _, left = await run.end(signal.SIGKILL)
             ledger = json.loads(next(folder.rglob("ledger.json")).read_text())
             before = len(world.checkpoints())
-            run = world.start(server.url)
+            run = world.start(server.url, min_batch_allocation="None")
             await until(lambda: len(world.checkpoints()) > before + 2, "it goes on")
         await asyncio.sleep(2.0)
         status, seconds, _ = await run.end(signal.SIGTERM)

@@ -124,5 +124,5 @@ def test_the_sample_line_has_the_keys_of_a_dumped_group():
         "masks": [-100, 2],
     }
     line = record_of([rollout], [Score(1.0, "right", "70")], [1.0]).line({}, "")
-    assert list(sample) == list(line)
+    assert list(sample) == [*line, "step"]
     assert list(sample["rollouts"][0]) == list(line["rollouts"][0])
