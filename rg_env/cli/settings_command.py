@@ -303,17 +303,14 @@ def build(
     from rg_env.atropos import start_checks
 
     start = start_of(env_cls, starts)
-    config, servers = given.build_env(start), given.build_servers(start)
+    config, servers = change(given.build_env(start)), given.build_servers(start)
     if given.testing:
         raise SettingError(
             "--testing: true is not allowed; expected false, because the mock server of"
             " Atropos answers only what a test put into it. `simulated-server` needs no"
             " model"
         )
-    # Before a server is waited for.
     start_checks.check_command(name, config, servers, env_cls)
-    config, servers = _with_model(name, given, config, servers)
-    config = change(config)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     is_chosen = name == "serve" or given.env.get("use_wandb") is not None
     if is_chosen:
@@ -323,6 +320,8 @@ def build(
             "W&B has no login and is off (--env.use_wandb true insists on it)"
         )
         config = config.model_copy(update={"use_wandb": False})
+    # Last, since a server may have to be waited for.
+    config, servers = _with_model(name, given, config, servers)
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     model, kind = servers[0].model_name, servers[0].server_type
     urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
