@@ -35,7 +35,8 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
 NORMAL_95 = 1.96
 """Standard errors from a mean to either end of its 95 % interval."""
 
-BY_FEATURES = "acre and list_functions"
+BY_FEATURES = """acre, binary_alternation,
+knights_knaves, list_functions, mahjong_puzzle and tsumego"""
 """Tasks that were measured since a strategy is chosen by features of the question."""
 
 NOTHING = "-"
@@ -74,10 +75,11 @@ tools.make_strategies_page` writes this page):
 |---|--:|--:|---|
 {table}
 
-The choice by features was measured in {by_features}. In other tasks, features may
-score more than the figures: in circuit_logic, course_schedule, game_of_life_halting,
+The choice by features was measured in {by_features}. In others,
+features may score more: in circuit_logic, course_schedule, game_of_life_halting,
 isomorphic_strings, ransom_note and syllogism, a single one decides most items; in maze
-and mini_sudoku, it decides many.
+and mini_sudoku, it decides many; and in number_sequence, they scored 0.68±0.05 on 300
+items at the defaults.
 """
 
 MEASURED_IN = "2026-11-24 to 27"
