@@ -68,6 +68,7 @@ PROGRAMS = {
     "examples/trl/train.py": "",  # needs TRL, without which it ends at its import
     "examples/try_vllm/try_vllm.py": "--help",  # installs vLLM
     "tools/correct_answers.py": "--tasks gcd --items 1 --levels defaults",
+    "tools/golden_record/__main__.py": "--help",  # minutes, in two checkouts
     "tools/gold_answers.py": "--tasks syllogism --items 2",
     "tools/make_baselines.py": "--help",  # a minute for one task
     "tools/make_codeio_list.py": "--help",  # minutes

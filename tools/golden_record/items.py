@@ -64,5 +64,4 @@ def main() -> None:
         tell(f"state {how}", json.loads(json.dumps(tasks.state_dict(), default=repr)))
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -497,5 +497,4 @@ def main() -> None:
                 print(json.dumps(line), flush=True)
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -96,5 +96,4 @@ def main() -> None:
                     )
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -197,5 +197,4 @@ def main() -> None:
             print(line_, file=keep, flush=True)
 
 
-if __name__ == "__main__":
-    main()
+main()
