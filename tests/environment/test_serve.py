@@ -168,7 +168,7 @@ def test_steps_are_taken_where_items_are_slower_than_the_server(
         data_dumps_dir=str(tmp_path),
         min_items_sent_before_logging=1,
     )
-    (numbers,) = tmp_path.glob("*metrics.jsonl")
+    (numbers,) = tmp_path.rglob("*metrics.jsonl")
     logged = {json.loads(x)["step"] for x in numbers.read_text().splitlines()}
     saved = {path.name for path in tmp_path.rglob("step-*.json")}
     # A trainer that takes two batches at once takes two steps at once.
