@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
     "pages": {"errors", "evaluation", "installation", "new_folder", "reports"}
-    | {"rollouts", "scoring"},
+    | {"rollouts", "scoring", "tasks"},
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},
