@@ -33,7 +33,8 @@ class Api:
         body = await request.json() if request.can_read_body else {}
         if request.path == "/scored_data":  # lists of groups are counted by `asked`
             self.groups.append(body)
-        return web.json_response({"env_weight": 1, "current_step": 0, "queue_size": 0})
+        numbers = {"env_weight": 1, "current_step": 0, "queue_size": 0}
+        return web.json_response({**numbers, "unallocated_fraction": 1.0})
 
 
 @contextlib.asynccontextmanager
@@ -83,7 +84,7 @@ def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
             env.env_id = env_id  # registered anew while it was asked for
             return {"env_weight": 0.5}
 
-        env.env_id, env._session._request_status = 0, status_of
+        env.env_id, env._session.status_of = 0, status_of
         await env._session.read_status()
         env.env_id = None
         await env.close()

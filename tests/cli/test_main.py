@@ -180,6 +180,7 @@ def test_what_the_library_does_not_know_is_refused_and_leaves_no_file(
 ):
     monkeypatch.chdir(tmp_path)
     small = [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
+    small.append("--openai.model_name=m")
     assert run_main(["process", *small, *argv]) == 2
     assert said in capsys.readouterr().err
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

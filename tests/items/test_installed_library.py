@@ -28,7 +28,10 @@ COMMANDS = {
     "show": ["gcd"],
     "doctor": [],
     "simulated-server": ["--port=0"],
-    "process": [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"],
+    "process": [
+        *(f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"),
+        "--openai.model_name=m",
+    ],
 }
 
 
