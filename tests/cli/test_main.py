@@ -312,7 +312,12 @@ def test_an_option_may_be_given_twice_and_with_hyphens():
     [("-q", logging.WARNING), ("-v", logging.DEBUG), ("--env.seed=1", logging.INFO)],
 )
 def test_the_level_of_the_log_is_an_option(option, level, capsys):
-    argv = ["evaluate", option, "--env.tokenizer_name=/nowhere"]
+    argv = [
+        "evaluate",
+        option,
+        "--env.tokenizer_name=/nowhere",
+        "--openai.model_name=m",
+    ]
     assert run_main([*argv, "--env.use_wandb=false"]) == 2
     assert logging.getLogger("rg_env").level == level
 
