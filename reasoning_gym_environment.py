@@ -178,7 +178,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         )
         self._server_types = [server.server_type for server in servers]
         start_checks.check_texts_do(config, self._server_types, trains=False)
-        start_checks.check_paths(config)
+        start_checks.check_mixture(config)
         if not has_tokenizer:  # one to count with, since the framework loads one
             config = config.model_copy(update={"tokenizer_name": tokenizer})
         if has_our_clients:

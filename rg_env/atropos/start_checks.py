@@ -1,4 +1,4 @@
-"""The checks that come before any work: paths, server type, W&B.
+"""The checks that come before any work: mixture, server type, W&B.
 
 Each raises SettingError: the setting, what was found and what is allowed.
 """
@@ -15,7 +15,6 @@ import wandb
 from rg_env.errors import SettingError, in_section, nearest, not_allowed
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.settings.environment_settings import PUBLISHED, CheckedSettings
-from rg_env.settings.writable_paths import check_file, check_folder
 from rg_env.task_rules.rules import MIXTURE
 
 logger = logging.getLogger(__name__)
@@ -26,22 +25,11 @@ NO_TOKENIZER = "none"
 REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
 
 
-def check_paths(config: CheckedSettings) -> None:
-    """Refuse files that cannot be read or written, before anything is generated."""
+def check_mixture(config: CheckedSettings) -> None:
+    """Refuse a mixture that cannot be read, before anything is generated."""
     if config.mixture is not None:
         with in_section("env."):
             read_mixture(config.mixture, config.task_params.get(MIXTURE))
-    if config.dump_rollouts or config.dump_failed_rollouts:
-        check_folder("env.data_dumps_dir", config.data_dumps_dir)
-    rows = config.data_path_to_save_groups
-    if rows is not None:
-        if rows.lower().endswith((".html", ".htm")):
-            raise not_allowed(
-                "env.data_path_to_save_groups", rows, "a file of rows, as groups.jsonl"
-            )
-        check_file("env.data_path_to_save_groups", rows)
-    if config.data_dir_to_save_evals is not None:
-        check_folder("env.data_dir_to_save_evals", config.data_dir_to_save_evals)
 
 
 # -- what a command needs --------------------------------------------------------------

@@ -11,7 +11,7 @@ import click
 from rich import box
 from rich.text import Text
 
-from rg_env.cli.command import Command, FilePathType
+from rg_env.cli.command import Command
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError, on_one_line
 from rg_env.evaluation import inspect_log
@@ -173,7 +173,7 @@ def tables(found: Comparison, *, with_tasks: bool) -> Iterator[FittingTable]:
 )
 @click.option(
     "--inspect",
-    type=FilePathType(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.eval",
     help="Write a single result as an Inspect log; needs the package inspect_ai",
 )

@@ -26,7 +26,6 @@ from rg_env import ending
 from rg_env.cli.command import (
     LATENCY_MS,
     Command,
-    FilePathType,
     loaded,
     option,
 )
@@ -41,7 +40,6 @@ from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.settings.writable_paths import check_folder
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
@@ -229,7 +227,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
 @option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
 @option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
 @option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
-@option("--dumps", FilePathType(), str(DUMPS), "Folder of the dump files")
+@option("--dumps", click.Path(), str(DUMPS), "Folder of the dump files")
 @click.pass_obj
 def demo(env_cls: Any, /, **given: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.
@@ -244,7 +242,6 @@ def demo(env_cls: Any, /, **given: Any) -> int:
             f"command line: --batch_size {options.batch_size} is no multiple of"
             f" --group_size {options.group_size}, so the API would make no batch"
         )
-    check_folder("--dumps", str(options.dumps))
     env, trainer = ending.run(_demo(loaded(env_cls), options), _say_ending)
     return 0 if _report(env, trainer, options) else 1
 

@@ -18,8 +18,6 @@ from rg_env.cli.command import (
     START,
     WORDS,
     Command,
-    FilePathType,
-    Number,
     cluster_at,
 )
 from rg_env.cli.setting_options import (
@@ -63,7 +61,7 @@ NOT_USED = ("mixture", "num_shards", "scorer_fixes", "eval_preset")
 """Settings with which a run has other items."""
 
 COUNT = click.IntRange(1, 10_000_000)
-ABOVE_0 = Number(0.0, 1.0, min_open=True)
+ABOVE_0 = click.FloatRange(0.0, 1.0, min_open=True)
 
 
 def _option(names: str, kind: Any, default: Any, text: str) -> click.Option:
@@ -72,7 +70,7 @@ def _option(names: str, kind: Any, default: Any, text: str) -> click.Option:
 
 
 def _files(*forms: str) -> list[click.Option]:
-    path = FilePathType(path_type=Path)
+    path = click.Path(path_type=Path)
     return [
         click.Option(["--out"], type=path, required=True, help="New folder to write"),
         _option("--format form", click.Choice(forms), forms[0], "Format of the files"),

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rg_env import installation
-from rg_env.cli import standard_streams
 from rg_env.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
@@ -106,7 +105,6 @@ def catch_the_rest() -> None:
     That is before a command begins, in threads, in destructors, and in tasks whose end
     nobody awaits. For a process that is a command and nothing else.
     """
-    standard_streams.prepare()
     sys.excepthook = _end_at_import
     sys.unraisablehook = lambda found: logger.debug("ignored: %r", found.exc_value)
     threading.excepthook = lambda found: found.exc_value and end(found.exc_value)

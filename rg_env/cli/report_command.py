@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rg_env.cli.command import Command, FilePathType, option
+from rg_env.cli.command import Command, option
 from rg_env.cli.standard_streams import print_text
 from rg_env.errors import counted
 from rg_env.pages.report import write_report
@@ -16,7 +16,7 @@ from rg_env.pages.report import write_report
 @click.command("report", cls=Command, example="report data_dumps --out report")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @option(
-    "--out", FilePathType(file_okay=False, path_type=Path), "report", "Folder to write"
+    "--out", click.Path(file_okay=False, path_type=Path), "report", "Folder to write"
 )
 @option("--title", click.STRING, "", "Heading of the page; by default Report")
 def report(paths: Sequence[str], out: Path, title: str) -> int:

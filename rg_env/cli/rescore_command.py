@@ -18,7 +18,6 @@ import click
 from rg_env import ending
 from rg_env.cli.command import (
     Command,
-    FilePathType,
     cluster_at,
     option,
     task_modules_option,
@@ -126,7 +125,7 @@ async def _rescore(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--out",
-    type=FilePathType(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="Write each completion with its scores to this file; completions that are"
     " already in it are not scored again",
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rg_env.cli.command import START, FilePathType, Number
+from rg_env.cli.command import START
 from rg_env.cli.setting_options import SettingsCommand, Start
 from rg_env.cli.settings_command import (
     GivenSettings,
@@ -24,7 +24,6 @@ from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
-from rg_env.settings.writable_paths import check_file
 from rg_env.tasks.baselines import guessing_notes
 
 logger = logging.getLogger(__name__)
@@ -44,14 +43,14 @@ OWN = (
     ),
     click.Option(
         ["--least_share"],
-        type=Number(0.01, 1.0),
+        type=click.FloatRange(0.01, 1.0),
         default=0.1,
         show_default=True,
         help="Leave out tasks with a smaller share of groups that have variance",
     ),
     click.Option(
         ["--out"],
-        type=FilePathType(dir_okay=False),
+        type=click.Path(dir_okay=False),
         default="data/screen.yaml",
         show_default=True,
         help="Settings file to write (.yaml); the groups go beside it (.jsonl)",
@@ -80,12 +79,12 @@ def screen(env_cls: Any) -> SettingsCommand:
 
 def _sections(given: GivenSettings, start: Start) -> dict[str, Any]:
     """Return what was set as a file for `--config` has it, without keys of servers."""
-    is_one, servers = isinstance(given.openai, Mapping), given.build_servers(start)
-    parts = [given.openai] * len(servers) if is_one else given.openai
+    parts, servers = given.parts(start), given.build_servers(start)
     openai = [
         server.model_dump(mode="json", include={*part} - {*SECRET})
         for server, part in zip(servers, parts, strict=True)
     ]
+    is_one = isinstance(given.openai, Mapping)
     env = given.build_env(start).model_dump(mode="json", include={*given.env})
     flags = {"slurm": True} if given.slurm else {}
     return {"env": env, "openai": openai[0] if is_one else openai, **flags}
@@ -100,7 +99,6 @@ def _screen(
     out = Path(values["out"])
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
-    check_file("--out", str(out))
     if is_other(out):
         raise SettingError(
             f"--out: {shown(str(out))} was not written by `screen`; choose another file"

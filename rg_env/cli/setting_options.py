@@ -17,29 +17,30 @@ from enum import Enum
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rg_env import yaml_text
 from rg_env.cli.command import Command
-from rg_env.errors import SettingError, shown
+from rg_env.errors import SettingError
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings import environment_settings, server_settings, setting_types
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.server_settings import CheckedServer
-from rg_env.settings.setting_types import SECRET, kinds
+from rg_env.settings.setting_types import kinds
 from rg_env.standalone.tasks import Tasks
 from rg_env.yaml_text import YamlError
 
-ENV, OPENAI, LAUNCH = "env", "openai", "launch"
+SECTIONS = ENV, OPENAI, LAUNCH = "env", "openai", "launch"
 GROUPS_OF: Mapping[str, Sequence[type[BaseModel]]]
 GROUPS_OF = {ENV: GROUPS, OPENAI: (CheckedServer,), LAUNCH: (LaunchSettings,)}
 FLAGS = {
     "slurm": "Find the inference servers from Slurm's environment variables",
     "testing": "Only for the tests of Atropos; must be false",
 }
+"""Options, and keys of a file, that are in no section."""
+
 IGNORED = ("max_n_completions", "proxy_url")
 """Options that the framework accepts and hands to nobody; accepted here as well."""
 
@@ -80,6 +81,9 @@ EXAMPLES = {
     "export items": "--env.tasks 'gcd,*_sorting' --number 1000 --out data/items",
 }
 
+SWITCH: Any = {"is_flag": False, "flag_value": "true"}
+"""An option whose value may be left out."""
+
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 
 
@@ -105,94 +109,71 @@ class Start:
 class SettingOption(click.Option):
     """The option of one field; its value is the text that was typed."""
 
+    group = "Others, of the class that is run"
+
     def __init__(
         self,
+        name: str,
         section: str,
         field: str,
         info: FieldInfo,
-        default: Any,
-        group: str,
-        *,
-        is_bare: bool = False,
+        starts: Mapping[str, Any],
     ) -> None:
-        self.section, self.field, self.group = section, field, group
-        found = tuple(dict.fromkeys(kinds(info.annotation)))
-        self.kinds = tuple(kind for kind in found if kind is not type(None))
-        self.takes_none = self.kinds != found
-        self.words = tuple(_words(self.kinds))
-        switch: dict[str, Any] = {}
-        if self.kinds == (bool,):  # its value may be left out
-            switch = {"is_flag": False, "flag_value": "true"}
-        text = f"{(info.description or '').rstrip('.')} [{_shown(default)}]"
-        names = [f"--{section}.{field}", f"{section}__{field}"]
-        super().__init__(
-            [f"--{field}"] if is_bare else names,
-            metavar=self._metavar(),
-            help=text,
-            **switch,
-        )
-
-    def _metavar(self) -> str:
-        if self.words and len(self.kinds) == 1:
-            return "|".join(self.words)
+        self.section, self.field = section, field
+        self.kinds = dict.fromkeys(kinds(info.annotation))
+        self.takes_none = self.kinds.pop(type(None), self) is None
+        self.words = [word for kind in self.kinds for word in _words(kind)]
         names = (METAVARS.get(kind, "TEXT") for kind in self.kinds)
-        return "|".join(dict.fromkeys(names))
+        how: dict[str, Any] = {"metavar": "|".join(dict.fromkeys(names))}
+        if [*self.kinds] == [bool]:
+            how |= SWITCH
+        if self.words and len(self.kinds) == 1:
+            words = self.words + ["None"] * self.takes_none
+            how = {"type": click.Choice(words)}
+        default = starts.get(field, info.get_default(call_default_factory=True))
+        value = default.value if isinstance(default, Enum) else default
+        shown = str(value).replace(f"{RUNS_WRITE_IN}/", "")
+        text = f"{(info.description or '').rstrip('.')} [{shown}]"
+        super().__init__([f"--{name}", f"{section}__{field}"], help=text, **how)
 
     def read(self, text: str) -> Any:
-        """Return the value of a text, of YAML perhaps, for the model to check."""
+        """Return the value of a text, which is YAML, for the model to check.
+
+        Text needs no quotes, and names may be separated by commas alone.
+        """
         if text in ("None", "none", "null") and text not in self.words:
             return None if self.takes_none else "none"
-        is_sequence = text.lstrip().startswith("[")
-        if self.kinds == (list,) and not is_sequence:
+        if [*self.kinds] == [list] and not text.startswith("["):
             return [part.strip() for part in text.split(",")]
-        if dict in self.kinds or (list in self.kinds and is_sequence):
-            try:
-                return yaml_text.load(text)
-            except YamlError as fault:
-                found = "the text" if self.field in SECRET else shown(text)
-                raise SettingError(
-                    f"{self.section}.{self.field}: {found} is no YAML value: {fault}"
-                ) from fault
-        return text
-
-    def shell_complete(
-        self, ctx: click.Context, incomplete: str
-    ) -> list[CompletionItem]:
-        words = self.words or (("true", "false") if self.kinds == (bool,) else ())
-        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+        if not {list, dict} & self.kinds.keys():
+            return text
+        try:
+            return yaml_text.load(text)
+        except YamlError as fault:
+            raise SettingError(f"{self.section}.{self.field}: {fault}") from fault
 
 
-def _words(found: Sequence[Any]) -> Iterator[str]:
-    for kind in found:
-        if typing.get_origin(kind) is typing.Literal:
-            yield from map(str, typing.get_args(kind))
-        elif isinstance(kind, type) and issubclass(kind, Enum):
-            yield from (str(member.value) for member in kind)
-
-
-def _shown(default: object) -> str:
-    value = default.value if isinstance(default, Enum) else default
-    return str(value).replace(f"{RUNS_WRITE_IN}/", "")
+def _words(kind: Any) -> Sequence[str]:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [str(member.value) for member in kind]
+    is_choice = typing.get_origin(kind) is typing.Literal
+    return list(map(str, typing.get_args(kind))) if is_choice else ()
 
 
 def _options(
-    section: str,
-    model: type[BaseModel],
-    starts: Mapping[str, Any],
-    *,
-    is_bare: bool = False,
+    section: str, model: type[BaseModel], starts: Mapping[str, Any]
 ) -> Iterator[SettingOption]:
-    title_of = {
+    """Yield an option for each field of a model, in the order of its groups."""
+    groups = {
         name: (group.__doc__ or "").partition("\n")[0].rstrip(".")
         for group in GROUPS_OF[section]
         for name in group.model_fields
     }
-    names = [name for name in title_of if name in model.model_fields]
-    for name in dict.fromkeys([*names, *model.model_fields]):
-        info = model.model_fields[name]
-        default = starts.get(name, info.get_default(call_default_factory=True))
-        title = title_of.get(name, "Others, of the class that is run")
-        yield SettingOption(section, name, info, default, title, is_bare=is_bare)
+    for name in dict.fromkeys([*groups, *model.model_fields]):
+        if info := model.model_fields.get(name):
+            option = SettingOption(f"{section}.{name}", section, name, info, starts)
+            option.group = groups.get(name, option.group)
+            yield option
 
 
 def bare_options(names: Collection[str], **starts: Any) -> list[SettingOption]:
@@ -202,9 +183,12 @@ def bare_options(names: Collection[str], **starts: Any) -> list[SettingOption]:
         names: The fields.
         starts: What the command starts from, where `serve` has another value.
     """
-    starts = {**environment_settings.START, **starts}
-    found = _options(ENV, CheckedSettings, starts, is_bare=True)
-    return [option for option in found if option.field in names]
+    fields, starts = CheckedSettings.model_fields, environment_settings.START | starts
+    return [
+        SettingOption(name, ENV, name, info, starts)
+        for name, info in fields.items()
+        if name in names
+    ]
 
 
 def read_bare(
@@ -214,14 +198,20 @@ def read_bare(
 
     Args:
         options: See `bare_options`.
-        given: Field to the text that was typed, None for nothing.
+        given: Name of an option to the text that was typed, None for nothing.
         starts: What the command starts from, where `serve` has another value.
     """
-    texts = {o: given[o.field] for o in options if given[o.field] is not None}
-    values = {option.field: option.read(text) for option, text in texts.items()}
-    values = {**environment_settings.START, **starts, **values}
+    values = environment_settings.START | starts | given_values(options, given)
     settings: CheckedSettings = setting_types.build(ENV, CheckedSettings, values)
     return settings
+
+
+def given_values(
+    options: Sequence[SettingOption], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the fields of options that were given a value, to these values."""
+    texts = {option: given[str(option.name)] for option in options}
+    return {o.field: o.read(text) for o, text in texts.items() if text is not None}
 
 
 OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
@@ -263,7 +253,14 @@ class SettingsCommand(Command):
         own: Sequence[click.Option] = (),
     ) -> None:
         self.start, self._own = start, own
-        switch: dict[str, Any] = {"is_flag": False, "flag_value": "true"}
+        show_all = click.Option(
+            ["--help_all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=self._print_all,
+            help="Show all options",
+        )
         params: list[click.Parameter] = [
             *own,
             click.Option(["--config"], metavar="FILE", help="YAML file with settings"),
@@ -271,18 +268,11 @@ class SettingsCommand(Command):
             *_options(ENV, start.env, start.env_values),
             *(_options(LAUNCH, LaunchSettings, {}) if name == LAUNCH else ()),
             *(
-                click.Option([f"--{flag}"], metavar="BOOL", help=text, **switch)
+                click.Option([f"--{flag}"], type=bool, help=text, **SWITCH)
                 for flag, text in FLAGS.items()
             ),
             *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
-            click.Option(
-                ["--help_all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=self._print_all,
-                help="Show all options",
-            ),
+            show_all,
         ]
         super().__init__(
             name,
@@ -307,17 +297,17 @@ class SettingsCommand(Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        by_name = {f"{o.section}.{o.field}": o for o in self.settings}
+        shows_all = ctx.meta.get("all")
         others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
-        groups: dict[str, list[click.Parameter]] = {"Options": [*self._own]}
-        groups["Options"] += [option for option in others if option not in self._own]
-        if ctx.meta.get("all"):
+        others.sort(key=lambda option: option not in self._own)
+        # The flags are what the framework has for its own machines.
+        others = [o for o in others if shows_all or o.name not in FLAGS]
+        groups: dict[str, list[click.Parameter]] = {"Options": others}
+        if shows_all:
             for option in self.settings:
                 groups.setdefault(option.group, []).append(option)
         else:
-            # What the framework has for its own machines.
-            shown = [o for o in groups["Options"] if o.name not in FLAGS]
-            groups["Options"] = shown
+            by_name = {f"{o.section}.{o.field}": o for o in self.settings}
             more = f"Settings (10 of {len(by_name)}; --help_all shows all)"
             first = FIRST[str(self.name)]
             groups[more] = [by_name[name] for name in first if name in by_name]

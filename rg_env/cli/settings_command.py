@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import click
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import Field
 
 from rg_env import yaml_text
 from rg_env.cli.command import loaded
@@ -20,16 +18,16 @@ from rg_env.cli.setting_options import (
     ENV,
     FLAGS,
     IGNORED,
-    LAUNCH,
     OPENAI,
+    SECTIONS,
     SettingsCommand,
     Start,
+    given_values,
 )
-from rg_env.errors import SettingError, nearest, not_allowed, shown, unknown_name
+from rg_env.errors import SettingError, nearest, shown, unknown_name
 from rg_env.settings import setting_types
 from rg_env.settings.environment_settings import choosing_tasks
-from rg_env.settings.launch_settings import LaunchSettings
-from rg_env.settings.setting_types import ChoosesTasks
+from rg_env.settings.setting_types import CheckedModel, ChoosesTasks
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlError
@@ -37,28 +35,31 @@ from rg_env.yaml_text import YamlError
 logger = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
-class GivenSettings:
-    """What the user set, and nothing else.
+class GivenSettings(CheckedModel):
+    """What the user set, and nothing else."""
 
-    Attributes:
-        env: Fields of the environment.
-        openai: Fields of the inference server, or of each of several.
-        launch: Fields of `launch`.
-        slurm: Whether the servers are found through Slurm.
-        testing: Whether the framework's mock server is used.
-    """
-
-    env: Mapping[str, Any]
-    openai: Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    launch: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    env: dict[str, Any] = Field({})
+    """Fields of the environment"""
+    openai: dict[str, Any] | Annotated[list[dict[str, Any]], Field(min_length=1)] = (
+        Field({})
+    )
+    """Fields of the inference server, or of each of several"""
+    launch: dict[str, Any] = Field({})
+    """Fields of `launch`"""
     slurm: bool = False
+    """Whether the servers are found through Slurm"""
     testing: bool = False
+    """Whether the framework's mock server is used"""
 
     def build_env(self, start: Start) -> Any:
         """Build the settings of the environment, over what a command starts from."""
-        values = merged(dict(start.env_values), dict(self.env))
-        return setting_types.build(ENV, start.env, values)
+        return setting_types.build(ENV, start.env, {**start.env_values, **self.env})
+
+    def parts(self, start: Start) -> list[Mapping[str, Any]]:
+        """Return what was set of each server."""
+        if isinstance(self.openai, Mapping):
+            return [self.openai] * len(start.servers)
+        return [*self.openai]
 
     def build_servers(self, start: Start) -> list[Any]:
         """Build the inference servers: those of the file, or those started from.
@@ -66,30 +67,14 @@ class GivenSettings:
         An endpoint of type openai is not queried for a token every second to see if it
         is well, unless `health_check` says so: that would cost money.
         """
-        if isinstance(self.openai, Mapping):
-            parts = [(each, self.openai) for each in start.servers]
-        else:
-            first = start.servers[0] if start.servers else {}
-            parts = [(first, part) for part in self.openai]
-        servers = []
-        for number, (each, part) in enumerate(parts):
-            is_listed = not isinstance(self.openai, Mapping)
-            section = f"{OPENAI}.{number}" if is_listed else OPENAI
+        is_one, servers = isinstance(self.openai, Mapping), []
+        for number, part in enumerate(self.parts(start)):
+            section = OPENAI if is_one else f"{OPENAI}.{number}"
+            first = start.servers[number if is_one else 0] if start.servers else {}
             quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
-            values = merged(dict(each), quiet, dict(part))
+            values = {**first, **quiet, **part}
             servers.append(setting_types.build(section, start.server, values))
         return servers
-
-
-def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return maps as one: later values replace earlier ones, and maps are merged."""
-    found: dict[str, Any] = {}
-    for name, value in itertools.chain.from_iterable(part.items() for part in parts):
-        earlier = found.get(name)
-        if isinstance(earlier, dict) and isinstance(value, dict):
-            value = merged(earlier, value)
-        found[name] = value
-    return found
 
 
 def _read_file(path: str | None, start: Start) -> dict[str, Any]:
@@ -99,54 +84,20 @@ def _read_file(path: str | None, start: Start) -> dict[str, Any]:
     try:
         content = yaml_text.read(path)
     except YamlError as fault:
-        raise SettingError(
-            f"--config: {shown(path)} cannot be used: {fault}"
-        ) from fault
-    known = (ENV, OPENAI, LAUNCH, *FLAGS, *IGNORED)
-    if not isinstance(content, dict) or not set(content) & set(known):
+        raise SettingError(f"--config: {shown(path)}: {fault}") from fault
+    known = (*SECTIONS, *FLAGS, *IGNORED)
+    if not isinstance(content, dict) or not {*content} & {*known}:
         raise SettingError(
             f"--config: {shown(path)} has none of the sections `env` and `openai`"
         )
-    for name, part in content.items():
-        if name not in known:
-            _check_foreign(str(name), part, known, start)
+    fields = {*start.env.model_fields, *start.server.model_fields}
+    for name in [name for name in content if name not in known]:
+        # What was perhaps meant for us is no section of another program.
+        is_map, near = isinstance(content[name], dict), nearest(str(name), known)
+        if not is_map or near or name in fields:
+            raise unknown_name("--config", str(name), known, "section")
+        logger.info("--config: section %s is ignored", shown(name))
     return content
-
-
-def _check_foreign(name: str, part: Any, known: Sequence[str], start: Start) -> None:
-    """Refuse what was perhaps meant for us in a file."""
-    field = name.rpartition(".")[2]
-    for section, model in ((ENV, start.env), (OPENAI, start.server)):
-        if field in model.model_fields:
-            raise SettingError(
-                f"--config: {shown(name)} is outside a section; move {field!r} to the"
-                f" section `{section}`"
-            )
-    if not isinstance(part, dict) or nearest(name, known) is not None:
-        raise unknown_name("--config", name, known, "section")
-    logger.info("--config: section %s is ignored", shown(name))
-
-
-def _section(content: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> Any:
-    """Return a section whose keys are options."""
-    section = {} if content.get(name) is None else content[name]
-    parts = section if isinstance(section, list) and name == OPENAI else [section]
-    if not parts:
-        raise SettingError("openai: at least one server is needed")
-    for part in parts:
-        if not isinstance(part, dict):
-            raise SettingError(f"--config: section {name!r} must map names to values")
-        for key in part:
-            if key not in known:
-                raise unknown_name(name, str(key), known, "option")
-    return parts[0] if len(parts) == 1 else parts
-
-
-def _as_bool(field: str, value: Any) -> bool:
-    try:
-        return TypeAdapter(bool).validate_python(value)
-    except ValidationError as error:
-        raise not_allowed(field, value, "true or false") from error
 
 
 def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
@@ -155,32 +106,27 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
     Raises:
         SettingError: An option, key or file is wrong.
     """
-    start = command.start
-    content = _read_file(values["config"], start)
+    content = _read_file(values["config"], command.start)
     for name in IGNORED:
         if values[name] is not None or name in content:
             logger.warning("--%s has no effect: Atropos does not use it", name)
-    sections: dict[str, Any] = {}
-    models: dict[str, type[BaseModel]]
-    models = {ENV: start.env, OPENAI: start.server, LAUNCH: LaunchSettings}
-    for name, model in models.items():
-        typed = {
-            option.field: option.read(values[str(option.name)])
-            for option in command.settings
-            if option.section == name and values[str(option.name)] is not None
-        }
-        section = _section(content, name, model.model_fields)
-        if isinstance(section, list) and typed:
-            raise SettingError(
-                f"command line: --openai.{min(typed)} cannot be combined with a list of"
-                " servers in --config"
-            )
-        is_list = isinstance(section, list)
-        sections[name] = section if is_list else merged(section, typed)
-    for flag in FLAGS:
-        value = content.get(flag) if values[flag] is None else values[flag]
-        sections[flag] = value is not None and _as_bool(f"--{flag}", value)
-    return GivenSettings(**sections)
+    found = {n: content[n] for n in (*SECTIONS, *FLAGS) if content.get(n) is not None}
+    found |= {name: values[name] for name in FLAGS if values[name] is not None}
+    servers = found.get(OPENAI)
+    if isinstance(servers, list) and len(servers) == 1:
+        (found[OPENAI],) = servers
+    given: GivenSettings = setting_types.build("--config", GivenSettings, found)
+    typed: dict[str, dict[str, Any]] = {
+        name: given_values([o for o in command.settings if o.section == name], values)
+        for name in SECTIONS
+    }
+    if typed[OPENAI] and not isinstance(given.openai, dict):
+        raise SettingError(
+            f"command line: --openai.{min(typed[OPENAI])} cannot be combined with a"
+            " list of servers in --config"
+        )
+    both = {name: getattr(given, name) | typed[name] for name in typed if typed[name]}
+    return given.model_copy(update=both)
 
 
 # -- the commands ----------------------------------------------------------------------
@@ -269,25 +215,6 @@ def checked(
     return given
 
 
-def _with_model(
-    name: str, given: GivenSettings, config: Any, servers: list[Any]
-) -> tuple[Any, list[Any]]:
-    """Return settings with a model and a tokenizer where nobody has named them."""
-    from rg_env.atropos.unnamed_model import found_model
-
-    if given.slurm:
-        return config, servers
-    is_one = isinstance(given.openai, Mapping)
-    parts = [given.openai] * len(servers) if is_one else given.openai
-    return found_model(
-        config,
-        servers,
-        named=["model_name" in part for part in parts],
-        names_tokenizer="tokenizer_name" in given.env,
-        trains=name == "serve",
-    )
-
-
 def build(
     name: str,
     env_cls: Any,
@@ -301,6 +228,7 @@ def build(
     """
     env_cls = loaded(env_cls)
     from rg_env.atropos import start_checks
+    from rg_env.atropos.unnamed_model import found_model
 
     start = start_of(env_cls, starts)
     config, servers = change(given.build_env(start)), given.build_servers(start)
@@ -320,8 +248,14 @@ def build(
             "W&B has no login and is off (--env.use_wandb true insists on it)"
         )
         config = config.model_copy(update={"use_wandb": False})
-    # Last, since a server may have to be waited for.
-    config, servers = _with_model(name, given, config, servers)
+    if not given.slurm:  # last, since a server may have to be waited for
+        config, servers = found_model(
+            config,
+            servers,
+            named=["model_name" in part for part in given.parts(start)],
+            names_tokenizer="tokenizer_name" in given.env,
+            trains=name == "serve",
+        )
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     model, kind = servers[0].model_name, servers[0].server_type
     urls = ", ".join(str(server.config.base_url) for server in env.server.servers)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.cli.command import Command, Number, task_modules_option
+from rg_env.cli.command import Command, task_modules_option
 from rg_env.cli.standard_streams import given_answer, print_text
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
@@ -202,7 +202,7 @@ def _sentence(task: str, error: Exception) -> str:
 @click.argument("task")
 @click.option(
     "--level",
-    type=Number(0.0, 1.0),
+    type=click.FloatRange(0.0, 1.0),
     help="Level of difficulty; by default, the library's default parameters are used",
 )
 @click.option(
@@ -220,8 +220,8 @@ def _sentence(task: str, error: Exception) -> str:
 )
 @click.option(
     "--answer",
-    help="Answer to score. With -, or if you pipe text into the command, standard input"
-    " is read. A text with <answer> or <think> tags is scored as a whole completion",
+    help="Answer to score; - reads standard input. A text with <answer> or <think> tags"
+    " is scored as a whole completion",
 )
 @click.option("--prompt", is_flag=True, help="Also print the messages")
 @click.option(

@@ -19,7 +19,6 @@ from rg_env import ending
 from rg_env.cli.command import (
     LATENCY_MS,
     Command,
-    Number,
     host_option,
     listen,
     option,
@@ -90,7 +89,7 @@ async def _serve(
 @port_option(9004)
 @option(
     "--skill",
-    Number(0.0, 1.0, min_open=True, max_open=True),
+    click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     0.55,
     "Skill of the model, as a mean over tasks",
 )

@@ -1,10 +1,8 @@
 """The settings of the environment, as they are checked and as `--help` shows them.
 
-Every field is checked when it is set. Ranges are checked here; names of tasks and
-parameters are checked against the installed library when the environment is set up. The
-framework's own fields are declared again, with ranges that it lacks, so this module
-does not need to import the framework, which takes seconds, and a mistyped value is
-reported immediately.
+Ranges are checked here; names of tasks and parameters are checked against the installed
+library when the environment is set up. The framework's own fields are declared again,
+so that this module does not need to import the framework, which takes seconds.
 
 Each base class of `CheckedSettings` is a group of `--help`; its docstring is the title.
 A value above its range can only be a mistake, and would mostly break something
@@ -13,8 +11,8 @@ elsewhere: a protocol, a timer or the memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar, cast
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
@@ -26,12 +24,10 @@ from rg_env.settings.setting_types import (
     ChoosesTasks,
     Decides,
     FilePath,
-    Line,
     MinusOneOrMore,
     Text,
+    Url,
     Weight,
-    check_url,
-    only,
 )
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
@@ -49,10 +45,9 @@ MAX_GROUP_SIZE = 4096
 """Rollouts that are held in memory at once."""
 
 MANY = 1_000_000_000
+A_DAY_S = 24 * 3600.0
 SHORTEST_S = 0.001
 """Below, nothing is ever ready in time."""
-
-A_DAY_S = 24 * 3600.0
 
 
 def _level(setting: object) -> object:
@@ -61,27 +56,12 @@ def _level(setting: object) -> object:
     return parsed
 
 
-def _levels(settings: object) -> object:
-    for name, setting in settings.items() if isinstance(settings, Mapping) else ():
-        try:
-            check_setting(setting)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-    return settings
-
-
-_Mark = TypeVar("_Mark", Decides, ChoosesTasks)
 Level = Annotated[LevelSetting, BeforeValidator(_level)]
-ARE_NAMES = only(
-    lambda names: all(name.strip() and name.isprintable() for name in names),
-    "names, each on one line",
-)
-Names = Annotated[list[str], ARE_NAMES]
-Modules = Annotated[list[Annotated[str, AfterValidator(checked)]], ARE_NAMES]
-SomeNames = Annotated[
-    Names | None, only(lambda names: names != [], "a name, or None for all")
-]
+Modules = list[Annotated[str, AfterValidator(checked)]]
+SomeNames = Annotated[list[str], Field(min_length=1)] | None
 
+NAME = r"^[^/.][^/]*$"
+"""Of a folder, since the checkpoints are in one of this name."""
 
 START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
 """Of the commands, where nobody and no server names another."""
@@ -102,21 +82,17 @@ class ItemSettings(CheckedModel):
     decides = Decides.ITEMS
 
     # What decides is what these modules hold, which is compared by digest.
-    task_modules: Annotated[Modules, Decides.NOTHING] = Field(default_factory=list)
+    task_modules: Annotated[Modules, Decides.NOTHING] = Field([])
     """Modules that register your own tasks: import names, or paths of .py files"""
     tasks: Annotated[SomeNames, ChoosesTasks.BY_NAME] = None
     """Names or patterns of tasks, such as `*_sorting`; None means all tasks"""
     categories: Annotated[SomeNames, ChoosesTasks.OTHERWISE] = None
     """Categories of tasks to use in addition to `tasks`"""
-    exclude_tasks: Annotated[Names, ChoosesTasks.BY_NAME] = Field(default_factory=list)
+    exclude_tasks: Annotated[list[str], ChoosesTasks.BY_NAME] = Field([])
     """Names or patterns of tasks to leave out"""
-    task_weights: Annotated[dict[str, Weight], ARE_NAMES, ChoosesTasks.BY_NAME] = Field(
-        default_factory=dict
-    )
+    task_weights: Annotated[dict[str, Weight], ChoosesTasks.BY_NAME] = Field({})
     """Weight of each task, above 0; 1.0 by default"""
-    task_params: Annotated[
-        dict[str, dict[str, Any]], ARE_NAMES, ChoosesTasks.BY_NAME
-    ] = Field(default_factory=dict)
+    task_params: Annotated[dict[str, dict[str, Any]], ChoosesTasks.BY_NAME] = Field({})
     """Dataset parameters of each task, as the library names them"""
     mixture: Annotated[FilePath | None, ChoosesTasks.OTHERWISE] = None
     """YAML file that describes a mixture in the format of the library's `composite`"""
@@ -153,12 +129,7 @@ class LevelSettings(CheckedModel):
     complexity_mode: Level = None
     """Level of the items: None (the library's default parameters), random, curriculum,
     a fixed level, or a range of levels `[low, high]`"""
-    task_levels: Annotated[
-        dict[str, LevelSetting],
-        BeforeValidator(_levels),
-        ARE_NAMES,
-        ChoosesTasks.BY_NAME,
-    ] = Field(default_factory=dict)
+    task_levels: Annotated[dict[str, Level], ChoosesTasks.BY_NAME] = Field({})
     """The same for single tasks: a map from a task or pattern to a complexity_mode"""
     curriculum_target_accuracy: Annotated[float, Decides.FEEDBACK] = Field(
         0.7, ge=0.0, le=1.0
@@ -181,7 +152,7 @@ class SamplingSettings(CheckedModel):
     """Sampling temperature of training rollouts; it is also reported to the trainer"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
     """Nucleus sampling (top-p) of training rollouts"""
-    tokenizer_name: Line = DEFAULT_TOKENIZER
+    tokenizer_name: Text = DEFAULT_TOKENIZER
     """Tokenizer: a name on the Hugging Face hub or a folder. If you do not set it, the
     commands use the tokenizer of the model"""
     thinking_mode: bool = False
@@ -293,15 +264,7 @@ class FileSettings(CheckedModel):
     """Hide the INFO and DEBUG lines of Atropos"""
     use_wandb: bool = True
     """Send metrics to W&B"""
-    wandb_name: (
-        Annotated[
-            Line,
-            Field(max_length=100),
-            # It names the folder of the checkpoints.
-            only(lambda name: "/" not in name and name not in (".", ".."), "no path"),
-        ]
-        | None
-    ) = None
+    wandb_name: Annotated[str, Field(max_length=100, pattern=NAME)] | None = None
     """Prefix of the name of the W&B run, and of the name registered at the API"""
     num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
     """Number of groups in the W&B table"""
@@ -330,18 +293,14 @@ class WorkSettings(CheckedModel):
     """Maximum groups in flight; -1 means max_num_workers_per_node for each server"""
     max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
     """Maximum number of groups in flight per server"""
-    worker_timeout: Annotated[
-        float, only(lambda value: not -1 < value < 0, "a number above 0, 0 or -1")
-    ] = Field(600, ge=-1, le=365 * A_DAY_S)
+    worker_timeout: float = Field(600, ge=-1, le=365 * A_DAY_S)
     """Time limit for a group, in seconds; 0 or -1 means no limit"""
 
 
 class RunSettings(CheckedModel):
     """The trainer and its API."""
 
-    rollout_server_url: Annotated[str, AfterValidator(check_url)] = (
-        "http://localhost:8000"
-    )
+    rollout_server_url: Url = "http://localhost:8000"
     """URL of the Atropos API (`run-api`)"""
     total_steps: MinusOneOrMore = Field(1000, le=MANY)
     """Number of training steps (serve) or of groups (process); -1 uses the trainer's
@@ -378,15 +337,12 @@ class CheckedSettings(
     @property
     def worker_count(self) -> int:
         """Processes that make and score items."""
-        if self.num_workers is not None:
-            return self.num_workers
-        return default_pool_size()
+        return self.num_workers or default_pool_size()
 
     @property
     def worker_memory_bytes(self) -> int | None:
         """Address space of a worker, None for no limit."""
-        megabytes = self.worker_memory_mb
-        return None if megabytes is None else megabytes * 1024**2
+        return self.worker_memory_mb and self.worker_memory_mb * 1024**2
 
     @property
     def scoring_rules(self) -> ScoringRules:
@@ -399,36 +355,25 @@ class CheckedSettings(
     def stream_settings(self) -> dict[str, Any]:
         """What a resumed run must share with the run it continues, as plain values."""
         names = deciding(Decides.ITEMS, Decides.EVAL_ITEMS)
-        settings: dict[str, Any] = self.model_dump(mode="json", include=set(names))
-        return settings
+        return self.model_dump(mode="json", include=set(names))
 
     @model_validator(mode="after")
-    def _shard_exists(self) -> CheckedSettings:
+    def _fits_together(self) -> CheckedSettings:
         if self.shard_index >= self.num_shards:
             raise ValueError(
                 f"shard_index: {self.shard_index} is not allowed; expected a number"
                 f" below num_shards, which is {self.num_shards}"
             )
+        for one, other in EXCLUDE_EACH_OTHER.items():
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise ValueError(f"{one}: cannot be combined with {other}")
         return self
 
-    @model_validator(mode="after")
-    def _evaluates_one_way(self) -> CheckedSettings:
-        if self.eval_preset is not None and self.eval_level is not None:
-            raise ValueError(
-                "eval_level: cannot be combined with eval_preset, which has parameters"
-                " of its own"
-            )
-        return self
 
-    @model_validator(mode="after")
-    def _reasons_one_way(self) -> CheckedSettings:
-        if self.reasoning_effort is not None and self.max_reasoning_tokens is not None:
-            raise ValueError(
-                "max_reasoning_tokens: cannot be combined with reasoning_effort, which"
-                " takes precedence"
-            )
-        return self
-
+EXCLUDE_EACH_OTHER = {
+    "eval_level": "eval_preset",
+    "max_reasoning_tokens": "reasoning_effort",
+}
 
 GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
 """The groups of fields, in the order of `--help`."""
@@ -440,7 +385,7 @@ def deciding(*what: Decides) -> frozenset[str]:
         name
         for group in GROUPS
         for name, info in group.model_fields.items()
-        if _mark(info, Decides, group.decides) in what
+        if next(_marks(info, Decides), group.decides) in what
     )
 
 
@@ -451,13 +396,11 @@ OF_EVALUATION = frozenset(Decides) - {Decides.NOTHING, Decides.ROWS}
 def choosing_tasks(*how: ChoosesTasks) -> list[str]:
     """Return the fields that say which tasks there are, in their order."""
     fields = ItemSettings.model_fields | LevelSettings.model_fields
-    return [n for n, info in fields.items() if _mark(info, ChoosesTasks, None) in how]
+    return [n for n, info in fields.items() if {*_marks(info, ChoosesTasks)} & {*how}]
 
 
-def _mark(info: FieldInfo, kind: type[_Mark], otherwise: _Mark | None) -> _Mark | None:
-    """Return the last mark of a kind that a field has."""
-    found = [mark for mark in info.metadata if isinstance(mark, kind)]
-    return found[-1] if found else otherwise
+def _marks(info: FieldInfo, kind: type[Any]) -> Iterator[Any]:
+    return (mark for mark in info.metadata if isinstance(mark, kind))
 
 
 START: dict[str, Any] = {

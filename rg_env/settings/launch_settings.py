@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from rg_env.errors import shown, unexpected
-from rg_env.settings.setting_types import CheckedModel, FilePath, Line
+from rg_env.errors import unexpected
+from rg_env.settings.setting_types import CheckedModel, FilePath, Text
 
 TRAINER_WORDS = (
     *("api", "server", "model", "folder", "group_size", "batch_size"),
@@ -17,38 +17,22 @@ TRAINER_WORDS = (
 """What a trainer's command line may have in braces."""
 
 
-def _command_line(text: str) -> str:
-    """Return a command line as it is.
-
-    Raises:
-        ValueError: A quote is not closed.
-    """
-    try:
-        shlex.split(text)
-    except ValueError as error:
-        raise ValueError(f"{shown(text)}: {str(error).lower()}") from error
+def _arguments(text: str) -> str:
+    shlex.split(text)  # raises ValueError where a quote is not closed
     return text
 
 
 def _trainer(text: str) -> str:
-    """Return a trainer's command line as it is.
-
-    Raises:
-        ValueError: It is empty, or has something unknown in braces.
-    """
     try:
         text.format(**dict.fromkeys(TRAINER_WORDS, ""))
     except (LookupError, ValueError, AttributeError) as error:
         names = ", ".join(f"{{{word}}}" for word in TRAINER_WORDS)
         raise ValueError(unexpected(text, f"only {names} in braces")) from error
-    if not shlex.split(text):
-        raise ValueError("the command line is empty")
     return text
 
 
-CommandLine = Annotated[Line, AfterValidator(_command_line)]
-Arguments = Annotated[str, AfterValidator(_command_line)]
-Variables = dict[str, str]
+Arguments = Annotated[str, AfterValidator(_arguments)]
+Trainer = Annotated[Arguments, Field(pattern=r"\S"), AfterValidator(_trainer)]
 
 
 class LaunchSettings(CheckedModel):
@@ -57,7 +41,7 @@ class LaunchSettings(CheckedModel):
     `launch` reads these, under `launch` in the settings file.
     """
 
-    model: Line | None = None
+    model: Text | None = None
     """Model to begin with, a name on the Hugging Face hub or a folder"""
     folder: FilePath = "data/launch"
     """Folder of the run: weights, checkpoints, dump files, logs"""
@@ -69,12 +53,12 @@ class LaunchSettings(CheckedModel):
     one that runs this command"""
     vllm_args: Arguments = ""
     """More arguments of `vllm serve`"""
-    vllm_variables: Variables = Field(default_factory=dict)
+    vllm_variables: dict[str, str] = Field({})
     """Environment variables of vLLM, such as CUDA_VISIBLE_DEVICES"""
-    trainer: Annotated[CommandLine, AfterValidator(_trainer)] | None = None
+    trainer: Trainer | None = None
     """Command line of another trainer; {api}, {server}, {model}, {folder},
     {group_size}, {batch_size}, {max_token_length} and {total_steps} are replaced"""
     trainer_args: Arguments = ""
     """More arguments of our trainer, such as --learning-rate"""
-    trainer_variables: Variables = Field(default_factory=dict)
+    trainer_variables: dict[str, str] = Field({})
     """Environment variables of the trainer"""

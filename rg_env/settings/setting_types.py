@@ -1,7 +1,7 @@
 """What all models of settings share: types, and the sentence for a refused value.
 
-The words of a sentence are pydantic's, except where a check of ours has better ones. No
-value of a key or header is repeated.
+A sentence is pydantic's, or that of a check of ours. No value of a key or header is
+repeated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -19,7 +19,6 @@ from pydantic import (
     AfterValidator,
     AnyHttpUrl,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     TypeAdapter,
@@ -28,15 +27,10 @@ from pydantic import (
     field_validator,
 )
 
-from rg_env.errors import (
-    LONGEST_SHOWN,
-    SettingError,
-    shown,
-    unexpected,
-    unknown_name,
-)
+from rg_env.errors import SettingError, shown, unexpected, unknown_name
 
-SECRET = ("api_key", "headers")
+SECRET = ("api_key", "headers", "openai")
+"""What no sentence repeats; `openai` may have keys in it."""
 
 
 class Decides(enum.Enum):
@@ -72,14 +66,6 @@ class ChoosesTasks(enum.Enum):
     OTHERWISE = enum.auto()
 
 
-_URL = TypeAdapter(AnyHttpUrl)
-_URL_FORM = re.compile(
-    r"https?://(\[[0-9a-f:.]+\]|(?!\d+([:/]|$))\w[\w.-]*)(:[1-9]\d*)?(/[^\s?#,\\]*)?",
-    re.IGNORECASE,
-)
-"""Stricter than a URL: no user, question or fragment; a host that is no bare number."""
-
-
 def kinds(annotation: Any) -> Iterator[Any]:
     """Yield the types that an annotation is made of, parts of a union one by one."""
     parts = typing.get_args(annotation)
@@ -93,22 +79,9 @@ def kinds(annotation: Any) -> Iterator[Any]:
         yield annotation if origin in (None, typing.Literal) else origin
 
 
-def only(is_allowed: Callable[[Any], object], expected: str) -> AfterValidator:
-    """Return what refuses all values but some, which `expected` describes."""
-
-    def check(value: Any) -> Any:
-        if not is_allowed(value):
-            raise ValueError(unexpected(value, expected))
-        return value
-
-    return AfterValidator(check)
-
-
-def _no_flag(value: object) -> object:
-    """Refuse true and false for a number, which pydantic reads as 1 and 0."""
-    if isinstance(value, bool):
-        raise ValueError(unexpected(value, "a number"))
-    return value
+_URL = TypeAdapter(AnyHttpUrl)
+_URL_FORM = re.compile(r"https?://[^\s/?#@,\\]+(/[^\s?#,\\]*)?", re.IGNORECASE)
+"""Stricter than a URL: one address, without a user, a question or a fragment."""
 
 
 def check_url(text: str) -> str:
@@ -116,7 +89,7 @@ def check_url(text: str) -> str:
     try:
         if _URL_FORM.fullmatch(text) and _URL.validate_python(text):
             return text
-    except ValidationError:  # a port or a name beyond what there is
+    except ValidationError:
         pass
     address = "an address like http://HOST:PORT, without a user or a query"
     raise ValueError(unexpected(re.sub("//[^/]*@", "//...@", text), address))
@@ -129,37 +102,21 @@ def without_path(url: str) -> str:
     return f"{address}/..." if parts.path.strip("/") else address
 
 
-Text = Annotated[
-    str,
-    only(
-        lambda text: text.strip() and not re.search("[\0\ud800-\udfff]", text),
-        "text that is not blank, in UTF-8",
-    ),
-]
-Line = Annotated[
-    str, only(lambda text: text.isprintable() and text.strip(), "text on one line")
-]
-"""Text that stands in one line: of a request, a log, a table."""
+def _minus_one_or_more(value: int) -> int:
+    if value == 0:
+        raise ValueError(unexpected(value, "a number above 0, or -1"))
+    return value
 
-FilePath = Annotated[
-    str,
-    AfterValidator(os.path.expanduser),
-    only(
-        lambda text: text.strip() and "\0" not in text and text[0] != "~",
-        "a path, after ~ that of a user of this machine",
-    ),
-]
+
+Url = Annotated[str, AfterValidator(check_url)]
+Text = Annotated[str, Field(min_length=1)]
+FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
 """The name of a file or folder, with `~` written out."""
 
-MinusOneOrMore = Annotated[
-    int,
-    Field(ge=-1),
-    only(lambda value: not -1 < value <= 0, "a number above 0, or -1"),
-]
+MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_minus_one_or_more)]
 """A number above 0, or -1 for none."""
 
-# `CheckedModel` looks for flags in fields, not among the values of a dict.
-Weight = Annotated[float, BeforeValidator(_no_flag), Field(gt=0.0, le=1e9)]
+Weight = Annotated[float, Field(gt=0.0, le=1e9)]
 """Sums of such weights are still exact to what matters."""
 
 
@@ -182,41 +139,36 @@ class CheckedModel(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_no_odd_flag(cls, value: object, info: ValidationInfo) -> object:
+    def _is_no_flag(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse true and false for a number, which pydantic reads as 1 and 0."""
         annotation = cls.model_fields[str(info.field_name)].annotation
-        found = set(kinds(annotation))
-        return _no_flag(value) if {int, float} & found and bool not in found else value
+        if isinstance(value, bool) and bool not in kinds(annotation):
+            raise ValueError(unexpected(value, "no true or false"))
+        return value
 
 
-def build(prefix: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
+def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
     """Build a model of settings from names and values.
 
     Raises:
-        SettingError: A name is unknown or a value not allowed. `prefix` is the section,
-            as the user writes it ("env").
+        SettingError: A name is unknown or a value not allowed; the sentence begins with
+            the section and the field, as the user writes them ("env.seed").
     """
     for name in values:
         if name not in model.model_fields:
-            raise unknown_name(prefix, str(name), model.model_fields, "option")
+            raise unknown_name(section, str(name), model.model_fields, "option")
     try:
         return model(**values)
     except ValidationError as error:
-        raise SettingError(_sentence(prefix, error)) from error
-
-
-def _sentence(prefix: str, error: ValidationError) -> str:
-    """Return the first fault of a model's values: the setting, what it is, and why."""
-    fault = error.errors(include_url=False)[0]
-    # pydantic marks a fault of a key, as opposed to its value, with `[key]`.
-    place = ".".join(str(part) for part in fault["loc"] if part != "[key]")
-    # pydantic puts "Value error, " before the words of a check of ours.
-    kind, _, own = fault["msg"].partition("error, ")
-    name = f"{prefix}.{place[:LONGEST_SHOWN]}"
-    if kind == "Value ":
-        return f"{name}: {own}" if place else f"{prefix}.{own}"
-    is_secret = fault["loc"] and fault["loc"][0] in SECRET
-    found = "a value that is not shown" if is_secret else shown(fault["input"])
-    # pydantic: "Input should be greater than 0", "Input should be 'a' or 'b'", ...
-    why = fault["msg"].replace("Input should be ", "expected ")
-    why = re.sub("^expected (greater|less)", r"expected a number \1", why)
-    return f"{name}: {found} is not allowed; {why[:1].lower()}{why[1:]}"
+        fault = error.errors(include_url=False)[0]
+        # pydantic marks a fault of a key, as opposed to its value, with `[key]`.
+        place = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+        if fault["type"] == "value_error":  # a check of ours
+            why = str(fault["ctx"]["error"])
+        elif fault["loc"][:1] and fault["loc"][0] in SECRET:
+            why = fault["msg"]
+        else:
+            why = f"{shown(fault['input'])} is not allowed; {fault['msg']}"
+        # A check of the whole model begins with the field itself.
+        name = f"{section}.{place}: " if place else f"{section}."
+        raise SettingError(f"{name}{why}") from error

@@ -38,14 +38,6 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"data_path_to_save_groups": "/"}, "env.data_path_to_save_groups"),
-        ({"data_path_to_save_groups": "/proc/x"}, "env.data_path_to_save_groups"),
-        ({"data_path_to_save_groups": "rows.html"}, "a file of rows"),
-        ({"data_dir_to_save_evals": "/dev/null"}, "env.data_dir_to_save_evals"),
-        (
-            {"data_dumps_dir": "/dev/null", "dump_rollouts": True},
-            "env.data_dumps_dir",
-        ),
         ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml'"),
         ({"mixture": "/dev/null"}, "env.mixture: '/dev/null' has no list"),
         ({"reasoning_effort": "high"}, "env.reasoning_effort: 'high' is sent only by"),

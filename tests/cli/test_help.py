@@ -21,10 +21,6 @@ from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.server_settings import CheckedServer
 from tests.support.parts import ENTRY, run_main
 
-COMMANDS_THAT_WRITE = (
-    *("screen --out", "report --out", "rescore --out", "export sft --out"),
-    "demo --dumps",
-)
 EXPORTS = ("export items", "export sft", "export preferences")
 
 
@@ -164,9 +160,3 @@ def test_a_wrong_command_line_is_answered_without_the_framework(command, status)
         imported & {"atroposlib.envs", "transformers", "wandb", "reasoning_gym"}
         == set()
     )
-
-
-@pytest.mark.parametrize("command", COMMANDS_THAT_WRITE)
-def test_an_empty_path_to_write_to_is_refused(command, capsys):
-    assert run_main([*command.split(), "", "x"]) == 2
-    assert "': '' is not a path" in capsys.readouterr().err

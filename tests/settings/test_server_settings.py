@@ -17,8 +17,6 @@ from tests.support.parts import (
     TOKENIZER,
     build_env,
     env_config,
-    options_of,
-    run_main,
 )
 
 SECRET = "sk-very-secret"
@@ -37,29 +35,19 @@ def settings_of(url=NOWHERE, kind="openai", **changes):
 
 
 REFUSED = {
-    "a field of ours": (
-        {"extra_body": {"temperature": 0.5}},
-        "belongs to env.temperature",
-    ),
-    "the limit": ({"extra_body": {"max_tokens": 5}}, "belongs to env.max_token_length"),
-    "n": ({"extra_body": {"n": 5}}, "belongs to env.group_size"),
-    "what a reply is": (
-        {"extra_body": {"stream": True}},
-        "set by every request itself",
-    ),
+    "a field of ours": ({"extra_body": {"temperature": 0.5}}, "env.temperature"),
+    "the limit": ({"extra_body": {"max_tokens": 5}}, "from env.max_token_length"),
+    "what a reply is": ({"extra_body": {"stream": True}}, "set by the environment"),
     "written as JSON": ({"extra_body": {"a": {1, 2}}}, "written as JSON"),
-    "a blank name": ({"extra_body": {" ": 1}}, "expected text"),
-    "no number": ({"extra_body": {"a": float("nan")}}, "written as JSON"),
-    "no map": ({"extra_body": [1]}, "expected a map"),
-    "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "expected a map"),
-    "a header of ours": (
-        {"headers": {"Content-Type": "x"}},
-        "set by every request itself",
-    ),
-    "no header": ({"headers": {"a b": "x"}}, "name of an HTTP header"),
-    "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "ASCII line"),
-    "a number": ({"headers": {"a": 5}}, "in quotes"),
-    "text": ({"headers": f"a: {SECRET}"}, "expected a map"),
+    "no number": ({"extra_body": {"a": float("nan")}}, "not JSON compliant"),
+    "no map": ({"extra_body": [1]}, "valid dictionary"),
+    "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "is not a map"),
+    "a header of ours": ({"headers": {"Content-Type": "x"}}, "additional header"),
+    "no header": ({"headers": {"a b": "x"}}, "additional header"),
+    "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "one line of ASCII"),
+    "a number": ({"headers": {"a": 5}}, "valid string"),
+    "text": ({"headers": f"a: {SECRET}"}, "valid dictionary"),
+    "a key on two lines": ({"api_key": f"{SECRET}\nb"}, "should match pattern"),
 }
 
 
@@ -68,15 +56,8 @@ def test_what_no_request_may_carry_is_refused_without_a_secret(case):
     changes, said = REFUSED[case]
     with pytest.raises(SettingError, match=said) as refused:
         settings_of(**changes)
-    assert str(refused.value).startswith(f"openai.{next(iter(changes))}: ")
+    assert str(refused.value).startswith(f"openai.{next(iter(changes))}")
     assert SECRET not in str(refused.value)
-
-
-def test_a_command_line_that_is_no_yaml_does_not_repeat_a_header(capsys):
-    argv = [*options_of(), f"--openai.headers={{a: [{SECRET}"]
-    assert run_main(["serve", *argv]) == 2
-    said = capsys.readouterr().err
-    assert "openai.headers: the text is no YAML" in said and SECRET not in said
 
 
 def test_servers_that_sample_differently_are_refused():
