@@ -1,8 +1,8 @@
 """The message and the exit status when an exception ends a command.
 
-A user sees a traceback only for a defect, and the message says whether the defect is
-ours or that of a program that subclasses the environment. With -v
-(`--env.debug_logging true`), all errors show their tracebacks.
+A user sees a traceback only for a defect, which is ours or that of a program that
+subclasses the environment. With -v (`--env.debug_logging true`), all errors show their
+tracebacks.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import logging
 import re
 import signal
 import sys
-import sysconfig
 import threading
 import traceback
-from pathlib import Path
 from typing import Any, NoReturn
 
 from rg_env import installation
@@ -33,10 +31,9 @@ EXIT_UNREAD = 128 + signal.SIGPIPE
 """Whoever read what was printed has gone."""
 
 DEFECT = (
-    "this is a defect of this environment ({kind}); please report it where you have"
-    " {folder} from, with the command and the lines above"
+    "this is a defect ({kind}); unless a file of your own is the last one in the lines"
+    " above, please report it where you have {folder} from, with the command and them"
 )
-OTHERS_DEFECT = "{place} has raised {kind}, and is no file of this environment"
 
 FOREIGN = {
     "aiohttp": "a connection failed",
@@ -48,9 +45,6 @@ FOREIGN = {
 OWN_TASK = "OwnTaskError: "
 """What begins an error of a user's own task; its module takes long to import."""
 
-_OURS = installation.PROJECT / "rg_env"
-_ENTRY = installation.PROJECT / "reasoning_gym_environment.py"
-_PYTHON = Path(sysconfig.get_path("stdlib"))
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -68,29 +62,8 @@ def end(error: BaseException) -> int:
     detail = getattr(error, "detail", "")
     sys.stderr.write(detail or "".join(traceback.format_exception(error)))
     kind = str(error) if detail else traceback.format_exception_only(error)[-1]
-    kind, place = kind.strip().splitlines()[-1], "" if detail else _others_place(error)
-    if place:
-        return refuse(OTHERS_DEFECT.format(place=place, kind=kind), EXIT_FAILED)
+    kind = kind.strip().splitlines()[-1]
     return refuse(DEFECT.format(kind=kind, folder=installation.PROJECT), EXIT_FAILED)
-
-
-def _others_place(error: BaseException) -> str:
-    """Return the line of a user's program that has raised an error; "" for ours.
-
-    An error raised in a library is attributed to the program that called it.
-    """
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if _OURS in path.parents or path == _ENTRY:
-            return ""
-        if path.is_file() and not _is_of_library(path):
-            return f"{path}:{frame.lineno}"
-    return ""
-
-
-def _is_of_library(path: Path) -> bool:
-    installed = {"site-packages", "dist-packages"} & {*path.parts}
-    return bool(installed) or _PYTHON in path.parents
 
 
 def refuse(sentence: str, status: int = EXIT_REFUSED) -> int:

@@ -19,7 +19,7 @@ from rg_env import ending, installation, logs
 from rg_env.cli import failures
 from rg_env.cli.command import HELP_NAMES, START
 from rg_env.cli.standard_streams import flush_or_forget
-from rg_env.errors import nearest, printable
+from rg_env.errors import nearest
 
 NAME = installation.PROGRAM
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
@@ -173,7 +173,7 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return failures.refuse(printable(_refusal(error, argv)))
+        return failures.refuse(_refusal(error, argv))
     except ending.StoppedError as end:
         return end.status
     except KeyboardInterrupt:
