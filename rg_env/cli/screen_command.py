@@ -79,10 +79,10 @@ def screen(env_cls: Any) -> SettingsCommand:
 
 def _sections(given: GivenSettings, start: Start) -> dict[str, Any]:
     """Return what was set as a file for `--config` has it, without keys of servers."""
-    parts, servers = given.parts(start), given.build_servers(start)
+    servers = given.build_servers(start)
     openai = [
         server.model_dump(mode="json", include={*part} - {*SECRET})
-        for server, part in zip(servers, parts, strict=True)
+        for server, part in zip(servers, given.parts(servers), strict=True)
     ]
     is_one = isinstance(given.openai, Mapping)
     env = given.build_env(start).model_dump(mode="json", include={*given.env})

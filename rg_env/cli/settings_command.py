@@ -55,10 +55,10 @@ class GivenSettings(CheckedModel):
         """Build the settings of the environment, over what a command starts from."""
         return setting_types.build(ENV, start.env, {**start.env_values, **self.env})
 
-    def parts(self, start: Start) -> list[Mapping[str, Any]]:
-        """Return what was set of each server."""
+    def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
+        """Return what was set of each server; those of a list are others."""
         if isinstance(self.openai, Mapping):
-            return [self.openai] * len(start.servers)
+            return [self.openai] * len(servers)
         return [*self.openai]
 
     def build_servers(self, start: Start) -> list[Any]:
@@ -68,7 +68,7 @@ class GivenSettings(CheckedModel):
         is well, unless `health_check` says so: that would cost money.
         """
         is_one, servers = isinstance(self.openai, Mapping), []
-        for number, part in enumerate(self.parts(start)):
+        for number, part in enumerate(self.parts(start.servers)):
             section = OPENAI if is_one else f"{OPENAI}.{number}"
             first = start.servers[number if is_one else 0] if start.servers else {}
             quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
@@ -215,6 +215,23 @@ def checked(
     return given
 
 
+def _with_model(
+    name: str, given: GivenSettings, config: Any, servers: list[Any]
+) -> tuple[Any, list[Any]]:
+    """Return settings with a model and a tokenizer where nobody has named them."""
+    from rg_env.atropos.unnamed_model import found_model
+
+    if given.slurm:
+        return config, servers
+    return found_model(
+        config,
+        servers,
+        named=["model_name" in part for part in given.parts(servers)],
+        names_tokenizer="tokenizer_name" in given.env,
+        trains=name == "serve",
+    )
+
+
 def build(
     name: str,
     env_cls: Any,
@@ -228,7 +245,6 @@ def build(
     """
     env_cls = loaded(env_cls)
     from rg_env.atropos import start_checks
-    from rg_env.atropos.unnamed_model import found_model
 
     start = start_of(env_cls, starts)
     config, servers = change(given.build_env(start)), given.build_servers(start)
@@ -248,14 +264,8 @@ def build(
             "W&B has no login and is off (--env.use_wandb true insists on it)"
         )
         config = config.model_copy(update={"use_wandb": False})
-    if not given.slurm:  # last, since a server may have to be waited for
-        config, servers = found_model(
-            config,
-            servers,
-            named=["model_name" in part for part in given.parts(start)],
-            names_tokenizer="tokenizer_name" in given.env,
-            trains=name == "serve",
-        )
+    # Last, since a server may have to be waited for.
+    config, servers = _with_model(name, given, config, servers)
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     model, kind = servers[0].model_name, servers[0].server_type
     urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
