@@ -25,8 +25,9 @@ TEXT = """\
 The guard of a task checks each answer before the library's scorer sees it. Where that
 scorer has a known fault, it is corrected, unless `scorer_fixes` is false. With a
 corrected scorer, a wrong answer scores at most 0.5; [what answers made without solving
-an item score](trivial_baselines.md) was measured. If the installed library has changed
-a scorer, it is checked whether the fault still exists.
+an item score](trivial_baselines.md) was measured. A correction
+applies only to the scorer it was written for; if the installed library has another one,
+the log names the task.
 
 ## Guards ({num_guards})
 

@@ -93,17 +93,11 @@ async def _describe(pool: WorkerPool) -> LibraryDescription:
 
 async def _say_fixes(pool: WorkerPool) -> None:
     """Log which corrections of the library's scorers apply to the installed version."""
-    standings = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
-    changed = {
-        standing: [task for task, found in standings.items() if found == standing]
-        for standing in ("checked again", "not needed any more")
-    }
-    same = len(standings) - sum(map(len, changed.values()))
-    logger.info("%d scorers of the library are corrected", same)
-    for standing, tasks in changed.items():
-        if tasks:
-            names = ", ".join(tasks)
-            logger.warning("the library has changed scorers (%s): %s", standing, names)
+    fixes = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
+    logger.info("%d scorers of the library are corrected", sum(fixes.values()))
+    if resting := [task for task, holds in fixes.items() if not holds]:
+        said = "other scorers than those that were corrected, so they stay as they are"
+        logger.warning("%s: %s", said, ", ".join(resting))
 
 
 async def prepare_items(

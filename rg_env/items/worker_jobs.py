@@ -228,10 +228,10 @@ def prepare_scores_by_config(
     _warm_up(*_dataset_of(module, class_name, config), entry, rules)
 
 
-def describe_fixes() -> dict[str, installed_fixes.Standing]:
-    """Return how the fix of each task that has one stands to the installed scorer."""
-    standings = ((t, installed_fixes.standing(t)) for t in library.describe().tasks)
-    return {task: found for task, found in standings if found is not None}
+def describe_fixes() -> dict[str, bool]:
+    """Say of each task that has a fix whether it holds for the installed scorer."""
+    found = ((task, installed_fixes.holds(task)) for task in library.describe().tasks)
+    return {task: holds for task, holds in found if holds is not None}
 
 
 def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:

@@ -33,17 +33,10 @@ def _wrapper_score(has_units: bool) -> FixedScore:
     return score
 
 
-def digit_behind(entry: Entry) -> str:
-    """Return the gold answer with a digit directly behind it."""
-    return f"{entry['answer']}7"
-
-
 def base_fix(has_units: bool = True) -> ScorerFix:
     """Return the fix of a task that inherits the library's base scorer."""
     return ScorerFix(
         scorer_sha256=BASE_SCORER_SHA256,
         fault="Scores any text that contains the right answer, by its length.",
-        proof=digit_behind,
-        proof_scores=0.5,
         score=_wrapper_score(has_units),
     )

@@ -109,15 +109,13 @@ class Guard(_Typed):
 class ScorerFix(_Typed):
     """One corrected scorer.
 
-    It is applied where the installed scorer is the one it was written for (same
-    source). Where the source differs, the fault is looked for again with the proof.
+    It is applied where the installed scorer is the one it was written for. Where the
+    source differs, the log names the task and the library's scorer stays as it is.
 
     Attributes:
         scorer_sha256: Digest of the source of the faulty `score_answer`.
         fault: What it does wrong, as one sentence.
-        proof: Entry to an answer that is wrong and that the faulty scorer scores.
         score: The corrected score.
-        proof_scores: What the faulty scorer gives for the proof at least, in (0, 1].
         runs_programs: Whether it runs an entry's program on what an answer says. It
             gives the library's scorer nothing but right answers, so that it needs no
             guard of it.
@@ -125,9 +123,7 @@ class ScorerFix(_Typed):
 
     scorer_sha256: str
     fault: str
-    proof: Callable[[Entry], str]
     score: FixedScore
-    proof_scores: float = 1.0
     runs_programs: bool = False
 
 

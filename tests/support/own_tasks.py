@@ -191,7 +191,6 @@ RULES = [
         fix=ScorerFix(
             scorer_sha256="not that of the scorer",
             fault="Pays whoever says please.",
-            proof=lambda entry: "please",
             score=lambda answer, entry, own: own(answer) if answer != "please" else 0.0,
         ),
     ),

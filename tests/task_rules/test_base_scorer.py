@@ -79,4 +79,4 @@ def test_a_task_that_nobody_knows_has_the_fix_as_well():
     fix = base_fix()
     entry = {"answer": "5"}
     assert fix.score("The answer is 5", entry, lambda answer: 0.06) == 0.06
-    assert fix.score(fix.proof(entry), entry, lambda answer: 0.5) == 0.0
+    assert fix.score("57", entry, lambda answer: 0.5) == 0.0

@@ -28,11 +28,6 @@ from tests.support.fixed_scores import (
 
 pytestmark = pytest.mark.slow
 
-FAULTY_FOR_SOME_ENTRIES = {
-    *("advanced_geometry", "calendar_arithmetic", "codeio", "rush_hour"),
-}
-"""There the fault shows in one kind of entry, or in entries that luck can solve."""
-
 PAID_BY_ELEMENT = {"letter_jumble", "spell_backward", "word_sorting"}
 """There a second answer takes back its own length, so a much shorter one is a miss."""
 
@@ -67,13 +62,89 @@ def test_the_fix_is_for_the_installed_scorer(task):
     assert digest == fix_of(task).scorer_sha256
 
 
-@every_fix
-def test_the_proof_is_overpaid_by_the_library_and_not_by_the_fix(task):
-    fix = fix_of(task)
-    paid = [both_scores(task, entry, fix.proof(entry)) for entry in entries(task)]
-    overpaid = [installed >= fix.proof_scores for installed, _ in paid]
-    assert any(overpaid) if task in FAULTY_FOR_SOME_ENTRIES else all(overpaid)
-    assert all(fixed < min(0.5, fix.proof_scores) for _, fixed in paid)
+OVERPAID: dict[str, tuple[float, str]] = {
+    "advanced_geometry": (1.0, "{gold}, or 3, 4"),
+    "arc_agi": (1.0, "{gold}\nShape: no, it is 1 2 3"),
+    "calendar_arithmetic": (0.9, "64"),
+    "chain_sum": (0.5, "1{gold}"),
+    "codeio": (0.7, '{{"kernels": 0, "common_kernel": 0, "cost": 0, {tail}'),
+    "coin_flip": (1.0, "0"),
+    "complex_arithmetic": (1.0, "nan"),
+    "countdown": (1.0, "0x6c # 79 16 41 39 35"),
+    "cryptarithm": (1.0, "B=3,E=2,F=5,K=0,N=7,P=6,Q=1,T=4,{gold}"),
+    "decimal_arithmetic": (1.0, "-7.931410"),
+    "emoji_mystery": (0.8, "#{tail}"),
+    "figlet_font": (0.3, "{gold} or another"),
+    "fraction_simplification": (1.0, r"\frac{{46}}{{331}} or \frac{{331}}{{7}}"),
+    "futoshiki": (0.2, "6 2 4 3 6 3\n4 6 2 3 3 6\n3 5 3 5 6 2\n" + 3 * "2 2 5 1 4 5\n"),
+    "game_of_life": (1.0, "{head}" + 20 * ", [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]" + "]"),
+    "game_of_life_halting": (1.0, "False"),
+    "graph_color": (
+        1.0,
+        (
+            '{{"0": 3, "0": 1, "1": 2, "2": 1, "3": 1, "4": 1,'
+            ' "5": 2, "6": 2, "7": 1, "8": 1, "9": 2}}'
+        ),
+    ),
+    "gsm_symbolic": (1.0, "-{gold}"),
+    "intermediate_integration": (1.0, "Integral(2*atan(x), x)"),
+    "jugs": (1.0, '["fill B or not", {tail}'),
+    "kakurasu": (1.0, "{gold} or 2"),
+    "knights_knaves": (0.5, "Sebastian is a fool, and Joseph is a fool"),
+    "letter_jumble": (0.99, "{gold}" + 12 * " zz"),
+    "manipulate_matrix": (0.5, "{gold}7"),
+    "mini_sudoku": (0.2, "1 3 2 3\n1 4 3 1\n3 4 4 2\n4 2 1 2"),
+    "number_format": (1.0, "44728713.656"),
+    "number_sorting": (
+        1.0,
+        "[-90.3, -84.25, -73.1, -54.51, -43.25, -22.25, -5.91, 78.61]",
+    ),
+    "polynomial_equations": (0.9, "{gold}, or 4, or 5"),
+    "polynomial_multiplication": (1.0, "{gold} or 0"),
+    "pool_matrix": (1.0, "{gold} # or 7"),
+    "prime_factorization": (0.5, f"1 {TIMES} {{gold}}"),
+    "products": (0.5, "1{gold}"),
+    "propositional_logic": (1.0, "P ∧ (P ↔ R) ∧ ((S → Q) ∧ (Q → R))"),
+    "puzzle24": (1.0, "1*2*3*4"),
+    "quantum_lock": (1.0, "{gold} or not, 5"),
+    "rearc": (1.0, "{gold}\nShape: no, it is 1 2 3"),
+    "rectangle_count": (0.6, "8"),
+    "rubiks_cube": (1.0, "{gold} 42"),
+    "sentence_reordering": (0.1, "Smith, zz zz sentence."),
+    "simple_integration": (1.0, "Integral(63*x**8/5 + 32*x**7/3 - 50*x**4 + 4*x, x)"),
+    "sokoban": (1.0, "{gold} or not, 5"),
+    "spell_backward": (0.7, "{gold}zzzzzzzz"),
+    "sudoku": (
+        0.2,
+        "9 8 7 1 2 4 5 5 7\n5 3 6 8 1 6 2 3 7\n3 1 6 6 8 4 9 2 8\n"
+        + 6 * "8 4 1 2 7 1 4 8 5\n",
+    ),
+    "survo": (1.0, "{gold} or 7.5"),
+    "time_intervals": (0.6, "15:08:39.541"),
+    "tower_of_hanoi": (1.0, "~{gold}"),
+    "tsumego": (0.6, "{gold}0"),
+    "word_ladder": (0.5, "BIDS,BIDQ,{gold}"),
+    "word_sorting": (1.0, "{gold}, zz, zz, zz, zz, zz, zz, zz, zz"),
+    **dict.fromkeys(BASE_TASKS, (0.5, "{gold}7")),
+}
+"""Task to what its faulty scorer gives at least for a wrong answer to an entry.
+
+`{gold}` is the right answer, `{tail}` and `{head}` are that without its first or last
+character. Plans of boxnet and moves of rush_hour have tests of their own.
+"""
+
+OF_ENTRY = {"advanced_geometry": 7001, "calendar_arithmetic": 7003}
+"""Seeds of entries, where it is not 7000."""
+
+
+@pytest.mark.parametrize("task", sorted(OVERPAID))
+def test_the_library_overpays_a_wrong_answer_and_the_fix_does_not(task):
+    entry = entry_of(task, OF_ENTRY.get(task, 7000))
+    least, wrong = OVERPAID[task]
+    gold = solution(task, entry) or ""
+    answer = wrong.format(gold=gold, head=gold[:-1], tail=gold[1:])
+    installed, fixed = both_scores(task, entry, answer)
+    assert fixed < min(0.5, least) <= least <= installed
 
 
 @every_fix

@@ -65,7 +65,6 @@ RULES = TaskRules(
             "`nan` scores 1.0, because min(1.0, NaN) is 1.0; a number that is off by a"
             " tenth scores 0.9."
         ),
-        proof=lambda entry: "nan",
         score=_finite_number,
     ),
 )

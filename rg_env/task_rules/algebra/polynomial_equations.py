@@ -144,8 +144,6 @@ RULES = TaskRules(
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
         " does any text if there is no solution; gives 0.9 to a root that is off by"
         " 0.01, and to one that is rounded down as the question asks.",
-        proof=lambda entry: f"{entry['answer']}, or 4, or 5",
-        proof_scores=0.9,
         score=_solutions,
     ),
     item_checks=(

@@ -18,12 +18,6 @@ def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float
     return value if len(set(letters)) == len(letters) else min(READABLE, value)
 
 
-def _other_digits_first(entry: Entry) -> str:
-    gold: str = entry["answer"]
-    others = (f"{pair[0]}={9 - int(pair[2])}" for pair in gold.split(","))
-    return f"{','.join(others)},{gold}"
-
-
 def _in_pairs(answer: str, entry: Entry) -> str:
     pairs = read_pairs(answer, _LETTER_AND_DIGIT, numbered=True)
     if pairs is None:
@@ -37,7 +31,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
         fault="Takes the last digit if a letter gets two.",
-        proof=_other_digits_first,
         score=_each_letter_once,
     ),
 )

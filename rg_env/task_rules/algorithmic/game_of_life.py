@@ -61,11 +61,6 @@ def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(_overlap(rows, gold), trivial)
 
 
-def _three_boards(entry: Entry) -> str:
-    rows = json.loads(entry["answer"])
-    return json.dumps(rows + 2 * [[1 - cell for cell in row] for row in rows])
-
-
 def _as_json(answer: str, entry: Entry) -> str:
     rows = read_grid(answer, BIT, compact=True)
     if rows is None:
@@ -119,7 +114,6 @@ RULES = TaskRules(
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
         fault="An empty board scores 0.9 and more, one with a wrong cell 0.99; rows"
         " below the board are ignored.",
-        proof=_three_boards,
         score=_living_cells,
     ),
     item_checks=(

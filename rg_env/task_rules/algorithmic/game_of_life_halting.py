@@ -25,7 +25,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="d194de0097bee9d5ebedd3a868b08fddeca9857377c55e50d6e35de001ecf8a6",
         fault="Any text scores 1.0, because bool() of any text is true.",
-        proof=lambda entry: "False" if entry["answer"] == "True" else "True",
         score=_halts,
     ),
     item_checks=(

@@ -41,12 +41,6 @@ def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float
     return value if whole and colors.keys() == vertices else READABLE
 
 
-def _other_colors_first(entry: Entry) -> str:
-    right = {str(v): c for v, c in entry["metadata"]["possible_answer"].items()}
-    others = json.dumps(dict.fromkeys(right, 1))
-    return f"{others[:-1]}, {json.dumps(right)[1:]}"
-
-
 def _as_json(answer: str, entry: Entry) -> str:
     pairs = read_pairs(answer, _VERTEX_AND_COLOR, numbered=False)
     if pairs is None:
@@ -75,7 +69,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
         fault="Takes the last color if a vertex gets two.",
-        proof=_other_colors_first,
         score=_each_vertex_once,
     ),
     item_checks=(

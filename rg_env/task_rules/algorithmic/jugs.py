@@ -36,10 +36,6 @@ def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if plain else READABLE
 
 
-def _or_another_move(entry: Entry) -> str:
-    return json.dumps([f"{move} or not" for move in json.loads(entry["answer"])])
-
-
 def _jug_move(move: re.Match[str]) -> str:
     if move["verb"]:
         return f"{move['verb'].lower()} {move['jug'].upper()}"
@@ -52,7 +48,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
         fault="Ignores whatever follows a move.",
-        proof=_or_another_move,
         score=_moves_of_jugs,
     ),
     item_checks=(

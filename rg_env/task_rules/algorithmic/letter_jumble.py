@@ -38,8 +38,6 @@ RULES = TaskRules(
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
         fault="Ignores capitals and words after the last right one; gives 0.9 if one"
         " word is wrong, and credit for words that the question shows unchanged.",
-        proof=lambda entry: entry["answer"] + " zz" * len(entry["answer"].split()),
-        proof_scores=0.99,
         score=_words,
     ),
 )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations, product
 from typing import Any
 
-from rg_env.task_rules.base_scorer import digit_behind
 from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.grids import WHOLE, grid_of
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
@@ -71,8 +70,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="ed87437632815dbd21077417e776a8708f693b8be603884519f330290bb0b1ad",
         fault="Gives credit for the right answer with something after it.",
-        proof=digit_behind,
-        proof_scores=0.5,
         score=_matrix,
     ),
     other_readings=_other_turns_and_mirrors,

@@ -23,10 +23,6 @@ def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if value and _values(answer) == _values(entry["answer"]) else 0.0
 
 
-def _shifted_numbers(entry: Entry) -> str:
-    return json.dumps([number + 0.75 for number in _values(entry["answer"])])
-
-
 def _strings_in_brackets(answer: str, entry: Entry) -> str:
     """Write a list in brackets with single quotes around its elements.
 
@@ -42,7 +38,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
         fault="Sorted numbers within 1 of the right ones score 1.0, and so does NaN.",
-        proof=_shifted_numbers,
         score=_numbers,
     ),
 )

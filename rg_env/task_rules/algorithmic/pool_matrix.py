@@ -54,7 +54,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="b84c32177fc266accab2b9e87cac4fda950e7b9c44b3271f0e0366b68db187e2",
         fault="What follows a `#` is ignored, and numbers wrong by 1 % score 1.0.",
-        proof=lambda entry: f"{entry['answer']} # or 7",
         score=_pooled,
     ),
     item_checks=(

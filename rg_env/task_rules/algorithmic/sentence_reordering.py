@@ -53,11 +53,6 @@ def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(value, trivial)
 
 
-def _first_and_last(entry: Entry) -> str:
-    first, *between, last = entry["answer"].split()
-    return " ".join([first, *(["zz"] * len(between)), last])
-
-
 RULES = TaskRules(
     "sentence_reordering",
     notation=_as_sentence,
@@ -65,8 +60,6 @@ RULES = TaskRules(
         scorer_sha256="5f10e9fc7c8a5273119e610a1e6f08d3a187c1a1bdf0d1840ad598472289910b",
         fault="Gives 0.9 if two words are in the wrong order, and credit for the first"
         " and the last word, which the capital letter and the full stop show.",
-        proof=_first_and_last,
-        proof_scores=0.1,
         score=_order,
     ),
 )

@@ -48,8 +48,6 @@ RULES = TaskRules(
         scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
         fault="Ignores letters after the last right one; the sum can exceed 1; gives"
         " 0.38 to an unchanged word of three letters, and 0.9 if one letter is wrong.",
-        proof=lambda entry: entry["answer"] + "z" * len(entry["answer"]),
-        proof_scores=0.7,
         score=_letters,
     ),
 )

@@ -64,12 +64,6 @@ def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
     return max(0.0, 1 - left / _letters_apart(start, end)) / 2 if left else 0.0
 
 
-def _by_way_of_no_word(entry: Entry) -> str:
-    """Go one step to what is no word and back, and from there the right way."""
-    start = entry["metadata"]["start_word"]
-    return f"{start},{start[:-1]}Q,{entry['answer']}"
-
-
 def _with_commas(answer: str, entry: Entry) -> str:
     """Write a ladder of words with commas; each of them is as long as the last one."""
     length = len(entry["metadata"]["end_word"])
@@ -126,8 +120,6 @@ RULES = TaskRules(
             "Scores steps that are no words (0.37 for changing one letter after the"
             " other), but no right steps of an incomplete ladder."
         ),
-        proof=_by_way_of_no_word,
-        proof_scores=0.5,
         score=_rungs,
     ),
     faster=(

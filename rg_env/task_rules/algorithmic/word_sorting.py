@@ -35,9 +35,6 @@ RULES = TaskRules(
         scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
         fault="Ignores words after the last right one; gives 0.2 to a copy of the"
         " question, and 0.9 if one word is wrong.",
-        proof=lambda entry: (
-            entry["answer"] + ", zz" * len(entry["metadata"]["sorted_words"])
-        ),
         score=_sorted_words,
     ),
 )

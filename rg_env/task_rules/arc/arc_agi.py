@@ -36,7 +36,6 @@ def board_fix(scorer_sha256: str) -> ScorerFix:
     return ScorerFix(
         scorer_sha256,
         fault="Ignores any line that begins with `Shape: `, even a second board.",
-        proof=lambda entry: f"{entry['answer']}\nShape: no, it is 1 2 3",
         score=_score_board,
     )
 

@@ -22,8 +22,6 @@ A_FIFTH_OFF = exp(-1)
 A constant is off by more as a rule, and had 0.34 of counts at the best.
 """
 
-_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-
 
 def _as_asked(answer: str, entry: Entry) -> str:
     """Return a day of the week, a count or a verdict on a year as it is asked for."""
@@ -52,22 +50,12 @@ def _day_or_count(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if value == 1.0 else partial_credit(value, A_FIFTH_OFF)
 
 
-def _beside_it(entry: Entry) -> str:
-    """Return one more than a count, another day of the week or the other verdict."""
-    gold = entry["answer"]
-    if gold in _DAYS:
-        return _DAYS[_DAYS.index(gold) - 1]
-    return str(int(gold) + 1) if gold.isdigit() else f"not {gold}"
-
-
 RULES = TaskRules(
     "calendar_arithmetic",
     notation=of_short_text(_as_asked),
     fix=ScorerFix(
         scorer_sha256="f201391da152c94faeea8e61cc3df33af60fca5f2248e239ac1286896924f30a",
         fault="A count that is off by one of 62 scores 0.92, a constant count 0.34.",
-        proof=_beside_it,
-        proof_scores=0.5,
         score=_day_or_count,
     ),
     item_checks=(

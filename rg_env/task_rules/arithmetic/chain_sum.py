@@ -24,8 +24,6 @@ def _decimal(answer: str, entry: Entry, library: LibraryScore) -> float:
 DECIMAL_FIX = ScorerFix(
     scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
     fault="Gives credit for a longer number that contains the right one.",
-    proof=lambda entry: f"1{entry['answer']}",
-    proof_scores=0.5,
     score=_decimal,
 )
 """Of chain_sum and products."""

@@ -37,17 +37,12 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if right is not None and same_number(answer, str(right)) else NEARLY
 
 
-def _in_the_fourth_place(entry: Entry) -> str:
-    return str(decimal.Decimal(entry["answer"]) + decimal.Decimal("0.0009"))
-
-
 RULES = TaskRules(
     "decimal_arithmetic",
     notation=written_plainly,
     fix=ScorerFix(
         scorer_sha256="ae3b745c4d0dbb0829785cd0bde50b2733d3d048309a1186185d5d4a0617d404",
         fault="Numbers within 0.001 score 1.0 where 12 digits are required.",
-        proof=_in_the_fourth_place,
         score=_all_digits,
     ),
 )

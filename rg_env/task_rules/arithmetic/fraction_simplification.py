@@ -17,19 +17,12 @@ def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-def _two_fractions(entry: Entry) -> str:
-    metadata = entry["metadata"]
-    top, bottom = (metadata[f"simplified_{x}"] for x in ("numerator", "denominator"))
-    return rf"\frac{{{top}}}{{{bottom}}} or \frac{{{bottom}}}{{7}}"
-
-
 RULES = TaskRules(
     "fraction_simplification",
     notation=as_fraction,
     fix=ScorerFix(
         scorer_sha256="aa013e4952b0d79b9b896b0d46db0ab3ee6888e85c8df21a283d4efb0a3f823f",
         fault="Ignores what follows a LaTeX fraction, even a second one.",
-        proof=_two_fractions,
         score=_fraction,
     ),
 )

@@ -58,7 +58,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="Takes the first number without its sign and ignores what follows.",
-        proof=lambda entry: f"-{entry['answer']}",  # right if it is negative: 1 in 200
         score=_only_number,
     ),
     item_checks=(ItemCheck("solution rounds a part of a thing down", _rounds_down),),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
-
 from rg_env.task_rules.reading.numbers import written_plainly
 from rg_env.task_rules.rules import (
     NEARLY,
@@ -36,10 +34,6 @@ def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if meant == {solution} or found == solution else NEARLY
 
 
-def _beside_the_candidate(entry: Entry) -> str:
-    return str(decimal.Decimal(entry["answer"]) + decimal.Decimal("0.009"))
-
-
 def _reads_alike(entry: Entry) -> bool:
     shown = entry["metadata"]["formatted_candidates"]
     numbers = [float(number.replace(",", "")) for number in shown]
@@ -52,7 +46,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="661dda4216e791dfc785767b986aab4a537cd34bf7f6f724e826160f9384a856",
         fault="Any number within 0.01 of the right candidate scores 1.0.",
-        proof=_beside_the_candidate,
         score=_candidate,
     ),
     item_checks=(

@@ -68,8 +68,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="Gives 0.5 to the number itself as its only factor.",
-        proof=lambda entry: f"1 {TIMES} {entry['answer']}",
-        proof_scores=0.5,
         score=_factors,
     ),
 )

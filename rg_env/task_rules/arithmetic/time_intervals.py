@@ -42,14 +42,6 @@ def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if value == 1.0 else partial_credit(value, TIME_CREDIT_FROM)
 
 
-def _far_interval(entry: Entry) -> str:
-    """Return an interval that is off by 30 days, or by 7 hours where it has no days."""
-    gold = entry["answer"]
-    shift = 30 if "day" in gold else 7
-    first = re.split(r"\D", gold, maxsplit=1)[0]
-    return f"{int(first) + shift:02d}{gold[len(first) :]}"
-
-
 def _as_days_and_clock(answer: str, entry: Entry) -> str:
     """Write a span as `D days` and a clock, whichever of the two it has."""
     kind = str(entry.get("metadata", {}).get("task_type", ""))
@@ -72,8 +64,6 @@ RULES = TaskRules(
         scorer_sha256="1ae24e969375fd66478c6046c7d4c7353da9c7955273617a594f925d149bb361",
         fault="The middle of the range scores 0.75 on average, an hour off 0.96;"
         " what follows the first interval is ignored.",
-        proof=_far_interval,
-        proof_scores=0.6,
         score=_interval,
     ),
     item_checks=(

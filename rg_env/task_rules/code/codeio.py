@@ -237,15 +237,6 @@ def _among_fillers(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer[:start] + gold + answer[end:]) if right else READABLE
 
 
-def _other_then_gold(entry: Entry) -> str:
-    """Give each name of the gold object twice, first with another value."""
-    gold = entry["answer"].strip()
-    if not gold.startswith("{") or gold == "{}":
-        return f'{{"a": 1}} {gold}'
-    others = json.dumps(dict.fromkeys(json.loads(gold), 0))
-    return f"{others[:-1]}, {gold[1:]}"
-
-
 # -- programs that are not used --------------------------------------------------------
 
 UNUSED = Path(__file__).with_suffix(".json")
@@ -375,8 +366,6 @@ RULES = TaskRules(
         fault="Accepts only the input that the library drew, although any input with"
         " the shown output is right; scores other values by similarity: 0.999 for a"
         " number that is off by one.",
-        proof=_other_then_gold,
-        proof_scores=0.7,
         score=_by_running,
         runs_programs=True,
     ),

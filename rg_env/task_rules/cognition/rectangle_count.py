@@ -119,8 +119,6 @@ RULES = TaskRules(
         scorer_sha256="419a82adc99f105123f8472bbd6a261aa1704e3d51ae9b3e292da37260a71601",
         fault="Gives credit for a count that is off by up to four; always answering a"
         " medium count scores 0.45.",
-        proof=lambda entry: str(int(entry["answer"]) + 1),
-        proof_scores=0.6,
         score=_right_count,
     ),
     item_checks=(

@@ -107,7 +107,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
         fault="Ignores numbers that stand alone and turns like `2R` and `U2'`.",
-        proof=lambda entry: f"{entry['metadata']['example_correct_answer']} 42",
         score=_every_turn,
     ),
     level_repair=LevelRepair(

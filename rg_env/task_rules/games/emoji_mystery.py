@@ -22,8 +22,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="65e9fb30b46b1b4adc9069fd7d75b3336db8ccd5eff38af5e207421fecb1dc5d",
         fault="A sentence with a wrong word of the right length scores 0.9.",
-        proof=lambda entry: f"#{entry['answer'][1:]}",
-        proof_scores=0.8,
         score=_sentence,
     ),
 )

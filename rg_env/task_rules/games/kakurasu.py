@@ -17,7 +17,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
         fault="Ignores everything but the digits 0 and 1, even a second answer.",
-        proof=lambda entry: f"{entry['answer']} or 2",
         score=_bits_alone,
     ),
 )

@@ -40,7 +40,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
         fault="Does not compare the numbers used with those given; drops fractions.",
-        proof=lambda entry: "1*2*3*4",
         score=score_sum,
     ),
     faster=(

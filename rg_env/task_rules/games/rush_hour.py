@@ -10,7 +10,6 @@ the other cars move as if it were gone.
 
 from __future__ import annotations
 
-import random
 import re
 import string
 
@@ -91,18 +90,6 @@ def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-def _moves_at_random(entry: Entry) -> str:
-    """Return thousands of moves of the item's cars, each sixth one the red car's."""
-    cars, _ = read_board(entry["metadata"]["board_config"])
-    others, draw = sorted(set(cars) - {"A"}), random.Random(0)
-    return " ".join(
-        "A+4"
-        if turn % 6 == 5 or not others
-        else f"{draw.choice(others)}{draw.choice('+-')}{draw.randint(1, 4)}"
-        for turn in range(3300)
-    )
-
-
 _WRITTEN_MOVE = re.compile(
     r"(?:(?:move|car)\s+)*([A-Z])\1{0,2}(?:\s*:)?\s*([+-])\s*([0-9]+)", re.IGNORECASE
 )
@@ -134,7 +121,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
         fault="Skips impossible moves, so that enough random moves free the car.",
-        proof=_moves_at_random,
         score=_score_moves,
     ),
 )

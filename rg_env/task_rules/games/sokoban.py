@@ -89,7 +89,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Ignores everything but the letters of moves, even a second answer.",
-        proof=lambda entry: f"{entry['answer']} or not, 5",
         score=_score_walk,
     ),
     level_repair=LevelRepair(

@@ -63,7 +63,6 @@ RULES = TaskRules(
             "Ignores everything but whole numbers, even a second answer; accepts only"
             " one of several fillings."
         ),
-        proof=lambda entry: f"{entry['answer']} or 7.5",
         score=score_filled_matrix,
     ),
     level_repair=LevelRepair(

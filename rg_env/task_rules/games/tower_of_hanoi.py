@@ -44,7 +44,6 @@ RULES = TaskRules(
             "Ignores signs before a move, `~Move disk 1`; a solution that is not the"
             " shortest scores less, which the question does not ask for."
         ),
-        proof=lambda entry: entry["answer"].replace("Move", "~Move"),
         score=_only_moves,
     ),
     level_repair=LevelRepair(

@@ -100,8 +100,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="2448df09b429c481456c71b50744f295b742793875b1722206298e908e6aed4c",
         fault="Scores a point whose name contains that of the right one.",
-        proof=lambda entry: f"{entry['answer']}0",
-        proof_scores=0.6,
         score=_one_point,
     ),
     item_checks=(

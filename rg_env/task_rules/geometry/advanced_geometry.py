@@ -81,14 +81,6 @@ def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
     return min(READABLE, library(answer)) if is_more else library(answer)
 
 
-def _value_and_another(entry: Entry) -> str:
-    """Add a third number to a point; put the sign for degrees inside the angle."""
-    gold = entry["answer"]
-    if entry["metadata"]["task_type"] == "orthocenter":
-        return f"{gold}, or 3, 4"
-    return f"{gold[:-4]}°{gold[-4:]}"
-
-
 RULES = TaskRules(
     "advanced_geometry",
     notation=of_short_text(_as_figure),
@@ -98,7 +90,6 @@ RULES = TaskRules(
             "Ignores what follows the first two numbers of a point; an angle with the"
             " three decimals that are asked for scores 0.05."
         ),
-        proof=_value_and_another,
         score=_one_value,
     ),
 )

@@ -110,7 +110,6 @@ RULES = TaskRules(
         fault="Ignores everything but the letters A to C, even a second answer;"
         " ignores presses without effect, although they toggle the light; gives 0.5"
         " to any number of unnecessary presses.",
-        proof=lambda entry: f"{entry['answer']} or not, 5",
         score=_only_presses,
     ),
     item_checks=(

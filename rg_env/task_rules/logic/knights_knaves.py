@@ -80,24 +80,12 @@ def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if value == 1.0 else partial_credit(value, COIN)
 
 
-def _half_of_the_roles_wrong(entry: Entry) -> str:
-    metadata = entry["metadata"]
-    terms = metadata["knight_knave_terms"]
-    people = zip(metadata["names"], metadata["solution"], strict=True)
-    return ", and ".join(
-        f"{name} is {terms['a_knight' if knight == bool(index % 2) else 'a_knave']}"
-        for index, (name, knight) in enumerate(people)
-    )
-
-
 RULES = TaskRules(
     "knights_knaves",
     notation=_as_roles,
     fix=ScorerFix(
         scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
         fault="Gives 0.65 for half of the roles, so all knights score more than half.",
-        proof=_half_of_the_roles_wrong,
-        proof_scores=0.5,
         score=_one_role_each,
     ),
 )

@@ -167,10 +167,6 @@ def inference(entry: Entry) -> str | None:
     return None
 
 
-def _premises_joined(entry: Entry) -> str:
-    return " ∧ ".join(f"({premise})" for premise in entry["metadata"]["premises"])
-
-
 def _is_a_letter(entry: Entry) -> bool:
     """Return whether a letter, or its negation, follows by an inference."""
     return len(inference(entry) or "") in (1, 2)
@@ -193,7 +189,6 @@ RULES = TaskRules(
     fix=ScorerFix(
         scorer_sha256="5cbc2250d7c9ec68d093bf03acd823b0efef3c99ae4b3bf23390d5b2277418af",
         fault="Accepts the premises themselves, and weakened versions of them.",
-        proof=_premises_joined,
         score=_score_conclusion,
     ),
     item_checks=(

@@ -127,7 +127,6 @@ RULES = TaskRules(
             "Compares only as many characters as the shorter number has: 0 mostly gets"
             " 1.0, and a number that is off by 1 % scores 0.9."
         ),
-        proof=lambda entry: "0",
         score=_probability,
     ),
     level_repair=LevelRepair(

@@ -148,11 +148,6 @@ def _score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> f
     return 1.0 if value < 1.0 and has_right_slope(answer, *asked) else value
 
 
-def _unevaluated_integral(entry: Entry) -> str:
-    metadata = entry["metadata"]
-    return f"Integral({metadata['integrand']}, {metadata['variable']})"
-
-
 _CONSTANT = (
     r"(?:(?:an?\s+)?(?:arbitrary\s+)?(?:integration\s+)?const(?:ant|\.)?"
     r"(?:\s+of\s+integration)?|[A-DF-HJ-MP-Wa-df-hj-mp-w](?:_?\{?\d\}?|[\u2080-\u2089])?)"
@@ -208,7 +203,6 @@ def integration_rules(task: str, admitted: str, scorer_sha256: str) -> TaskRules
         fix=ScorerFix(
             scorer_sha256,
             fault="`Integral(f, x)` and `integrate(f, x)` score 1.0 for every f.",
-            proof=_unevaluated_integral,
             score=_score_antiderivative,
         ),
     )

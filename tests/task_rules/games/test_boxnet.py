@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -31,6 +32,29 @@ def box_by_box(entry: dict[str, Any], boxes: int) -> str:
             at = (to[0], to[1])
         steps.append({agent_at(at): f"move({box}, {target})"})
     return json.dumps(steps)
+
+
+def swept(entry: dict[str, Any]) -> str:
+    """Carry every box along all squares and back, and home from each."""
+    rows, columns = entry["metadata"]["row_num"], entry["metadata"]["column_num"]
+    path = [
+        (row + 0.5, (column if row % 2 == 0 else columns - 1 - column) + 0.5)
+        for row, column in itertools.product(range(rows), range(columns))
+    ]
+    steps = []
+    for color in ("blue", "green", "red"):
+        home = f"move(box_{color}, target_{color})"
+        steps.append({agent_at(path[0]): home})
+        for place, to in itertools.pairwise(path + path[-2::-1]):
+            move = f"move(box_{color}, square[{to[0]}, {to[1]}])"
+            steps += [{agent_at(place): move}, {agent_at(to): home}]
+    return json.dumps(steps)
+
+
+def test_a_plan_that_knows_nothing_of_the_boxes_earns_no_half() -> None:
+    for entry in entries("boxnet"):
+        installed, fixed = both_scores("boxnet", entry, swept(entry))
+        assert fixed < 0.5 < installed == 1.0
 
 
 def is_at_home(entry: dict[str, Any], color: str) -> bool:
