@@ -155,7 +155,7 @@ def describe() -> LibraryDescription:
             location=str(package_dir),
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
             system_prompt=published_system_prompt(),
-            modules=own_tasks.digests(),
+            modules=own_tasks.DIGESTS,
             has_framework=bool(own_tasks.names()) and "atroposlib" in sys.modules,
         )
     except Exception as error:  # the registry of another version may hold anything

@@ -1,8 +1,7 @@
 """Which tasks are a user's own, in the processes that make and score items.
 
 They are loaded before any worker is forked (task_modules.py), and nobody knows them
-anywhere else. A data set of theirs is built for each item. What they raise is blamed on
-them, with the line.
+anywhere else. What they raise is blamed on them, with the line.
 """
 
 from __future__ import annotations
@@ -24,41 +23,24 @@ from rg_env.tasks.library_import import PACKAGE, said_of
 
 CATEGORY = "own"
 
-NO_FILES = (
-    "; a worker reads no file beside a module: read it while the module is imported, or"
-    " make a package of the module"
-)
+TASKS: set[str] = set()
+"""A user's own tasks, as far as this process was told of them."""
 
-_tasks: set[str] = set()
-_digests: dict[str, str] = {}
+DIGESTS: dict[str, str] = {}
+"""Of the sources of their modules."""
 
-
-def know(task: str) -> None:
-    """Take a registered task for a user's own, from now on and in this process."""
-    _tasks.add(task)
-
-
-def note_digests(digests: Mapping[str, str]) -> None:
-    """Keep the digests of the sources of a user's modules, by module."""
-    _digests.update(digests)
+ROUNDING = 1e-6
+"""By so much a sum of parts may miss 0 or 1."""
 
 
 def is_own(task: str) -> bool:
     """Say whether a task is a user's own, in a process that was told of them."""
-    return task in _tasks
+    return task in TASKS
 
 
 def names() -> list[str]:
     """Return a user's own tasks, sorted."""
-    return sorted(_tasks)
-
-
-def digests() -> dict[str, str]:
-    """Return the digests of their modules' sources, by module."""
-    return dict(_digests)
-
-
-# -- what they raise -------------------------------------------------------------------
+    return sorted(TASKS)
 
 
 class OwnTaskError(RuntimeError):
@@ -67,24 +49,19 @@ class OwnTaskError(RuntimeError):
 
 def cause_of(error: BaseException) -> str:
     """Return an exception in a few words, with the place in a user's file."""
-    said = said_of(error)
+    files = (Path(__file__).parent, sys.modules[PACKAGE].__file__, importlib.__file__)
+    not_theirs = ("<", *(f"{Path(file or '').parent}/" for file in files))
     frames = [
         (os.path.split(frame.filename), frame.lineno)
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_not_of_users())
+        if not frame.filename.startswith(not_theirs)
     ]
     # A syntax error names file and line itself.
-    if frames and not isinstance(error, SyntaxError):
-        (folder, _), _ = frames[0]
-        file, line = [(name, at) for (of, name), at in frames if of == folder][-1]
-        said += f", at {file}:{line}"
-    return said + NO_FILES * isinstance(error, PermissionError)
-
-
-def _not_of_users() -> tuple[str, ...]:
-    """Return what the names of files begin with that are ours, or the library's."""
-    files = (Path(__file__).parent, sys.modules[PACKAGE].__file__, importlib.__file__)
-    return "<", *(f"{Path(file or '').parent}/" for file in files)
+    if not frames or isinstance(error, SyntaxError):
+        return said_of(error)
+    (folder, _), _ = frames[0]
+    file, line = [(name, at) for (of, name), at in frames if of == folder][-1]
+    return f"{said_of(error)}, at {file}:{line}"
 
 
 @contextlib.contextmanager
@@ -116,21 +93,13 @@ def check_entry(entry: object) -> None:
     json.dumps(entry, ensure_ascii=False, skipkeys=True, default=str).encode()
 
 
-# -- their scorers, guards and notations -----------------------------------------------
-
-ROUNDING = 1e-6
-"""By so much a sum of parts may miss 0 or 1."""
-
-
 def checked_scorer(scorer: Callable[..., Any]) -> Callable[..., Any]:
     """Return a user's `score_answer` that raises TypeError where it gives no score."""
 
     def score(answer: Any, entry: Mapping[str, Any]) -> Any:
-        value = scorer(answer, entry)
-        try:
+        value, number = scorer(answer, entry), math.nan
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = math.nan if isinstance(value, str) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
         if not -ROUNDING <= number <= 1 + ROUNDING:
             raise _returned(scorer, value, "a number from 0 to 1")
         return value
@@ -148,31 +117,16 @@ def reading_fault(
 ) -> str:
     """Return how the guard or the notation of a task misreads its reference answer.
 
-    Both are passed over where an answer is the reference answer, so that only the same
-    answer in other words would show it.
-
-    Args:
-        task: A user's own task.
-        gold: The reference answer.
-        entry: The entry that it belongs to.
-        score: Returns the score of a text, in [0, 1].
-
-    Returns:
-        The fault in the words of a sentence, "" if there is none.
-
-    Raises:
-        Exception: Whatever the user's functions raise.
+    Both are passed over where an answer is the reference answer. Returns "" if they
+    read it right; raises whatever the user's functions raise.
     """
     guard, notation = rules_of(task).guard, rules_of(task).notation
-    if guard is not None:
-        reason = guard.why_not(gold, gold)
-        if reason is not None:
-            return f"the guard rejects it: {reason}"
+    if guard is not None and (reason := guard.why_not(gold, gold)) is not None:
+        return f"the guard rejects it: {reason}"
     if notation is not None:
         written = notation(gold, entry)
         if not isinstance(written, str):
             raise _returned(notation, written, "a text")
-        value = score(written)
-        if value != 1.0:
+        if (value := score(written)) != 1.0:
             return f"the notation makes it {shown(written)}, which scores {value:.2f}"
     return ""

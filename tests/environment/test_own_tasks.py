@@ -354,7 +354,7 @@ FOUND = {
     "scorer_raises": LEFT_OUT["scorer_raises"],
     "notation_raises": LEFT_OUT["notation_raises"],
     "broken_levels": "its curriculum fails: OwnTaskError: level 0: its config refuses",
-    "steep": "ZeroDivisionError: integer division or modulo by zero, at own_tasks.py:",
+    "steep": "level 1: ZeroDivisionError: integer division or modulo",
 }
 
 
