@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import functools
 import hmac
-import json
 import logging
 import re
 import resource
@@ -17,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import uvicorn
+from starlette.responses import JSONResponse
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from rg_env.errors import shown
@@ -32,12 +32,9 @@ END_WITHIN_S = 1
 CHECK_EVERY_TICKS = 20
 """Of uvicorn's main loop, which has ten in a second."""
 
-FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-    b"Content-Type: application/json\r\nContent-Length: 32\r\n\r\n"
-    b'{"error":"too many connections"}'
-)
 HEAD_BYTES = 2**16
+"""Of a request before its body; uvicorn's faster parser has no limit."""
+
 _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
 """An IP address or a name, and the port."""
 
@@ -82,13 +79,8 @@ class ClientCheck:
             await send({"type": "websocket.close"})
         else:
             status, said = refused
-            body = json.dumps({"error": said}).encode()
-            head = [(b"content-type", b"application/json")]
-            head += [(b"content-length", b"%d" % len(body))]
-            head += [(b"www-authenticate", b"Bearer")] if status == 401 else []
-            start = {"type": "http.response.start", "status": status, "headers": head}
-            await send(start)
-            await send({"type": "http.response.body", "body": body})
+            how = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            await JSONResponse({"error": said}, status, how)(scope, receive, send)
 
     def _fault(self, headers: Headers, method: str) -> tuple[int, str] | None:
         """Return a status and a sentence for what no client of ours sends."""
@@ -125,7 +117,7 @@ class ClientCheck:
 
 @dataclasses.dataclass(frozen=True)
 class ConnectionLimits:
-    """What clients may hold, of which uvicorn bounds nothing.
+    """What clients may hold, of which uvicorn bounds only the time after a reply.
 
     Attributes:
         most: Connections, at most half of the files that this process may open. One
@@ -140,15 +132,11 @@ class ConnectionLimits:
 
 
 class _Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of two
-    """A connection that makes place for itself, and has a bounded head.
-
-    Attributes:
-        since: When its request began or, if it has none, the last one ended.
-    """
+    """A connection that knows since when it waits, for a request or for a reply."""
 
     def __init__(self, server: _Server, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._server, self._head_bytes = server, 0
+        self._server = server
 
     @property
     def is_idle(self) -> bool:
@@ -156,7 +144,7 @@ class _Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self.since = time.monotonic()
+        self.since, self._head_bytes = time.monotonic(), 0
         self._server.make_place()
 
     def data_received(self, data: bytes) -> None:
@@ -167,8 +155,8 @@ class _Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of
             self.since, self._head_bytes = time.monotonic(), 0
         elif not is_body:
             self._head_bytes += len(data)
-        if self._head_bytes > HEAD_BYTES:
-            self.transport.abort()
+            if self._head_bytes > HEAD_BYTES:
+                self.transport.abort()
 
     def on_response_complete(self) -> None:
         self.since = time.monotonic()
@@ -214,8 +202,7 @@ class _Server(uvicorn.Server):
         idle = [each for each in self._connections() if each.is_idle]
         longest = min(idle, key=lambda each: each.since)
         self.server_state.connections.discard(longest)
-        longest.transport.write(FULL)
-        longest.transport.close()
+        longest.transport.abort()
         self._beyond += 1
         if is_worth_a_line(self._beyond):
             said = "more than %d connections: %d that waited longest were closed so far"
@@ -240,12 +227,8 @@ async def serve(
         options: Further ones of `uvicorn.Config`.
     """
     settings: dict[str, Any] = {"log_level": "warning", "ws": "none", **options}
-    config = uvicorn.Config(
-        served,
-        access_log=False,
-        timeout_graceful_shutdown=end_within_s,
-        **settings,
-    )
+    settings |= {"access_log": False, "timeout_graceful_shutdown": end_within_s}
+    config = uvicorn.Config(served, **settings)
     server = _Server(config, limits)
     if listener.family in (socket.AF_INET, socket.AF_INET6):
         # Its connections inherit this. asyncio does not set it for a socket that names

@@ -17,8 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rg_env.workers.worker_pool import default_pool_size
 
 MAX_BODY_BYTES = 16 * 2**20
-MAX_BODIES_BYTES = 256 * 2**20
-"""Of all requests that are being read or answered."""
 WORKED_ON = 2 * default_pool_size()
 """The other requests wait, so that under load some are answered in time, not none."""
 BODY_WITHIN_S = 30.0
@@ -39,7 +37,6 @@ class RequestLimits:
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
-        self._body_bytes = 0
         self._places = asyncio.Semaphore(WORKED_ON)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,8 +61,6 @@ class RequestLimits:
         except asyncio.CancelledError:
             # uvicorn cancels what has not ended in time; the client still gets a reply.
             refused = HTTPException(503, "this server is shutting down")
-        finally:
-            self._body_bytes -= len(body)
         if not has_begun:
             await refusal(refused)(scope, receive, send)
 
@@ -86,10 +81,6 @@ class RequestLimits:
             if part["type"] == "http.disconnect":
                 return False
             body += part["body"]
-            self._body_bytes += len(part["body"])
-            if self._body_bytes > MAX_BODIES_BYTES:
-                said = "too many request bodies are being received"
-                raise HTTPException(503, said, AGAIN)
             more = part["more_body"]
         return True
 
