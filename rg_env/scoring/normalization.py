@@ -67,17 +67,9 @@ _NAME = re.compile(r"(?:[A-Za-z](?:_\{?\d\}?|\d)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*
 _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 """A name that is an answer itself: `G6 = G8`, `A = B`."""
 
-_ROW = r"\[[^\[\]]*\]"
-_ARRAY = re.compile(
-    rf"(?:np\.|numpy\.)?array\(\s*({_ROW}|\[\s*(?:{_ROW}[\s,]*)+\])\s*"
-    r"(?:,\s*dtype\s*=\s*[\w.]+\s*)?\)"
-)
 _OBJECT = re.compile(
     r"\{\s*[\"'](?:final[_ ]?)?(?:answer|solution|result|output)[\"']\s*:\s*(.*)\}",
     re.DOTALL | re.IGNORECASE,
-)
-_NUMBER_IN_LATEX = re.compile(
-    r"(?<![\w$\\])\$\s?([+-]?\d[\d,]*(?:\.\d+)?)\s?\$(?=\s|\Z)"
 )
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _THIN_THOUSANDS = re.compile(
@@ -87,16 +79,8 @@ _THIN_THOUSANDS = re.compile(
 _PAIRS = (
     *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
     *(("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_")),
-    *(("```", "```"), ("``", "``"), ("`", "`"), ("---", "---")),
-    *(
-        ('"', '"'),
-        ("'", "'"),
-        ("\u201c", "\u201d"),
-        ("\u201e", "\u201c"),
-        ("\u2018", "\u2019"),
-        ("\u00ab", "\u00bb"),
-    ),
-    *(("\u2039", "\u203a"), ("\u300c", "\u300d")),
+    *(("```", "```"), ("`", "`"), ('"', '"'), ("'", "'")),
+    *(("\u201c", "\u201d"), ("\u2018", "\u2019")),
 )
 """What opens and closes formatting."""
 
@@ -106,12 +90,12 @@ _CLOSED = tuple(
 _IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SIGNS_OF_FORMATTING = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
-    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)|^--"
-    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|array\(|[A-Z]\]\s*\Z|\btotal of\s"
+    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|[A-Z]\]\s*\Z|\btotal of\s"
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 
-_OF_PIECES = frozenset({"$", "__", "_", "``", "`", '"', "'"})
+_OF_PIECES = frozenset({"$", "__", "_", "`", '"', "'"})
 """What may also stand around each of several pieces, and is no sign of a formula."""
 
 
@@ -257,12 +241,6 @@ def _without_name(text: str) -> str:
     return text if is_other or not rest else rest
 
 
-def _without_array(text: str) -> str:
-    """Take a list out of what numpy writes: `np.array([[1, 2], [3, 4]])`."""
-    match = _ARRAY.fullmatch(text)
-    return match[1] if match else text
-
-
 def _without_object(text: str) -> str:
     """Take an answer out of JSON that holds it alone: `{"answer": "5"}`."""
     match = _OBJECT.fullmatch(text)
@@ -274,11 +252,6 @@ def _without_object(text: str) -> str:
         return text
     (value,) = held.values()
     return value.strip() if isinstance(value, str) else match[1].strip()
-
-
-def _without_math_in_a_line(text: str) -> str:
-    """Take the dollars off a number with its unit behind: `$134$ days`."""
-    return _NUMBER_IN_LATEX.sub(r"\1", text)
 
 
 def _without_period(text: str) -> str:
@@ -314,8 +287,6 @@ _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
     (_ANY, _with_plain_latex),
     ("<", _without_tags),
     ("{", _without_object),
-    ("na", _without_array),
-    ("$", _without_math_in_a_line),
     (_ANY, _without_lead),
     (_ANY, _without_label),
     (_ANY, _without_bullet),
