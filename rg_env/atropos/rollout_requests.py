@@ -179,7 +179,7 @@ class RolloutRequests:
         messages = self.messages(SHORT_QUESTION)
         prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
         gives_rows = kind == "process"
-        return ProbeRequest(prompt.messages, prompt.tokens, sampling, gives_rows)
+        return ProbeRequest(prompt, sampling, gives_rows)
 
     def _sampling(self, split: str) -> dict[str, Any]:
         """Return the sampling parameters of a split, train or eval."""

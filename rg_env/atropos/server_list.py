@@ -16,13 +16,12 @@ from atroposlib.envs.server_handling.server_manager import (
     ServerBaseline,
 )
 
-from rg_env.errors import SettingError, not_allowed
+from rg_env.errors import SettingError
 from rg_env.inference.connection import extra_body_of
 from rg_env.settings import setting_types
 from rg_env.settings.server_settings import CheckedServer
 
 PLACEHOLDER_KEY = "x"
-GPUS_PER_NODE = 8
 FIRST_PORT = 9000
 LOCAL_PORTS = range(9004, 9008)
 """Where the framework expects servers on this machine when it is given no URL."""
@@ -41,35 +40,6 @@ def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
     return ServerSettings if kind is APIServerConfig else kind
 
 
-# -- Slurm ----------------------------------------------------------------------------
-
-
-def _slurm_nodes(nodelist: str) -> list[str]:
-    try:
-        reply = subprocess.run(
-            ["scontrol", "show", "hostnames", nodelist],  # noqa: S607 - on Slurm's PATH
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise SettingError(
-            f"slurm: `scontrol show hostnames {nodelist}` failed ({error}); run on a"
-            " Slurm node or pass --slurm false"
-        ) from error
-    return reply.stdout.split()
-
-
-def _positive_int(environ: Mapping[str, str], name: str, default: int | None) -> int:
-    text = environ.get(name)
-    if text is None and default is not None:
-        return default
-    if text is None or not text.isdecimal():
-        raise not_allowed(f"slurm: {name}", text, "a whole number")
-    return int(text)
-
-
 def slurm_urls(environ: Mapping[str, str]) -> list[str]:
     """Return the servers' URLs on the inference nodes of a Slurm job.
 
@@ -81,30 +51,29 @@ def slurm_urls(environ: Mapping[str, str]) -> list[str]:
 
     Source: atroposlib 0.4.0, ServerManager; differs: INFER_TP is read as a number.
     """
-    nodelist = environ.get("SLURM_JOB_NODELIST")
-    if nodelist is None:
-        raise SettingError(
-            "slurm: SLURM_JOB_NODELIST is not set; start inside a Slurm job or pass"
-            " --slurm false"
-        )
-    nodes = _slurm_nodes(nodelist)
-    if len(nodes) < 2:
-        return []
-    tensor_parallel = _positive_int(environ, "INFER_TP", 1)
-    if not 1 <= tensor_parallel <= GPUS_PER_NODE:
-        expected = f"a number from 1 to {GPUS_PER_NODE}"
-        raise not_allowed("slurm: INFER_TP", tensor_parallel, expected)
-    num_training = _positive_int(environ, "NUM_TRAINING_NODES", None)
-    if num_training >= len(nodes):
-        raise SettingError(
-            f"slurm: NUM_TRAINING_NODES {num_training} leaves no node for inference:"
-            f" the job has {len(nodes)}"
-        )
-    return [
-        f"http://{node}:{FIRST_PORT + i}/v1"
-        for node in nodes[num_training:]
-        for i in range(GPUS_PER_NODE // tensor_parallel)
-    ]
+    try:
+        listing = ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]]
+        # On Slurm's PATH.
+        nodes = subprocess.check_output(listing, text=True, timeout=60).split()
+        if len(nodes) < 2:
+            return []
+        of_servers = nodes[int(environ["NUM_TRAINING_NODES"]) :]
+        ports = range(FIRST_PORT, FIRST_PORT + 8 // int(environ.get("INFER_TP", 1)))
+    except (KeyError, ValueError, ArithmeticError, OSError) as error:
+        raise _no_slurm(f"{type(error).__name__}: {error}") from error
+    except subprocess.SubprocessError as error:
+        raise _no_slurm(str(error)) from error
+    urls = [f"http://{node}:{port}/v1" for node in of_servers for port in ports]
+    if not urls:
+        raise _no_slurm("NUM_TRAINING_NODES and INFER_TP leave no server")
+    return urls
+
+
+def _no_slurm(reason: str) -> SettingError:
+    return SettingError(
+        f"slurm: {reason}; run in a Slurm job with SLURM_JOB_NODELIST and"
+        " NUM_TRAINING_NODES, and perhaps INFER_TP, or pass --slurm false"
+    )
 
 
 # -- the list -------------------------------------------------------------------------

@@ -5,23 +5,25 @@ A server that has exactly one model is asked for its name before the run is buil
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-import http.client
 import logging
 import math
 import time
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from rg_env import patience
 from rg_env.atropos.start_checks import NO_TOKENIZER
 from rg_env.errors import RunError, SettingError, printable
-from rg_env.inference.connection import headers_of, secrets_of, url_of
-from rg_env.inference.request_failures import UNAVAILABLE, Failure, failure_of
+from rg_env.inference.connection import Connection
+from rg_env.inference.request_failures import (
+    NOTHING,
+    UNAVAILABLE,
+    Failure,
+    RequestFailedError,
+)
 from rg_env.settings.environment_settings import DEFAULT_TOKENIZER, START_MODEL
 from rg_env.settings.setting_types import without_path
 
@@ -29,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 DEFAULTS = (START_MODEL, DEFAULT_TOKENIZER)
 ANSWERS_WITHIN_S = 3.0
-MOST_BYTES = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,28 +68,22 @@ def served_models(server: Any, give_up_s: float = math.inf) -> list[ServedModel]
 
 
 def _ask(server: Any) -> list[ServedModel] | Failure | None:
-    key = {"Authorization": f"Bearer {server.api_key}"} if server.api_key else {}
-    is_openai = server.server_type == "openai"
-    url = url_of(server.base_url or "", "/v1/models", is_openai=is_openai)
-    # A server that names no model is one's own, and is behind no proxy.
-    direct = urllib.request.OpenerDirector()  # which follows no redirect
-    for handler in (
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.HTTPDefaultErrorHandler,
-    ):
-        direct.add_handler(handler())
+    async def models() -> list[Any]:
+        connection = Connection(server, is_openai=server.server_type == "openai")
+        try:
+            return await connection.models(ANSWERS_WITHIN_S)
+        finally:
+            await connection.close()
+
+    if not server.base_url:
+        return None
     try:
-        request = urllib.request.Request(url, headers=key | headers_of(server))  # noqa: S310 - the user's URL, which is checked
-        with direct.open(request, timeout=ANSWERS_WITHIN_S) as reply:
-            rows = orjson.loads(reply.read(MOST_BYTES))["data"]
-        found = [(str(row["id"]), {**row}.get("root")) for row in rows]
-    except (LookupError, TypeError, ValueError):
+        found = [(str(r["id"]), {**r}.get("root")) for r in asyncio.run(models())]
+    except (LookupError, TypeError):
         return None  # the probe says later what is wrong with a server
-    except (OSError, http.client.HTTPException) as error:
-        failure = failure_of(error, *secrets_of(server))
-        return failure if failure.status in (None, UNAVAILABLE) else None
+    except RequestFailedError as error:
+        is_down = error.failure.how == NOTHING or error.failure.status == UNAVAILABLE
+        return error.failure if is_down else None
     return [ServedModel(name, _folder(root) or name) for name, root in found]
 
 

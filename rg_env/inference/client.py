@@ -1,69 +1,83 @@
 """The client of one inference server, whatever its type.
 
-Mends B22 and B23 of docs/host_defects.md. What is sent is what the framework's own
-classes send; differs:
-
-    tries       one; the next is `Inference`'s, at whatever server is chosen then
-    429         the server rests as long as it says, within bounds
-    left out    what waits for a place there, or hangs there, is queried elsewhere
-    connections kept open; replies bounded, and read off the event loop where long
-    timings     the newest `rolling_buffer_length` are kept, instead of all
-    health      of every type checked at `/health`; bounded in time
-
-A server is probed before its first request, and before it is used again after a
-failure. The framework still chooses the server and applies its limits.
+Mends B22, B23 and B25 of docs/host_defects.md: a request is made once, and the next try
+is `Inference`'s, at whatever server is chosen then; what hangs at a server that is gone
+is queried elsewhere; connections are kept open; token ids come by whatever route the
+server has; health is checked at every type's `/health`, within a time; and the newest
+`rolling_buffer_length` timings are kept. What is sent is what the framework's own
+classes send.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
+import json
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
+from openai.types import Completion as TextCompletion
+from openai.types.chat import ChatCompletion
 
 from rg_env import patience
-from rg_env.inference.completions import check_some_usable, highest_id
+from rg_env.inference.completions import (
+    Completion,
+    Sampling,
+    check_some_usable,
+    from_chat,
+    from_tokens,
+)
 from rg_env.inference.connection import (
-    CHAT,
+    MEBIBYTE,
     Connection,
     extra_body_of,
     sampling_extra_of,
     secrets_of,
 )
 from rg_env.inference.probe import ProbeRequest, find_route, greeting, no_route
+from rg_env.inference.prompts import Prompt, with_one_bos
 from rg_env.inference.request_failures import (
-    MAX_COMPLETION_TOKENS,
+    LONGEST_READ,
     NOTHING,
     SILENT,
     Failure,
     RequestFailedError,
+    bad_reply,
+    body_summary,
     failure_of,
 )
 from rg_env.inference.routes import (
+    CHAT,
+    COMPLETIONS,
+    NO_SUCH_FORM,
     Body,
-    Generated,
-    SamplingFields,
-    TokenReply,
     TokenRoute,
-    read_chat,
-    read_reply,
+    chat_of,
 )
-from rg_env.inference.server_state import ServerLeftOutError, ServerState
+from rg_env.inference.server_state import ServerState
+from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+ReleaseGil = Callable[[], None]
+
+MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
+"""The limit, and what some models want it called."""
 
 UNLIMITED_TOKENS = 2**17
 """Of a completion for which no limit is set."""
+
+ANY_REPLY_BYTES, TOKEN_BYTES = 16 * MEBIBYTE, 256
+"""A reply may have so many bytes, and so many for each token that it may hold: vLLM
+writes about 150, with its id, text and log-probability, each more than once."""
+
+SHORT_REPLY_BYTES = 2**17
+"""A reply up to here is read and decoded in about a millisecond, in place."""
 
 HEAD_START_S = 0.003
 """What a reply waits before it is read, so that the next request goes out first: many
@@ -71,8 +85,8 @@ groups end together where completions are equally long, and the server would wai
 all their replies have been read."""
 
 
-def _pass(*_: object) -> None:
-    pass
+class ServerLeftOutError(ConnectionError):
+    """The server is not queried now; another may be."""
 
 
 class Client(APIServer):
@@ -82,10 +96,7 @@ class Client(APIServer):
         chats: Whether the server is sent messages, unless token ids are needed.
         routes: At which it is queried for token ids, the likeliest first.
         tokenizer: Of the model.
-        connection: To the server.
         state: Whether the server is there, and is queried.
-        server_healthy: The same for the framework, which chooses a server by it.
-        on_change: Told after the server was left out, and after it was taken back.
         on_failure: Called for each request that failed, including probes.
         needs_tokens: Whether the completions go to a trainer.
         probe_request: The request for a probe; None for a greeting.
@@ -96,45 +107,36 @@ class Client(APIServer):
     chats: ClassVar[bool] = False
     routes: ClassVar[tuple[TokenRoute, ...]]
     tokenizer: Any
+    # What the framework chooses a server by; only our state decides it.
+    server_healthy = property(lambda self: self.state.admits, lambda self, _: None)
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        super().__init__(config, reasoning_config=reasoning_config)
-        newest = partial(deque[float], maxlen=config.rolling_buffer_length)
-        self.request_timings, self.attempts_list = newest(), newest()
-        self.eval_request_timings, self.eval_attempts_list = newest(), newest()
-        self.connection = Connection(config, is_openai=self.chats)
         self.state = ServerState()
-        self.state.on_change = self._note_change
-        self.on_change: Callable[[Client], None] = _pass
-        self.on_failure: Callable[[Client, Failure], None] = _pass
-        self.needs_tokens = False
+        super().__init__(config, reasoning_config=reasoning_config)
+        for name in ("request_timings", "attempts_list"):
+            for each in (name, f"eval_{name}"):
+                setattr(self, each, deque(maxlen=config.rolling_buffer_length))
+        self.connection = Connection(config, is_openai=self.chats)
+        self.on_failure: Callable[[Client, Failure], None] = lambda *_: None
+        self.needs_tokens = self.is_probed = False
         self.probe_request: ProbeRequest | None = None
-        self.is_probed = False
         self.route: TokenRoute | None = None
-        self._probing: asyncio.Future[None] | None = None
-        self._taking_back: asyncio.Future[None] | None = None
+        self._limit_name = MAX_TOKENS
+        self._ignores_n: bool = config.n_kwarg_is_ignored
+        self._tasks: dict[str, asyncio.Future[None]] = {}
         self._under_way: set[asyncio.Future[Any]] = set()
-        self._limit_name = "max_tokens"
 
     # -- whether it is queried ---------------------------------------------------------
-
-    def _note_change(self) -> None:
-        self._tell_framework()
-        self.on_change(self)
-
-    def _tell_framework(self) -> None:
-        self.server_healthy = self.state.admits
-        if self.state.is_resting:
-            # The framework looks at the value only, so somebody has to set it again.
-            rest_s = self.state.rest_left_s
-            asyncio.get_running_loop().call_later(rest_s, self._tell_framework)
 
     def note_failure(self, error: Exception) -> None:
         """A request failed."""
         failure = failure_of(error, *secrets_of(self.config))
+        if failure.is_absence:
+            self.is_probed = False  # it has come back as another server
         # What is under way there may still be answered: only `leave_out` cancels it.
         self.state.note_failure(failure)
-        self._tell_framework()
+        if self.state.is_out:
+            self.recover()
         self.on_failure(self, failure)
 
     def leave_out(self, failure: Failure) -> None:
@@ -142,29 +144,42 @@ class Client(APIServer):
         self.state.leave_out(failure)
         for request in self._under_way:
             request.cancel()
+        self.recover()
 
-    def probe_if_due(self) -> None:
-        """Start to probe a server that is not in use, if its pause is over."""
-        if self.state.begin_probe():
-            self._taking_back = asyncio.ensure_future(self._take_back())
+    def recover(self) -> None:
+        """Probe the server until it passes, after pauses, and use it then."""
+        if "recovery" not in self._tasks or self._tasks["recovery"].done():
+            self._tasks["recovery"] = asyncio.ensure_future(self._recover())
 
-    async def _take_back(self) -> None:
-        """Probe a server, which may have changed while it was not used."""
-        passed = False
+    async def _recover(self) -> None:
         silence = Failure("TimeoutError", SILENT, NOTHING)
-        hanging = asyncio.get_running_loop().call_later(
-            patience.PROBE_SILENT_AFTER_S, self.state.leave_out, silence
-        )
-        try:
-            if self.is_probed and self.config.health_check:
-                await self.connection.check_health()
-            await self.probe()
-            passed = True
-        except Exception as error:  # noqa: BLE001 - as many kinds as ways to be down
-            self.note_failure(error)
-        finally:
-            hanging.cancel()
-            self.state.end_probe(passed=passed)
+        pause_s = self.state.next_pause_s() if self.state.is_out else 0.0
+        while True:
+            await asyncio.sleep(pause_s)
+            hanging = asyncio.get_running_loop().call_later(
+                patience.PROBE_SILENT_AFTER_S, self.leave_out, silence
+            )
+            try:
+                if self.is_probed and self.config.health_check:
+                    await self.connection.check_health()
+                await asyncio.wait_for(self.probe(), patience.PROBE_WITHIN_S)
+                return self.state.take_back()
+            except Exception as error:  # noqa: BLE001 - as many as ways to be down
+                self.note_failure(error)
+                if not self.state.is_resting:
+                    self.leave_out(self.state.failure)
+            finally:
+                hanging.cancel()
+            pause_s = self.state.next_pause_s()
+
+    async def probe(self) -> None:
+        """Find out how to query the server, which may have changed since the last."""
+        request = self.probe_request or greeting(self.tokenizer)
+        route, is_known = await find_route(self, request), self.is_probed
+        if not is_known or route != self.route:
+            how = f"token ids from {route.path}" if route else "queried as a chat"
+            logger.info("inference at %s: %s", self.config.base_url, how)
+        self.route, self.is_probed = route, True
 
     async def check_server_status_task(self, chat_completion: bool = True) -> None:
         """Check the server's health for ever; one that is gone is left out."""
@@ -172,8 +187,6 @@ class Client(APIServer):
         while True:
             try:
                 await self.connection.check_health()
-                if missed:
-                    self.state.probe_soon()
                 missed = 0
             except RequestFailedError as error:
                 missed += 1
@@ -181,204 +194,195 @@ class Client(APIServer):
                     self.leave_out(error.failure)
             await asyncio.sleep(patience.HEALTH_EVERY_S)
 
-    # -- in place of the framework's three tries ---------------------------------------
+    # -- completions -------------------------------------------------------------------
 
-    async def unless_lost(
-        self, querying: Awaitable[T], check: Callable[[T], None] = _pass
-    ) -> T:
-        """Return the result of a request; note if the request or its check fails.
+    async def complete(
+        self,
+        prompt: Prompt,
+        n: int,
+        sampling: Sampling,
+        on_reply: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """Query a server once that was probed; see `Inference.generate`.
 
         Raises:
             ServerLeftOutError: The server is lost.
+            RequestFailedError: No completion came, or none of use.
         """
-        request = asyncio.ensure_future(querying)
-        self._under_way.add(request)
-        try:
-            # Awaited itself, its cancellation would look like the caller's.
-            await asyncio.wait({request})
-        finally:
-            self._under_way.discard(request)
-            request.cancel()
-        # By `leave_out`: where the caller is cancelled, the wait above has raised.
-        if request.cancelled():
-            raise ServerLeftOutError(self.state.failure.said)
-        try:
-            reply = request.result()
-            check(reply)
-        except Exception as error:
-            self.note_failure(error)
-            raise
-        return reply
-
-    async def _once(
-        self,
-        query: Callable[..., Awaitable[T]],
-        places: AbstractAsyncContextManager[Any],
-        stat_dict: dict[str, Any],
-        fields: dict[str, Any],
-    ) -> T:
-        async with places:
+        if self.config.health_check and "health" not in self._tasks:
+            check = self.check_server_status_task()
+            self._tasks["health"] = asyncio.ensure_future(check)
+        trains = sampling.split == "train"
+        async with self.sem if trains else self.eval_sem:
             if not self.state.admits:
-                self._tell_framework()  # which has set it at the first request
                 raise ServerLeftOutError(self.state.failure.said)
-            stat_dict["start"] = time.time()
-            stat_dict["attempts"] += 1
-            reply = await self.unless_lost(query(**fields), self._check)
-            stat_dict["end"] = time.time()
+            began, how = time.time(), sampling.fields | {"n": n}
+            asking = asyncio.ensure_future(self.ask(self.route, prompt, how, on_reply))
+            self._under_way.add(asking)
+            try:
+                # Awaited itself, its cancellation would look like the caller's.
+                await asyncio.wait({asking})
+            finally:
+                self._under_way.discard(asking)
+                asking.cancel()
+            if asking.cancelled():  # by `leave_out`
+                raise ServerLeftOutError(self.state.failure.said)
+            try:
+                made = asking.result()
+                check_some_usable(made)
+            except Exception as error:
+                self.note_failure(error)
+                raise
         self.state.note_answer()
-        return reply
+        timings = self.request_timings if trains else self.eval_request_timings
+        timings.append(time.time() - began)
+        (self.attempts_list if trains else self.eval_attempts_list).append(1)
+        return made
 
-    def _check(self, reply: Any) -> None:
-        tokenizer = getattr(self, "tokenizer", None)
-        check_some_usable(reply, tokenizer and highest_id(tokenizer))
-
-    async def _chat_comp(self, stat_dict: dict[str, Any], **fields: Any) -> Any:
-        return await self._once(self.query_chat, self.sem, stat_dict, fields)
-
-    async def _chat_eval(self, stat_dict: dict[str, Any], **fields: Any) -> Any:
-        return await self._once(self.query_chat, self.eval_sem, stat_dict, fields)
-
-    async def _tokens_and_logprobs_comp(
-        self, stat_dict: dict[str, Any], **fields: Any
-    ) -> TokenReply:
-        return await self._once(self.query_tokens, self.sem, stat_dict, fields)
-
-    async def _tokens_and_logprobs_comp_eval(
-        self, stat_dict: dict[str, Any], **fields: Any
-    ) -> TokenReply:
-        return await self._once(self.query_tokens, self.eval_sem, stat_dict, fields)
-
-    # The framework's is decorated with a retry, of three tries without a word.
-    chat_completion = inspect.unwrap(APIServer.chat_completion)
-
-    # -- token ids ---------------------------------------------------------------------
-
-    async def query_route(
-        self, route: TokenRoute, prompt: list[int], fields: SamplingFields, **more: Any
-    ) -> list[list[bytes]]:
-        """Query for token ids; return the bodies of the replies, normally only one.
-
-        The request contains the sampling parameters, `n`, and the other fields of the
-        body.
-        """
-        model, extra = self.config.model_name, sampling_extra_of(self.config)
-        n, most = fields.get("n", 1), fields.get("max_tokens", UNLIMITED_TOKENS)
-
-        def body(n: int) -> Body:
-            named = {**fields, "n": n} if "n" in fields else fields
-            return route.body(prompt, named, model, extra) | more
-
-        return await self.connection.query(route.path, body, n, len(prompt) + most)
-
-    async def read_route(
-        self, route: TokenRoute, replies: list[list[bytes]]
-    ) -> Generated:
-        """Read the replies of a route as one; an error where they are none."""
-        secrets, asked = secrets_of(self.config), self.config.model_name
-        how = partial(route.read, asked=asked)
-        read = [await read_reply(how, blocks, *secrets) for blocks in replies]
-        parts = zip(*read, strict=True)
-        return Generated(*(list(itertools.chain.from_iterable(part)) for part in parts))
-
-    async def query_tokens(
-        self, on_reply: Callable[[], None] | None = None, **fields: Any
-    ) -> TokenReply:
-        """Query once; returns prompt tokens, tokens, logprobs and finish reasons.
+    async def ask(
+        self,
+        route: TokenRoute | None,
+        prompt: Prompt,
+        fields: Body,
+        on_reply: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """Query by a route, or as a chat; return what came, whether of use or not.
 
         Args:
-            on_reply: Called when the reply has come, before any of it is read.
-            fields: `prompt` or `input_ids`, and what is sampled with.
+            route: For token ids; None for a chat.
+            prompt: What is sent.
+            fields: What is sampled with, and `n`.
+            on_reply: Called when a reply has come, before any of it is read.
         """
-        text, prompt = fields.pop("prompt", None), fields.pop("input_ids", None)
-        if prompt is None:
-            prompt = self.tokenizer.encode(text)
-        # The chat template has written one, and the tokenizer has added another.
-        if len(prompt) >= 2 and prompt[0] == self.tokenizer.bos_token_id == prompt[1]:
-            prompt = prompt[1:]
+        tokenizer, tokens, model = self.tokenizer, prompt.tokens, self.config.model_name
+        messages = [dict(message) for message in prompt.messages]
+        extra = sampling_extra_of(self.config)
+
+        def read(bodies: Iterator[bytes], release: ReleaseGil) -> list[Completion]:
+            if route is None:
+                return from_chat(tokenizer, prompt, chat_of(bodies)["choices"])
+            parts = (route.read(body, model) for body in bodies)
+            choices = itertools.chain.from_iterable(parts)
+            return from_tokens(tokenizer, tokens, choices, release)
+
+        def body(n: int) -> Body:
+            how = fields | {"n": n}
+            if route is None:
+                return self._chat_body({"messages": messages} | how)
+            return route.body(list(tokens), how, model, extra)
+
+        path, n = route.path if route else CHAT, fields.get("n", 1)
+        most = (fields.get(MAX_TOKENS) or UNLIMITED_TOKENS) + len(tokens)
+        made = await self.query(path, body, read, n, most, on_reply)
+        if len(made) == 1 < n and not self._ignores_n and not self.is_probed:
+            self._ignores_n = True
+            logger.warning(
+                "%s returns one completion whatever n is: it is queried as often as"
+                " there are rollouts",
+                self.config.base_url,
+            )
+        return made
+
+    def _chat_body(self, given: Body) -> Body:
+        """Return the body of a chat from the framework's arguments."""
+        fields = self._inject_reasoning_kwargs({**given})
+        more = extra_body_of(self.config) | (fields.pop("extra_body", None) or {})
+        if MAX_TOKENS in fields:
+            fields[self._limit_name] = fields.pop(MAX_TOKENS)
+        return {"model": self.config.model_name, **fields, **more}
+
+    async def query(
+        self,
+        path: str,
+        body: Callable[[int], Body],
+        read: Callable[[Iterator[bytes], ReleaseGil], T],
+        n: int = 1,
+        most_tokens: int = UNLIMITED_TOKENS,
+        on_reply: Callable[[], None] | None = None,
+    ) -> T:
+        """Query once for `n` completions, or `n` times where the server ignores it.
+
+        Args:
+            path: Below the server's root.
+            body: Makes that of a request for so many completions.
+            read: The bodies of the replies, and what to call now and then, into what
+                is returned; raises one of `NO_SUCH_FORM` where they are none.
+            n: How many.
+            most_tokens: Of each, the prompt's included.
+            on_reply: Called when the replies have come.
+
+        Raises:
+            RequestFailedError: No reply came, or none that can be read.
+        """
+        times, at_once = (n, 1) if self._ignores_n else (1, n)
+        most_bytes = ANY_REPLY_BYTES + TOKEN_BYTES * at_once * most_tokens
+        requests = [
+            asyncio.ensure_future(self.connection.post(path, body(at_once), most_bytes))
+            for _ in range(times)
+        ]
+        try:
+            replies = await asyncio.gather(*requests)
+        except RequestFailedError as error:
+            failure = error.failure
+            if (
+                failure.parameter == MAX_TOKENS
+                and MAX_COMPLETION_TOKENS in failure.said
+            ):
+                self._limit_name = MAX_COMPLETION_TOKENS  # from the next try on
+            raise
+        finally:
+            for request in requests:
+                request.cancel()
+        if on_reply is not None:
+            on_reply()
+            await asyncio.sleep(HEAD_START_S)
+        bodies = map(b"".join, replies)
+        try:
+            if sum(map(len, itertools.chain(*replies))) <= SHORT_REPLY_BYTES:
+                return read(bodies, keep_gil)
+            # Put together there, too: 5 MB take 16 ms.
+            return await off_loop(read, bodies, release_gil)
+        except NO_SUCH_FORM as error:
+            text = b"".join(replies[0])[:LONGEST_READ].decode("utf-8", "replace")
+            said = body_summary(text, *secrets_of(self.config)) or "empty"
+            raise bad_reply(f"a reply without completions: {said}") from error
+
+    # -- for the framework's own methods -----------------------------------------------
+
+    async def _tokens_and_logprobs_completion_wrapper(self, **fields: Any) -> Any:
+        text, tokens = fields.pop("prompt", None), fields.pop("input_ids", None)
+        tokens = self.tokenizer.encode(text) if tokens is None else tokens
+        tokens = with_one_bos(self.tokenizer, tokens)
         fields.pop("model", None)
         if not self.is_probed:
             await self.probe()
         if self.route is None:
             raise no_route(self, "it gives no token ids")
-        route = self.route
-        try:
-            replies = await self.query_route(route, prompt, fields)
-        except RequestFailedError as error:
-            if error.failure.is_absence:
-                self.is_probed = False  # it has come back as another server
-            raise
-        if on_reply is not None:
-            on_reply()
-            await asyncio.sleep(HEAD_START_S)
-        return prompt, *await self.read_route(route, replies)
+        made = await self.ask(self.route, Prompt([], tokens, False), fields)
+        told = [completion.told for completion in made if completion.told is not None]
+        ids, logprobs = [each.tokens for each in told], [each.logprobs for each in told]
+        return tokens, ids, logprobs, [each.finish_reason for each in told]
 
-    _tokens_and_logprobs_completion_wrapper = query_tokens
-
-    # -- a chat ------------------------------------------------------------------------
-
-    async def query_chat(self, **fields: Any) -> Any:
-        """Query a chat once; returns what openai's client returns."""
-        given = fields.pop("extra_body", None) or {}
-        body = {**fields, **extra_body_of(self.config), **given}
-        n, limit_name = fields.get("n", 1), self._limit_name
-        try:
-            reply = await self._chat(body, n)
-        except RequestFailedError as error:
-            if not error.failure.wants_another_limit or limit_name not in body:
-                raise
-            self._limit_name = MAX_COMPLETION_TOKENS
-            reply = await self._chat(body, n)
-        if len(reply.choices) == 1 < n:
-            # It ignores n: from here on, one request each.
-            self.connection.query_one_by_one()
-            reply.choices += (await self._chat(body, n - 1)).choices
-        return reply
-
-    _chat_completion_wrapper = query_chat
-
-    async def _chat(self, given: Body, n: int) -> Any:
-        most = given.get("max_tokens") or UNLIMITED_TOKENS
-        body = dict(given)
-        if "max_tokens" in body:
-            body[self._limit_name] = body.pop("max_tokens")
-        replies = await self.connection.query(
-            CHAT, lambda n: body | {"n": n} if "n" in body else body, n, most
+    async def _chat_completion_wrapper(self, **fields: Any) -> ChatCompletion:
+        return await self.query(
+            *(CHAT, lambda n: self._chat_body(fields | {"n": n})),
+            lambda bodies, _: ChatCompletion.construct(**chat_of(bodies)),
+            fields.get("n", 1),
         )
-        secrets = secrets_of(self.config)
-        first, *others = [
-            await read_reply(read_chat, blocks, *secrets) for blocks in replies
-        ]
-        for other in others:
-            first.choices += other.choices
-        return first
 
-    # -- the probe, and the end --------------------------------------------------------
-
-    async def probe(self) -> None:
-        """Find out how to query the server; other requests wait for the result."""
-        if self._probing is None or self._probing.done():
-            self._probing = asyncio.ensure_future(self._probe())
-            # Its error is taken, since nobody may be waiting for it any more.
-            self._probing.add_done_callback(
-                lambda done: done.cancelled() or done.exception()
-            )
-        await asyncio.shield(self._probing)
-
-    async def _probe(self) -> None:
-        finding = find_route(self, self.probe_request or greeting(self.tokenizer))
-        route = await asyncio.wait_for(finding, patience.PROBE_WITHIN_S)
-        if not self.is_probed or route != self.route:
-            how = f"token ids from {route.path}" if route else "queried as a chat"
-            logger.info("inference at %s: %s", self.config.base_url, how)
-        self.route, self.is_probed = route, True
+    async def _completion_wrapper(self, **fields: Any) -> TextCompletion:
+        return await self.query(
+            *(COMPLETIONS.path, lambda _: fields),
+            lambda bodies, _: TextCompletion.construct(**json.loads(next(bodies))),
+        )
 
     async def close(self) -> None:
         """Stop what is under way and close the connections; may be called twice."""
-        self.state.is_awaited = False  # a probe that ends now says nothing of it
-        for probe in (self._probing, self._taking_back):
-            if probe is not None and not probe.done():
-                probe.cancel()
-                await asyncio.gather(probe, return_exceptions=True)
+        running = [task for task in self._tasks.values() if not task.done()]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=patience.CLOSE_GRACE_S)
         await self.connection.close()
         if hasattr(self, "openai"):
             await self.openai.close()

@@ -1,14 +1,12 @@
 """Completions from replies with token ids or from chats, and which are usable.
 
 A completion is usable if the model has ended it or it was cut off at its limit, and if
-each of its tokens is one of the tokenizer's and has a log-probability. A completion
-that the server broke off is sampled again; it never counts as a wrong answer.
+each of its tokens is one of the tokenizer's and has a log-probability. One that the
+server broke off is sampled again, and never counts as a wrong answer.
 
-The tokens of a chat completion are made by our own tokenizer from its text, and there
-are no log-probabilities. Servers with a reasoning parser (vLLM's `--reasoning-parser`,
-many endpoints) return the thinking separately, as `reasoning_content` or `reasoning`.
-It is put back in front of the answer, because rows, dump files and extraction need the
-whole text.
+The tokens of a chat are made by our tokenizer, without log-probabilities. The thinking
+that a reasoning parser returns separately is put back in front of the answer, because
+rows, dump files and extraction need the whole text.
 """
 
 from __future__ import annotations
@@ -16,34 +14,25 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import (
     CUT_OFF,
+    TOKENIZER,
     UNUSABLE,
-    UNUSABLE_REPLY,
     Failure,
-    bad_reply,
+    RequestFailedError,
 )
-from rg_env.inference.routes import TokenReply
-from rg_env.off_loop import keep_gil, off_loop, release_gil
+from rg_env.inference.routes import TokenChoice
+from rg_env.off_loop import keep_gil
 
 # What the framework's managed server writes.
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
-
-FEW_TOKENS = 4096
-"""So many are turned into text in a millisecond, in place."""
-
-FEW_CHARS = 2048
-"""Likewise for text that is turned into tokens."""
-
-KNOWN_ENDS = frozenset({"stop", "length", "repetition", "tool_calls", "function_call"})
-"""Ends of the model's making, its limit among them."""
 
 NOT_WHOLE = frozenset(
     {"abort", "aborted", "cancelled", "content_filter", "error", "none"}
@@ -63,12 +52,13 @@ class Completion:
     """One completion; `tokens`, `masks` and `logprobs` have equal lengths.
 
     Attributes:
-        text: What the model wrote.
+        text: What the model wrote; "" of one that cannot be used.
         finish_reason: "stop", "length" or the server's word.
         tokens: Prompt and completion.
         masks: -100 for the prompt, the token id for the completion.
         logprobs: 1.0 for the prompt; None where the server gives none.
         unusable: Why the completion cannot be used; None if it can.
+        told: What the server has said in the reply; None of a chat.
     """
 
     text: str
@@ -77,6 +67,7 @@ class Completion:
     masks: list[int]
     logprobs: list[float] | None
     unusable: Failure | None = None
+    told: TokenChoice | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +86,12 @@ class Sampling:
     top_p: float
     split: str
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of a request."""
+        named = ("max_tokens", "temperature", "top_p")
+        return {name: getattr(self, name) for name in named}
+
 
 def cut(completion: Completion, limit_tokens: int) -> Completion:
     """Cut a sequence whose server did not keep to max_tokens."""
@@ -110,7 +107,16 @@ def cut(completion: Completion, limit_tokens: int) -> Completion:
     )
 
 
-# -- of use or not ---------------------------------------------------------------------
+def check_some_usable(made: list[Completion]) -> None:
+    """Raise an error where no completion of a reply is usable."""
+    whys = [completion.unusable for completion in made]
+    if None not in whys:
+        why = next(iter(whys), None) or Failure(UNUSABLE, "there is none")
+        said = f"none of {len(made)} completions is usable: {why.said}"
+        raise RequestFailedError(dataclasses.replace(why, said=said))
+
+
+# -- of token ids ----------------------------------------------------------------------
 
 
 def end_of(reason: Any) -> Any:
@@ -118,7 +124,7 @@ def end_of(reason: Any) -> Any:
     return reason.get("type", "stop") if isinstance(reason, dict) else reason
 
 
-def why_cut_off(reason: Any) -> Failure | None:
+def _why_cut_off(reason: Any) -> Failure | None:
     """Return why a completion is not whole, by its finish reason; None where it is."""
     end = end_of(reason) or "none"
     # Some say more behind a colon, as "content_filter: RECITATION".
@@ -138,95 +144,63 @@ def highest_id(tokenizer: Any) -> int | None:
 
 def why_unusable(
     tokens: Sequence[int],
-    logprobs: Sequence[float],
+    logprobs: Sequence[float | None],
     reason: Any,
     highest: int | None = None,
 ) -> Failure | None:
     """Return why a trainer cannot use a completion; None if it can.
 
-    A trainer looks ids up in its embedding, where a larger one than `highest` ends it.
-
-    Even an empty completion has an end token with a log-probability. Without any token
-    there is nothing to train on: a trainer would fail, and if we added an end token, we
-    would have to invent its probability.
+    A trainer looks ids up in its embedding, where a larger one than `highest` ends it,
+    and fails without any token. Even an empty completion has an end token, whose
+    log-probability we would have to invent.
     """
-    cut_off = why_cut_off(reason)
+    cut_off = _why_cut_off(reason)
     if cut_off is not None:
         return cut_off
     if not tokens:
         return Failure(UNUSABLE, "no token")
+    numbers = cast(Sequence[float], logprobs)
     try:
         # A sum is finite only if all of its parts are, and faster than checking each.
-        is_finite = math.isfinite(sum(logprobs))
-    except TypeError:  # None, as SGLang writes a NaN
+        is_finite = math.isfinite(sum(numbers))
+    except TypeError:  # None
         is_finite = False
-    if not is_finite or len(tokens) != len(logprobs):
+    if not is_finite or len(tokens) != len(numbers):
         said = "a log-probability that is no number, or none for a token"
         return Failure(UNUSABLE, said)
-    if max(logprobs) > HIGHEST_LOGPROB:
-        return Failure(UNUSABLE, f"a log-probability above 0 ({max(logprobs):.3g})")
+    if max(numbers) > HIGHEST_LOGPROB:
+        said = "logits perhaps (--logprobs-mode of vLLM)"
+        said = f"a log-probability above 0 ({max(numbers):.3g}): {said}"
+        return Failure(UNUSABLE, said)
     if min(tokens) < 0 or (highest is not None and max(tokens) > highest):
         said = f"a token id that the tokenizer does not have ({max(tokens)})"
-        return Failure(UNUSABLE, said)
+        return Failure(UNUSABLE, said, setting=TOKENIZER)
     return None
 
 
-def check_some_usable(reply: Any, highest: int | None = None) -> None:
-    """Raise an error where no completion of a reply, tokens or a chat, is usable.
-
-    `highest` is the tokenizer's highest id, if known.
-    """
-    if isinstance(reply, tuple):
-        # The last three parts of a `TokenReply`, all of a `Generated`.
-        columns = zip(*reply[-3:], strict=True)
-        reasons = [
-            why_unusable(ids, logprobs, reason, highest)
-            for ids, logprobs, reason in columns
-        ]
-    else:
-        reasons = [why_no_answer(choice) for choice in reply.choices]
-    if None in reasons:
-        return
-    why = next(filter(None, reasons), Failure(UNUSABLE, "there is none"))
-    said = f"none of {len(reasons)} completions is usable: {why.said}"
-    raise bad_reply(said, UNUSABLE_REPLY if why.kind == UNUSABLE else why.kind)
-
-
-# -- of token ids ----------------------------------------------------------------------
-
-
-def _as_array(ids: list[int]) -> np.ndarray:
-    """Return token ids as decode() takes them without checking each one first."""
-    array = np.asarray(ids)
-    if ids and array.dtype.kind != "i":
-        raise bad_reply("a token id is no whole number")
-    return array.astype(np.int64)
-
-
-async def from_tokens(tokenizer: Any, reply: TokenReply) -> list[Completion]:
-    """Return the completions of a reply of token ids, as a client returns it.
-
-    Raises:
-        RequestFailedError: A token id is no whole number.
-    """
-    if sum(map(len, reply[1])) <= FEW_TOKENS:
-        return _decoded(tokenizer, reply, keep_gil)
-    return await off_loop(_decoded, tokenizer, reply, release_gil)
-
-
-def _decoded(
-    tokenizer: Any, reply: TokenReply, release_gil: Callable[[], None]
+def from_tokens(
+    tokenizer: Any,
+    prompt: Sequence[int],
+    choices: Iterable[TokenChoice],
+    release_gil: Callable[[], None] = keep_gil,
 ) -> list[Completion]:
-    prompt, *lists = reply
-    completions = []
-    for ids, of_ids, reason in zip(*lists, strict=True):
+    """Return the completions of a reply of token ids, calling `release_gil` between."""
+    completions, highest, prompt = [], highest_id(tokenizer), list(prompt)
+    for choice in choices:
+        tokens, logprobs, reason, *_ = choice
+        unusable, text = why_unusable(tokens, logprobs, reason, highest), ""
+        if unusable is None:
+            # decode() checks each id of a list first, and none of an array.
+            ids = np.asarray(tokens, dtype=np.int64)
+            text = tokenizer.decode(ids, skip_special_tokens=True)
         completion = Completion(
-            text=tokenizer.decode(_as_array(ids), skip_special_tokens=True),
+            text=text,
             finish_reason=end_of(reason),
-            tokens=prompt + ids,
-            masks=[PROMPT_MASK] * len(prompt) + ids,
-            logprobs=[PROMPT_LOGPROB] * len(prompt) + of_ids,
-            unusable=why_unusable(ids, of_ids, reason, highest_id(tokenizer)),
+            tokens=prompt + tokens,
+            masks=[PROMPT_MASK] * len(prompt) + tokens,
+            logprobs=[PROMPT_LOGPROB] * len(prompt) + cast(list[float], logprobs),
+            unusable=unusable,
+            told=choice,
         )
         completions.append(completion)
         release_gil()
@@ -236,107 +210,68 @@ def _decoded(
 # -- of a chat -------------------------------------------------------------------------
 
 
-def _reasoning(message: Any) -> str:
-    for name in REASONING:
-        told = getattr(message, name, None)
-        if isinstance(told, str) and told:
-            return told
-    return ""
+def _reasoning(message: Mapping[str, Any]) -> str:
+    told = (message.get(name) for name in REASONING)
+    return next((text for text in told if isinstance(text, str) and text), "")
 
 
-def _content(message: Any) -> str | None:
+def _content(message: Mapping[str, Any]) -> str | None:
     """Return the text of a message, a list of its parts joined; None without one."""
-    content = message.content
+    content = message.get("content")
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(text for text in parts if isinstance(text, str))
-    told = getattr(message, "refusal", None) if content is None else content
+    told = message.get("refusal") if content is None else content
     return told if isinstance(told, str) else None
 
 
-def why_no_answer(choice: Any) -> Failure | None:
+def _why_no_answer(choice: Mapping[str, Any]) -> Failure | None:
     """Return why a choice holds no answer of the model; None where it does."""
-    cut_off = why_cut_off(choice.finish_reason)
-    if cut_off is not None or _content(choice.message) is not None:
+    message, reason = choice["message"], choice.get("finish_reason")
+    cut_off = _why_cut_off(reason)
+    if cut_off is not None or _content(message) is not None:
         return cut_off
     # A model may use up its tokens with thinking that nobody is told of.
-    has_thought = _reasoning(choice.message) or choice.finish_reason == "length"
+    has_thought = _reasoning(message) or reason == "length"
     return None if has_thought else Failure(UNUSABLE, "no content")
 
 
-def whole_text(choice: Any, *, thinking_open: bool) -> str:
+def whole_text(choice: Mapping[str, Any], *, thinking_open: bool) -> str:
     """Return the model's text, with the thinking that the prompt may have opened."""
-    content = _content(choice.message) or ""
-    reasoning = _reasoning(choice.message)
+    message = choice["message"]
+    content, reasoning = _content(message) or "", _reasoning(message)
     if not reasoning or END_THINK in content:
         return content
     begin = "" if thinking_open or reasoning.startswith(THINK) else THINK
     # Cut in the midst of its thinking, it never ended that.
-    is_cut = not content and choice.finish_reason == "length"
+    is_cut = not content and choice.get("finish_reason") == "length"
     return f"{begin}{reasoning}{'' if is_cut else END_THINK}{content}"
 
 
-async def from_chat(tokenizer: Any, prompt: Prompt, reply: Any) -> list[Completion]:
-    """Return the completions of a chat, as openai's client has read it."""
+def from_chat(
+    tokenizer: Any, prompt: Prompt, choices: Sequence[Mapping[str, Any]]
+) -> list[Completion]:
+    """Return the completions of the choices of a chat, as JSON has them."""
     end = tokenizer.eos_token or ""
-    whys = [why_no_answer(choice) for choice in reply.choices]
+    whys = [_why_no_answer(choice) for choice in choices]
     texts = [
         whole_text(choice, thinking_open=prompt.thinking_open).removesuffix(end)
         if why is None
         else ""
-        for choice, why in zip(reply.choices, whys, strict=True)
+        for choice, why in zip(choices, whys, strict=True)
     ]
-    if sum(map(len, texts)) <= FEW_CHARS:
-        tokens = _encoded(tokenizer, texts)
-    else:
-        tokens = await off_loop(_encoded, tokenizer, texts)
+    # Half a character of UTF-16 has no tokens, and the tokenizer raises at it.
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
+    # One text alone would be encoded without letting go of the interpreter's lock.
+    encoded = tokenizer(whole, add_special_tokens=False)["input_ids"] if whole else []
     return [
         Completion(
             text=text,
-            finish_reason=choice.finish_reason,
+            finish_reason=choice.get("finish_reason"),
             tokens=[*prompt.tokens, *ids],
             masks=[PROMPT_MASK] * len(prompt.tokens) + ids,
             logprobs=None,
             unusable=why,
         )
-        for choice, text, ids, why in zip(
-            reply.choices, texts, tokens, whys, strict=True
-        )
-    ]
-
-
-def _encoded(tokenizer: Any, texts: list[str]) -> list[list[int]]:
-    # Half a character of UTF-16 has no tokens, and the tokenizer raises at it.
-    whole = [text.encode("utf-8", "replace").decode() for text in texts]
-    # One text alone would be encoded without letting go of the interpreter's lock.
-    batch: list[list[int]] = tokenizer(whole, add_special_tokens=False)["input_ids"]
-    return batch
-
-
-# -- of the framework's proxy ----------------------------------------------------------
-
-
-async def through_proxy(
-    managed: Any, prompt: Prompt, arguments: dict[str, Any]
-) -> list[Completion]:
-    """Return completions that the framework's proxy server queries for."""
-    messages = [dict(message) for message in prompt.messages]
-    reply = await managed.chat_completion(messages=messages, **arguments)
-    nodes = managed.get_state()["nodes"]
-    return [
-        Completion(
-            text=choice.message.content or "",
-            finish_reason=choice.finish_reason,
-            tokens=node.tokens,
-            masks=node.masked_tokens,
-            logprobs=node.logprobs,
-            unusable=why_unusable(
-                node.tokens[begin:],
-                node.logprobs[begin:],
-                choice.finish_reason,
-                highest_id(managed.tokenizer),
-            ),
-        )
-        for choice, node in zip(reply.choices, nodes, strict=True)
-        for begin in [node.masked_tokens.count(PROMPT_MASK)]
+        for choice, text, ids, why in zip(choices, texts, encoded, whys, strict=True)
     ]

@@ -11,25 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import logging
 import random
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from atroposlib.envs.server_handling.managed_server import ManagedServer
 from tenacity import RetryError
 
 from rg_env import patience
-from rg_env.inference.client import Client
+from rg_env.inference.client import ServerLeftOutError
 from rg_env.inference.completions import (
-    KNOWN_ENDS,
+    PROMPT_MASK,
     Completion,
     Sampling,
     cut,
     from_chat,
-    from_tokens,
-    through_proxy,
+    highest_id,
+    why_unusable,
 )
 from rg_env.inference.connection import secrets_of
 from rg_env.inference.prompts import Prompt
@@ -39,10 +37,7 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     failure_of,
 )
-from rg_env.inference.server_state import ServerLeftOutError
 from rg_env.inference.servers import NoServerError, Servers
-
-logger = logging.getLogger(__name__)
 
 TOKEN_TYPES = frozenset({"vllm", "sglang"})
 """Types whose clients are queried for token ids, where a subclass names the client."""
@@ -74,11 +69,7 @@ class Inference:
     """
 
     def __init__(
-        self,
-        server: Any,
-        tokenizer: Any,
-        server_type: str,
-        servers: Servers,
+        self, server: Any, tokenizer: Any, server_type: str, servers: Servers
     ) -> None:
         self._server = server
         self._tokenizer = tokenizer
@@ -86,8 +77,8 @@ class Inference:
         self._servers = servers
         self._trains = False
         self.ends: Counter[str] = Counter()
-        for client in server.servers:
-            if isinstance(client, Client) and not hasattr(client, "tokenizer"):
+        for client in servers.clients:
+            if not hasattr(client, "tokenizer"):
                 client.tokenizer = tokenizer
 
     @property
@@ -98,17 +89,8 @@ class Inference:
     @trains.setter
     def trains(self, trains: bool) -> None:
         self._trains = trains
-        for client in self._server.servers:
-            if isinstance(client, Client):
-                client.needs_tokens = trains
-
-    def _may_give_tokens(self, client: Any) -> bool:
-        """Say whether a server may be queried for token ids."""
-        if isinstance(client, Client):
-            return self.trains or not client.chats
-        config = getattr(client, "config", None)
-        kind = getattr(config, "server_type", self._server_type)
-        return self.trains or kind in TOKEN_TYPES
+        for client in self._servers.clients:
+            client.needs_tokens = trains
 
     async def generate(
         self,
@@ -123,7 +105,7 @@ class Inference:
             prompt: What is sent.
             n: How many.
             sampling: How they are sampled.
-            on_reply: Called when a reply of token ids has come, before it is read.
+            on_reply: Called when a reply has come, before it is read.
 
         Raises:
             RequestFailedError: No usable reply, or too few choices, in
@@ -134,8 +116,12 @@ class Inference:
 
         async def attempt() -> list[Completion]:
             made = await self._request(prompt, n - len(usable), sampling, on_reply)
-            usable.extend(cut(c, limit) for c in made if c.unusable is None)
-            self._count_ends(made)
+            for completion in made:
+                if completion.unusable is None:
+                    usable.append(cut(completion, limit))
+                    word = str(completion.finish_reason)[:LONGEST_END]
+                    is_new = word not in self.ends and len(self.ends) >= MOST_ENDS
+                    self.ends[OTHER_END if is_new else word] += 1
             if len(usable) < n:
                 whys = (c.unusable for c in made if c.unusable is not None)
                 why = next(whys, Failure(UNUSABLE, "fewer were returned"))
@@ -143,34 +129,15 @@ class Inference:
                 raise RequestFailedError(dataclasses.replace(why, said=said))
             return usable[:n]
 
-        def note(error: Exception) -> None:
-            self._servers.note_retry(failure_of(error))
-
         trying = patience.tried_again(
             attempt,
             _may_try_again,
-            note,
+            lambda error: self._servers.note_retry(failure_of(error)),
             tries=patience.COMPLETION_TRIES,
             first_pause_s=patience.COMPLETION_FIRST_PAUSE_S,
             longest_pause_s=patience.COMPLETION_LONGEST_PAUSE_S,
         )
         return await self._servers.unless_given_up(trying)
-
-    def _count_ends(self, made: list[Completion]) -> None:
-        """Count usable completions by their end; name an unknown one once."""
-        for completion in made:
-            if completion.unusable is not None:
-                continue
-            word = str(completion.finish_reason)[:LONGEST_END]
-            if word not in self.ends and len(self.ends) >= MOST_ENDS:
-                word = OTHER_END
-            if word not in KNOWN_ENDS and word not in self.ends:
-                logger.warning(
-                    "completions end with finish_reason %r, which is not known here:"
-                    " they are used",
-                    word,
-                )
-            self.ends[word] += 1
 
     async def _request(
         self,
@@ -179,15 +146,12 @@ class Inference:
         sampling: Sampling,
         on_reply: Callable[[], None] | None,
     ) -> list[Completion]:
-        arguments = {"n": n, **dataclasses.asdict(sampling)}
-        # The framework itself queries in the one way or in the other.
-        some = any(map(self._may_give_tokens, self._server.servers))
         while True:
-            await self._servers.wait_for_one()
+            client = await self._servers.ready(trains=sampling.split == "train")
             try:
-                if some:
-                    return await self._managed(prompt, arguments, on_reply)
-                return await self._chat(self._server, prompt, arguments)
+                if client is None or self._server.use_proxy:
+                    return await self._by_framework(prompt, n, sampling)
+                return await client.complete(prompt, n, sampling, on_reply)
             except ServerLeftOutError:
                 await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
             except RequestFailedError:
@@ -198,40 +162,33 @@ class Inference:
                 secrets = [secret for each in configs for secret in secrets_of(each)]
                 raise RequestFailedError(failure_of(error, *secrets)) from error
 
-    async def _managed(
-        self,
-        prompt: Prompt,
-        arguments: dict[str, Any],
-        on_reply: Callable[[], None] | None,
+    async def _by_framework(
+        self, prompt: Prompt, n: int, sampling: Sampling
     ) -> list[Completion]:
-        """Query the server that the framework would choose.
-
-        The framework's managed server would render and encode the prompt again and keep
-        a tree of texts that nobody reads, so the server behind it is queried directly.
-        A managed server that uses a proxy has no such server and is queried itself.
-        """
+        """Query by the framework's own ways: its proxy, or a client of a subclass."""
+        arguments = {"n": n, **dataclasses.asdict(sampling)}
+        arguments["messages"] = [dict(message) for message in prompt.messages]
+        config = getattr(self._server.servers[0], "config", None)
+        kind = getattr(config, "server_type", self._server_type)
+        if not self.trains and kind not in TOKEN_TYPES:
+            reply = await self._server.chat_completion(**arguments)
+            choices = [choice.model_dump() for choice in reply.choices]
+            return from_chat(self._tokenizer, prompt, choices)
         async with self._server.managed_server(tokenizer=self._tokenizer) as managed:
-            if not isinstance(managed, ManagedServer):
-                return await through_proxy(managed, prompt, arguments)
-            client, gives_tokens = managed.server, self._may_give_tokens(managed.server)
-            told = {}
-            if isinstance(client, Client) and gives_tokens:
-                if not client.is_probed:
-                    await client.unless_lost(client.probe())
-                    # Chosen anew, as others have been given places meanwhile.
-                    return await self._managed(prompt, arguments, on_reply)
-                told, gives_tokens = {"on_reply": on_reply}, client.route is not None
-            if not gives_tokens:
-                return await self._chat(client, prompt, arguments)
-            reply = await client.tokens_and_logprobs_completion(
-                input_ids=list(prompt.tokens), **arguments, **told
+            reply = await managed.chat_completion(**arguments)
+            both = zip(reply.choices, managed.get_state()["nodes"], strict=True)
+        completions = []
+        for choice, node in both:
+            begin = node.masked_tokens.count(PROMPT_MASK)
+            written = node.tokens[begin:], node.logprobs[begin:]
+            highest, end = highest_id(self._tokenizer), choice.finish_reason
+            completion = Completion(
+                text=choice.message.content or "",
+                finish_reason=end,
+                tokens=node.tokens,
+                masks=node.masked_tokens,
+                logprobs=node.logprobs,
+                unusable=why_unusable(*written, end, highest),
             )
-        return await from_tokens(self._tokenizer, reply)
-
-    async def _chat(
-        self, server: Any, prompt: Prompt, arguments: dict[str, Any]
-    ) -> list[Completion]:
-        reply = await server.chat_completion(
-            messages=[dict(message) for message in prompt.messages], **arguments
-        )
-        return await from_chat(self._tokenizer, prompt, reply)
+            completions.append(completion)
+        return completions

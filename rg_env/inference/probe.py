@@ -15,40 +15,27 @@ it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from rg_env.inference.completions import (
-    HIGHEST_LOGPROB,
-    check_some_usable,
-    end_of,
-    why_unusable,
-)
-from rg_env.inference.connection import CHAT
+from rg_env.inference.completions import Completion, check_some_usable
+from rg_env.inference.connection import sampling_extra_of
+from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import (
     CONTEXT,
     CUT_OFF,
     LONG_REPLY,
     NOTHING,
-    UNUSABLE_REPLY,
+    TOKENIZER,
+    UNUSABLE,
     URL,
     Failure,
     RequestFailedError,
     bad_reply,
-    failure_of,
 )
-from rg_env.inference.routes import (
-    LOGPROBS,
-    NO_SUCH_FORM,
-    NUM_LIKELIEST,
-    TOKEN_IDS,
-    Generated,
-    ReplyDetails,
-    TokenRoute,
-    lacking,
-)
+from rg_env.inference.routes import CHAT, NUM_LIKELIEST, TokenRoute
 
 logger = logging.getLogger(__name__)
 
@@ -58,27 +45,20 @@ PROBE_TOKENS = 8
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
 
-TOKENIZER = "env.tokenizer_name"
-
 NO_ROUTE, WRONG_SETTING = "NoRouteError", "WrongSettingError"
 """Kinds of failures."""
-
-OF_NO_ROUTE = frozenset({UNUSABLE_REPLY, LONG_REPLY, WRONG_SETTING})
-"""Kinds that say nothing of a route: the next one would fail likewise, or hide it."""
 
 
 class ProbeRequest(NamedTuple):
     """What a server is probed with.
 
     Attributes:
-        messages: Of the prompt.
-        tokens: The prompt rendered, shape (T,).
+        prompt: A short one.
         sampling: What a run samples with, and `n`.
         writes_rows: Whether log-probabilities are written, though no trainer gets them.
     """
 
-    messages: Sequence[Mapping[str, Any]]
-    tokens: Sequence[int]
+    prompt: Prompt
     sampling: Mapping[str, Any]
     writes_rows: bool = False
 
@@ -86,7 +66,8 @@ class ProbeRequest(NamedTuple):
 def greeting(tokenizer: Any) -> ProbeRequest:
     """Return a request that works for any model."""
     messages = [{"role": "user", "content": "hi"}]
-    return ProbeRequest(messages, tokenizer.encode("hi"), {"n": 2})
+    prompt = Prompt(messages, tokenizer.encode("hi"), thinking_open=False)
+    return ProbeRequest(prompt, {"n": 2})
 
 
 def no_route(client: Any, told: str) -> RequestFailedError:
@@ -119,23 +100,39 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     routes: Sequence[TokenRoute] = client.routes
     told, failures = [], []
     for route in routes if client.needs_tokens or not client.chats else ():
-        failure = await _failure_of(_try_route(client, route, request))
-        if failure is None:
+        try:
+            await _try_route(client, route, request)
             return route
-        told.append(f"{route.path}: {failure.said}")
-        failures.append(failure)
+        except RequestFailedError as error:
+            if _ends_search(error.failure):
+                raise
+            told.append(f"{route.path}: {error.failure.said}")
+            failures.append(error.failure)
     telling = _telling(failures)
     # Some gateways answer 500 for ever to token ids, and a chat well.
     if not client.needs_tokens and (telling is None or telling.status == 500):
-        failure = await _failure_of(_try_chat(client, request))
-        # Some refuse a limit that is used up by thinking; a run's is higher.
-        if failure is None or failure.setting == CONTEXT:
+        try:
+            fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
+            check_some_usable(await client.ask(None, request.prompt, fields))
             return None
-        told.append(f"{CHAT}: {failure.said}")
-        telling = telling or _telling([failure])
+        except RequestFailedError as error:
+            # Some refuse a limit that is used up by thinking; a run's is higher.
+            if error.failure.setting == CONTEXT:
+                return None
+            if _ends_search(error.failure) or error.failure.kind == UNUSABLE:
+                raise
+            told.append(f"{CHAT}: {error.failure.said}")
+            telling = telling or _telling([error.failure])
     if telling is not None:
         raise RequestFailedError(telling)
     raise no_route(client, "; ".join(dict.fromkeys(told)))
+
+
+def _ends_search(failure: Failure) -> bool:
+    """Say whether a failure says nothing of a route: the next one would fail alike."""
+    is_cut_off = failure.kind.startswith(CUT_OFF) and failure.kind != f"{CUT_OFF}none"
+    is_ours = failure.status is None and failure.setting is not None
+    return failure.how == NOTHING or failure.kind == LONG_REPLY or is_cut_off or is_ours
 
 
 def _telling(failures: Sequence[Failure]) -> Failure | None:
@@ -151,99 +148,38 @@ def _telling(failures: Sequence[Failure]) -> Failure | None:
     return next(iter(naming + passing), None)
 
 
-async def _failure_of(trying: Awaitable[None]) -> Failure | None:
-    """Return why a route does not do, None where it does; raises what may pass."""
-    try:
-        await trying
-    except RequestFailedError as error:
-        kind, how = error.failure.kind, error.failure.how
-        if how == NOTHING or kind in OF_NO_ROUTE or kind.startswith(CUT_OFF):
-            raise
-        return error.failure
-    return None
-
-
 async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> None:
-    prompt = list(request.tokens)
-    sampling = {**request.sampling, "max_tokens": PROBE_TOKENS}
-    replies = await client.query_route(route, prompt, sampling)
-    generated = await client.read_route(route, replies)
-    details = route.details(orjson.loads(b"".join(replies[0])))
-    _check_reply(generated)
-    if details.prompt is not None and list(details.prompt) != prompt:
+    prompt = list(request.prompt.tokens)
+    fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
+    made: list[Completion] = await client.ask(route, request.prompt, fields)
+    check_some_usable(made)
+    told = [completion.told for completion in made if completion.told is not None]
+    if told[0].prompt is not None and told[0].prompt != prompt:
         raise bad_reply("it changes the tokens of the prompt")
-    _check_texts(client, generated, details)
-    if len(generated.tokens) < sampling["n"]:
-        client.connection.query_one_by_one()
-    temperature = sampling.get("temperature", 1.0)
+    _check_texts(client, made)
+    temperature = fields.get("temperature", 1.0)
     is_kept = client.needs_tokens or request.writes_rows
     # At 1 both kinds are equal, and nothing can be divided by 0.
     if is_kept and temperature not in (0.0, 1.0):
         await _check_temperature(client, route, prompt, temperature)
 
 
-async def _try_chat(client: Any, request: ProbeRequest) -> None:
-    reply = await client.query_chat(
-        model=client.config.model_name,
-        messages=[dict(message) for message in request.messages],
-        max_tokens=PROBE_TOKENS,
-        **request.sampling,
-    )
-    check_some_usable(reply)
+def _check_texts(client: Any, made: Sequence[Completion]) -> None:
+    def plain(text: Any) -> str:
+        # Two decoders may treat spaces and half a character differently.
+        return "".join(str(text or "").replace("\ufffd", "").split())
 
-
-# -- what a trainer needs of a reply ---------------------------------------------------
-
-
-def _check_reply(generated: Generated) -> None:
-    if not any(generated.tokens):
-        raise lacking(TOKEN_IDS)
-    for ids, logprobs in zip(generated.tokens, generated.logprobs, strict=False):
-        told: list[Any] = logprobs
-        numbers = [each for each in told if each is not None]
-        if max(numbers, default=0.0) > HIGHEST_LOGPROB:
-            raise bad_reply(
-                f"what it gives as a log-probability is above 0 ({max(numbers):.3g}):"
-                " logits perhaps (--logprobs-mode of vLLM)"
-            )
-        # As if it had ended by itself: whether it was cut off is checked last.
-        if (ids or logprobs) and why_unusable(ids, logprobs, "stop"):
-            raise lacking(LOGPROBS)
-    if all(end_of(reason) is None for reason in generated.finish_reasons):
-        raise bad_reply("its completions have no finish_reason")
-    check_some_usable(generated)
-
-
-def _plain(text: str) -> str:
-    """Return a text without what two decoders may do differently."""
-    half_a_character = "\ufffd"
-    return "".join(text.replace(half_a_character, "").split())
-
-
-def _agree(ours: str, theirs: str) -> bool:
-    """Return whether two texts have the same tokens; a server may omit the end."""
-    mine, other = _plain(ours), _plain(theirs)
-    return mine != "" and (mine.startswith(other) or other.startswith(mine))
-
-
-def _check_texts(client: Any, generated: Generated, details: ReplyDetails) -> None:
-    if not any(details.texts):
+    texts = [(plain(each.text), plain(each.told and each.told.text)) for each in made]
+    pairs = [pair for pair in texts if pair[1]]  # an end alone has no text
+    if not pairs:
         logger.warning(
             "%s returns no texts, so env.tokenizer_name cannot be checked",
             client.config.base_url,
         )
-    both = [
-        (ids, text)
-        for ids, text in zip(generated.tokens, details.texts, strict=False)
-        if isinstance(text, str) and _plain(text)  # an end alone has no text
-    ]
-    decode = client.tokenizer.decode
-    try:
-        pairs = [(decode(ids, skip_special_tokens=True), text) for ids, text in both]
-    except Exception as error:  # as many kinds as tokenizers
-        reason = "it returns token ids that this tokenizer does not have"
-        raise _wrong_setting(TOKENIZER, reason) from error
-    if pairs and not any(_agree(*pair) for pair in pairs):
+        return
+    # A server may omit the end of a text.
+    agree = (a and (a.startswith(b) or b.startswith(a)) for a, b in pairs)
+    if not any(agree):
         ours, theirs = pairs[0]
         raise _wrong_setting(
             TOKENIZER,
@@ -262,23 +198,25 @@ async def _check_temperature(
 
     Those that go into rows alone are warned of.
     """
-    spans = []
+    url, spans = client.config.base_url, []
     try:
         for each in (1.0, temperature):
             # With a lower top_p, likely tokens may have no finite value.
             one = {"n": 1, "max_tokens": 1, "temperature": each, "top_p": 1.0}
-            bodies = await client.query_route(route, prompt, one, **route.likeliest)
-            reply = orjson.loads(b"".join(bodies[0]))
-            spans.append(_span_of(route.of_likeliest(reply)))
-    except (RequestFailedError, *NO_SUCH_FORM) as error:
-        failure = failure_of(error)
-        if isinstance(error, RequestFailedError) and failure.how == NOTHING:
+            extra = sampling_extra_of(client.config)
+            body = route.body(prompt, one, client.config.model_name, extra)
+            span = await client.query(
+                *(route.path, lambda _, body=body: body | route.likeliest),
+                lambda bodies, _: _span(route.of_likeliest(orjson.loads(next(bodies)))),
+            )
+            spans.append(span)
+    except RequestFailedError as error:
+        if error.failure.how == NOTHING:
             raise
         logger.warning(
             "whether %s returns log-probabilities of env.temperature cannot be seen"
             " (%s)",
-            client.config.base_url,
-            failure.said,
+            *(url, error.failure.said),
         )
         return
     at_one, at_own = spans
@@ -292,11 +230,10 @@ async def _check_temperature(
     )
     if client.needs_tokens:
         raise _wrong_setting(field, fault)
-    url = client.config.base_url
     logger.warning("%s: %s: %s; the rows have those of 1", field, url, fault)
 
 
-def _span_of(logprobs: Iterable[Any]) -> float:
+def _span(logprobs: Iterable[Any]) -> float:
     known = [p for p in logprobs if isinstance(p, float) and p > LEAST_LOGPROB]
     likeliest = sorted(known, reverse=True)[:NUM_LIKELIEST]
     if len(likeliest) < 2:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
-
-from atroposlib.envs.server_handling.managed_server import ManagedServer
 
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import THINKING
@@ -36,6 +33,12 @@ class Prompt:
     thinking_open: bool
 
 
+def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
+    """Return tokens with one BOS, where the template and the tokenizer add one each."""
+    has_two = len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]
+    return tokens[1:] if has_two else tokens
+
+
 def render_prompt(
     tokenizer: Any,
     messages: Sequence[Message],
@@ -43,16 +46,12 @@ def render_prompt(
 ) -> Prompt:
     """Render messages as the framework's managed server does, and count their tokens.
 
-    The template and the tokenizer may both add a BOS token. The servers remove one of
-    them, so it is not counted here either. The chat template also gets
-    `template_kwargs`.
+    The chat template also gets `template_kwargs`.
     """
-    render = functools.partial(tokenizer.apply_chat_template, **template_kwargs)
-    managed = ManagedServer(None, SimpleNamespace(apply_chat_template=render))
-    text: str = managed._convert_messages_to_prompt(list(messages))
-    tokens = tokenizer.encode(text, add_special_tokens=True)
-    if len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]:
-        tokens = tokens[1:]
+    text: str = tokenizer.apply_chat_template(
+        list(messages), tokenize=False, add_generation_prompt=True, **template_kwargs
+    )
+    tokens = with_one_bos(tokenizer, tokenizer.encode(text, add_special_tokens=True))
     opened = text[-40:].rstrip().lower().endswith(tuple(THINKING))
     return Prompt(messages, tokens, opened)
 
@@ -60,27 +59,18 @@ def render_prompt(
 class Prompts:
     """Renders prompts and caches them, because a prompt is needed twice."""
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        template_kwargs: Mapping[str, Any] = MappingProxyType({}),
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._template_kwargs = template_kwargs
-        self._newest: OrderedDict[str, Prompt] = OrderedDict()
+    def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
+        @functools.lru_cache(MAX_PROMPTS)
+        def rendered(*messages: tuple[tuple[str, str], ...]) -> Prompt:
+            plain = [dict(message) for message in messages]
+            return render_prompt(tokenizer, plain, template_kwargs)
+
+        self._rendered = rendered
 
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
         """Return a prompt, rendered off the event loop where it is long."""
-        plain: list[Any] = [dict(message) for message in messages]
-        key = repr(plain)
-        prompt = self._newest.pop(key, None)
-        how = (self._tokenizer, plain, self._template_kwargs)
-        if prompt is None and len(key) <= SHORT_PROMPT_CHARS:
-            prompt = render_prompt(*how)
-            await asyncio.sleep(0)  # several in a row must not add up
-        elif prompt is None:
-            prompt = await off_loop(render_prompt, *how)
-        self._newest[key] = prompt
-        if len(self._newest) > MAX_PROMPTS:
-            self._newest.popitem(last=False)
-        return prompt
+        key = [tuple(dict(message).items()) for message in messages]
+        if sum(len(message["content"]) for message in messages) > SHORT_PROMPT_CHARS:
+            return await off_loop(self._rendered, *key)
+        await asyncio.sleep(0)  # several in a row must not add up
+        return self._rendered(*key)

@@ -1,10 +1,4 @@
-"""A failed request as a value: its kind, its message, and the setting at fault.
-
-The value is created where the request fails: by `refusal` if a reply refuses the
-request, by `no_reply` if the connection fails, and by the reader of a reply that is
-unusable. If the server refused, the message repeats its words. If no reply came, it
-repeats the underlying system error, which aiohttp wraps in its own.
-"""
+"""A failed request as a value: its kind, its message, and the setting at fault."""
 
 from __future__ import annotations
 
@@ -31,6 +25,8 @@ ERROR, NO_USE, NOTHING = (
 )
 """What a server does in the place of answering."""
 
+SILENT = "it accepts the connection but does not reply"
+
 TOO_MANY_REQUESTS, UNAVAILABLE = 429, 503
 FIRST_REDIRECT, FIRST_SERVER_FAULT, NOT_FOUND = 300, 500, 404
 BUSY = frozenset({408, 425, TOO_MANY_REQUESTS})
@@ -40,36 +36,19 @@ ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 OF_THE_KEY = frozenset({401, 402, 403})
 OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 
-UNUSABLE = "unusable"
-"""Counted of a reply with too few completions of use."""
+BAD_REPLY, LONG_REPLY = "BadReplyError", "BodyTooLongError"
+UNUSABLE, CUT_OFF = "unusable", "finish_reason_"
+"""Kinds, which are names of metrics: of a reply without what is needed; of one longer
+than any correct one; of a completion of no use, and the beginning of the kind of one
+that the server broke off."""
 
-BAD_REPLY, LACKING_REPLY, UNUSABLE_REPLY, LONG_REPLY = (
-    "BadReplyError",
-    "MissingInReplyError",
-    "UnusableReplyError",
-    "BodyTooLongError",
-)
-"""Kinds of replies: without completions; correct, but without what a trainer needs;
-none of whose completions is usable, which may be temporary; longer than any correct
-one. They are the names of metrics."""
-
-CUT_OFF = "finish_reason_"
-"""The kind of a completion that the server broke off begins with it."""
-
-LONGEST_READ = 2**16
-"""Of a reply that is searched for a sentence."""
-
-LONGEST_SAID, LONGEST_TOLD = 200, 500
-DEEPEST = 12
+LONGEST_READ, LONGEST_SAID, DEEPEST = 2**16, 200, 12
 
 SHORTEST_SECRET = 4
 """A shorter key is a placeholder, and would be found in every second word."""
 
-MAX_COMPLETION_TOKENS = "max_completion_tokens"
-"""What some models want the limit called."""
-
 URL, KEY, MODEL = "openai.base_url", "openai.api_key", "openai.model_name"
-CONTEXT = "env.max_token_length"
+CONTEXT, TOKENIZER = "env.max_token_length", "env.tokenizer_name"
 ADVICE = {
     KEY: "set a key that the server accepts",
     MODEL: "set a model that the server has",
@@ -95,7 +74,7 @@ class Failure:
         setting: The setting at fault; None where none is known.
         advice: What to do about the setting.
         parameter: The field of the request that the server names, or "".
-        retry_after_s: For how long the server wants to rest; None where it says none.
+        rest_s: How long a busy server wants to be left alone; None if it is not busy.
     """
 
     kind: str
@@ -105,7 +84,7 @@ class Failure:
     setting: str | None = None
     advice: str = ""
     parameter: str = ""
-    retry_after_s: float | None = None
+    rest_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("kind", "said", "advice"):  # they may repeat a server's words
@@ -122,22 +101,9 @@ class Failure:
         return self.status is None or is_temporary(self.status)
 
     @property
-    def rest_s(self) -> float | None:
-        """How long a busy server wants to be left alone; None if it is not busy."""
-        if self.status == TOO_MANY_REQUESTS and self.retry_after_s is None:
-            return patience.BUSY_REST_S
-        is_busy = self.status in (TOO_MANY_REQUESTS, UNAVAILABLE)
-        return self.retry_after_s if is_busy else None
-
-    @property
     def is_absence(self) -> bool:
         """Whether the server does not have the path that was queried."""
         return self.status in OF_THE_PATH and self.setting is None
-
-    @property
-    def wants_another_limit(self) -> bool:
-        """Whether the model takes `max_completion_tokens` in place of `max_tokens`."""
-        return self.parameter == "max_tokens" and MAX_COMPLETION_TOKENS in self.said
 
 
 class RequestFailedError(RunError):
@@ -158,9 +124,8 @@ def bad_reply(said: str, kind: str = BAD_REPLY) -> RequestFailedError:
 def failure_of(error: BaseException, *secrets: str) -> Failure:
     """Return the failure of a request, whoever's client raised the error."""
     attempt = getattr(error, "last_attempt", None)  # tenacity's, of a client not ours
-    inner = attempt.exception() if attempt is not None else None
-    if inner is not None:
-        return failure_of(inner, *secrets)
+    if attempt is not None and attempt.exception() is not None:
+        return failure_of(attempt.exception(), *secrets)
     if isinstance(error, RequestFailedError):
         return error.failure
     # aiohttp's name of it, and openai's
@@ -173,28 +138,22 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
 
 # -- no reply came ---------------------------------------------------------------------
 
-SILENT = "it accepts the connection but does not reply"
-PERMANENT = (ssl.SSLError, socket.gaierror)
-"""What no waiting mends: a certificate, a program without TLS, a host of no name."""
-
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and what it was made of, outermost first."""
     for _ in range(DEEPEST):
-        if error is None:
-            return
-        yield error
-        inner = getattr(error, "exceptions", None)  # the group of all that was tried
-        own = getattr(error, "os_error", None)
-        error = (inner[0] if inner else own if own is not error else None) or (
-            error.__cause__ or error.__context__
-        )
+        if error is not None:
+            yield error
+            error = error.__cause__ or error.__context__
 
 
 def permanent_fault(error: BaseException) -> str | None:
-    """Return the message of an error that will not go away by waiting, or None."""
-    faults = (str(c) for c in _causes(error) if isinstance(c, PERMANENT))
-    return next(faults, None)
+    """Return the message of an error that will not go away by waiting, or None.
+
+    It is of a certificate, a program without TLS, or a host that has no name.
+    """
+    permanent = (ssl.SSLError, socket.gaierror)
+    return next((str(c) for c in _causes(error) if isinstance(c, permanent)), None)
 
 
 def no_reply(error: BaseException, *secrets: str) -> Failure:
@@ -208,8 +167,7 @@ def no_reply(error: BaseException, *secrets: str) -> Failure:
         # They are two classes before Python 3.11.
         if isinstance(cause, asyncio.TimeoutError | TimeoutError):
             return Failure(name, SILENT, NOTHING)
-    words = " ".join(_without_secrets(str(error), secrets).split())
-    return Failure(name, f"{name}: {words}"[:LONGEST_TOLD], NOTHING)
+    return Failure(name, f"{name}: {_line(str(error), secrets)}", NOTHING)
 
 
 # -- a reply that refuses --------------------------------------------------------------
@@ -227,6 +185,7 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_PARAMETER = re.compile(r'"param"\s*:\s*"(?:body\.)?(\w+)"')
 
 
 def _setting_of(status: int, said: str, parameter: str) -> str | None:
@@ -241,19 +200,12 @@ def _setting_of(status: int, said: str, parameter: str) -> str | None:
     return CONTEXT if is_context and status != NOT_FOUND else None
 
 
-def _without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return what a server said, without the key, which some repeat."""
+def _line(text: str, secrets: Sequence[str]) -> str:
+    """Return a text as a part of a sentence, without the key, which some repeat."""
     for secret in secrets:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "(the key)")
-    return text
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
+    return " ".join(text.split()).rstrip(".")[:LONGEST_SAID]
 
 
 def _message(body: Any) -> str | None:
@@ -272,11 +224,14 @@ def _message(body: Any) -> str | None:
 
 def body_summary(text: str, *secrets: str) -> str:
     """Return what a body says, a line for people, in which no secret is repeated."""
-    title = _TITLE.search(text)
+    try:
+        told = _message(orjson.loads(text))
+    except (orjson.JSONDecodeError, RecursionError):
+        told = None
     # A page of HTML without a title has no sentence to repeat.
+    title = _TITLE.search(text)
     plain = title[1] if title else "" if "<" in text[:50] else text
-    said = _without_secrets(_message(_parsed(text)) or plain, secrets)
-    return " ".join(said.split()).rstrip(".")[:LONGEST_SAID]
+    return _line(told or plain, secrets)
 
 
 def retry_after_s(header: str, now: datetime) -> float:
@@ -287,29 +242,24 @@ def retry_after_s(header: str, now: datetime) -> float:
         until = email.utils.parsedate_to_datetime(header)
     except ValueError:
         return patience.BUSY_REST_S
-    if until.tzinfo is None:  # "-0000"
-        until = until.replace(tzinfo=timezone.utc)
-    return (until - now).total_seconds()
+    # A date in "-0000" has no time zone.
+    return (until.replace(tzinfo=until.tzinfo or timezone.utc) - now).total_seconds()
 
 
 def refusal(
     status: int, text: str, headers: Mapping[str, str] | None = None, *secrets: str
 ) -> Failure:
     """Return the failure of a request that a reply refuses; see `body_summary`."""
-    body = _parsed(text)
-    inner = body.get("error") if isinstance(body, dict) else None
-    parts = [part for part in (inner, body) if isinstance(part, dict)]
-    named = [part["param"] for part in parts if isinstance(part.get("param"), str)]
-    parameter = named[0].removeprefix("body.") if named else ""
-    words = body_summary(text, *secrets)
+    named, words = _PARAMETER.search(text), body_summary(text, *secrets)
+    parameter, headers = named[1] if named else "", headers or {}
     said, setting = f"{status} {words}".rstrip(), _setting_of(status, words, parameter)
-    rest_s, leads = None, (headers or {}).get("Location")
-    if status < NOT_FOUND and leads is not None:
-        leads = _without_secrets(leads, secrets)[:LONGEST_SAID]
+    if status < NOT_FOUND and "Location" in headers:
+        leads = _line(headers["Location"], secrets)
         said, setting = f"{status}, it redirects to {leads}", URL
-    if (header := (headers or {}).get("Retry-After")) is not None:
-        rest_s = retry_after_s(header, datetime.now(timezone.utc))
-        said = f"it asks to wait {rest_s:.0f} s; {said}"
-    advice = ADVICE.get(setting or "", "")
-    kind = f"status_{status}"
+    rest_s = patience.BUSY_REST_S if status == TOO_MANY_REQUESTS else None
+    if "Retry-After" in headers:
+        asked_s = retry_after_s(headers["Retry-After"], datetime.now(timezone.utc))
+        said = f"it asks to wait {asked_s:.0f} s; {said}"
+        rest_s = asked_s if status in (TOO_MANY_REQUESTS, UNAVAILABLE) else None
+    advice, kind = ADVICE.get(setting or "", ""), f"status_{status}"
     return Failure(kind, said, ERROR, status, setting, advice, parameter, rest_s)

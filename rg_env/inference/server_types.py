@@ -1,24 +1,15 @@
-"""Our client of each type of server, as the framework builds and closes them.
-
-Mends B25 of docs/host_defects.md: every type gives token ids by whatever route its
-server has for them.
-"""
+"""Our client of each type of server, as the framework builds and closes them."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-import openai
-from atroposlib.envs.server_handling.openai_server import OpenAIServer
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from rg_env import patience
 from rg_env.inference.client import Client
-from rg_env.inference.connection import headers_of
 from rg_env.inference.routes import ATROPOS, COMPLETIONS, SGLANG
 
 
@@ -35,27 +26,14 @@ class SglangClient(Client, SGLangServer):
 
 
 class OpenAiClient(Client):
-    """A client of an endpoint of the OpenAI kind.
+    """A client of an endpoint of the OpenAI kind, which `Inference` gives a tokenizer.
 
     The framework refuses to train with a client that is its `OpenAIServer`, whatever
-    the server gives, so this one is none. `Inference` gives it its tokenizer.
+    the server gives, so this one is none.
     """
 
     chats = True
     routes = (COMPLETIONS, SGLANG, ATROPOS)
-
-    def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        self.openai = openai.AsyncClient(
-            api_key=config.api_key,
-            base_url=config.base_url,
-            timeout=config.timeout,
-            default_headers=headers_of(config),
-            # The next try is `Inference`'s.
-            max_retries=0,
-        )
-        super().__init__(config, reasoning_config=reasoning_config)
-
-    _completion_wrapper = OpenAIServer._completion_wrapper
 
 
 class TrlClient(Client, TrlVllmServer):
@@ -67,7 +45,7 @@ class TrlClient(Client, TrlVllmServer):
         # The framework's takes the model's name for its tokenizer's.
         named = config.model_copy(update={"model_name": config.tokenizer_name})
         super().__init__(named, reasoning_config=reasoning_config)
-        self.config = config
+        self.config = self.connection.config = config
 
 
 CLIENTS: dict[str, type[Client]] = {
@@ -86,14 +64,9 @@ def client_of(config: Any, reasoning_config: Any = None) -> Client:
 
 async def close_clients(clients: Iterable[Any]) -> None:
     """End the health checks of clients and close their connections."""
-    clients = list(clients)
-    checks = [getattr(client, "check_task", None) for client in clients]
-    running = [check for check in checks if check is not None and not check.done()]
-    for check in running:
-        check.cancel()
-    if running:
-        await asyncio.wait(running, timeout=patience.CLOSE_GRACE_S)
     for client in clients:
+        if getattr(client, "check_task", None) is not None:
+            client.check_task.cancel()
         if isinstance(client, Client):
             await client.close()
         elif hasattr(client, "openai"):  # a subclass named its own client

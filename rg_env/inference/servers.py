@@ -20,6 +20,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from rg_env import patience
@@ -33,7 +34,6 @@ from rg_env.inference.request_failures import (
     Failure,
     RequestFailedError,
 )
-from rg_env.inference.server_state import NOT_ANSWERED
 from rg_env.inference.server_types import CLIENTS
 from rg_env.logs import is_worth_a_line
 
@@ -53,6 +53,7 @@ class Servers:
         servers: The framework's server objects; only clients of ours are probed.
 
     Attributes:
+        clients: Those of the servers that are ours.
         gave_up: Set once it is time to end.
         failures: Failed requests since the run began, those tried again included.
         kinds: The same by kind.
@@ -60,15 +61,13 @@ class Servers:
 
     def __init__(self, servers: Sequence[Any]) -> None:
         self._servers = servers
-        self._clients = [each for each in servers if isinstance(each, Client)]
-        # A client that a subclass names is left to itself at the start.
-        self._probed = [c for c in self._clients if type(c) in CLIENTS.values()]
+        self.clients = [each for each in servers if isinstance(each, Client)]
         self._left_out: set[Client] = set()
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
         self._failing_since: float | None = None
         self._said_s: float | None = None
-        self._newest = NOT_ANSWERED
+        self._newest = Failure("NoServerError", "no request is answered", NOTHING)
         self._has_answered = False
         self._end_start: Callable[[], object] | None = None
         self._refused = 0
@@ -76,14 +75,11 @@ class Servers:
         self.gave_up = asyncio.Event()
         self.failures = 0
         self.kinds: Counter[str] = Counter()
-        for client in self._clients:
-            client.on_change = self._say_change
-        for client in self._probed:
-            client.on_failure = self._end_start_if_refused
+        for client in self.clients:
+            client.state.on_change = partial(self._say_change, client)
 
     @property
-    def urls(self) -> str:
-        """Where the servers are, for people."""
+    def _urls(self) -> str:
         configs = [getattr(server, "config", None) for server in self._servers]
         return ", ".join(config.base_url for config in configs if config is not None)
 
@@ -102,23 +98,30 @@ class Servers:
         """Return why no server can be queried now; None if one can."""
         if any(getattr(server, "server_healthy", True) for server in self._servers):
             return None
-        if not self._clients:
+        if not self.clients:
             return Failure("NoServerError", "the health check fails", NOTHING)
-        return self._clients[0].state.failure
+        return self.clients[0].state.failure
 
-    async def wait_for_one(self) -> None:
-        """Wait until a server is to be queried, probing those that are left out.
+    async def ready(self, *, trains: bool) -> Client | None:
+        """Wait for a server; return that with the most places, None of one not ours.
 
         Raises:
             NoServerError: None was for `LONGEST_WAIT_FOR_SERVER_S`.
         """
-        began = time.monotonic()
+        ends_s = time.monotonic() + patience.LONGEST_WAIT_FOR_SERVER_S
         while True:
-            for client in self._clients:
-                client.probe_if_due()
-            if (why := self.why_none()) is None:
-                return
-            if time.monotonic() - began > patience.LONGEST_WAIT_FOR_SERVER_S:
+            admitting = [client for client in self.clients if client.state.admits]
+            probed = [client for client in admitting if client.is_probed]
+            if probed:
+                places = [(c.sem if trains else c.eval_sem)._value for c in probed]
+                return probed[places.index(max(places))]
+            for client in admitting:
+                client.recover()
+            why = self.why_none()
+            if why is None and not self.clients:
+                return None
+            if time.monotonic() > ends_s:
+                why = why or self._newest
                 said = f"no server is left: {why.said}"
                 raise NoServerError(Failure("NoServerError", said, why.how))
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
@@ -135,7 +138,12 @@ class Servers:
         """
         this = asyncio.current_task()
         self._end_start = this.cancel if this is not None else None
-        probing = asyncio.ensure_future(self._probe_all(request))
+        for client in self.clients:
+            # A client that a subclass names is left to itself at the start.
+            if type(client) in CLIENTS.values():
+                client.probe_request = request()
+                client.on_failure = self._end_start_if_refused
+                client.recover()
         try:
             await work
         except asyncio.CancelledError:
@@ -145,29 +153,11 @@ class Servers:
             raise self._refusal from None
         finally:
             self._end_start = None
-            probing.cancel()
-            await asyncio.gather(probing, return_exceptions=True)
-
-    @property
-    def _has_started(self) -> bool:
-        """Whether a server has given a completion, or the start is to end."""
-        has_begun = any(client.state.has_answered for client in self._clients)
-        return has_begun or self._end_start is None or self._refusal is not None
-
-    async def _probe_all(self, request: Callable[[], ProbeRequest]) -> None:
-        """Probe every server until it is there."""
-        for client in self._probed:
-            client.probe_request = request()
-            client.state.is_awaited = True
-        states = [client.state for client in self._probed]
-        while not self._has_started and any(state.is_awaited for state in states):
-            for client in self._probed:
-                client.probe_if_due()
-            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
 
     def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
         """A request failed; end the start if the next one has to fail as well."""
-        if self._has_started or self._end_start is None:
+        has_begun = any(each.state.has_answered for each in self.clients)
+        if has_begun or self._end_start is None or self._refusal is not None:
             return
         setting = failure.setting
         self._refused += setting is None and not failure.is_temporary
@@ -217,9 +207,7 @@ class Servers:
         if not self.is_down and is_worth_a_line(count):
             logger.warning(
                 "an inference request failed (%s, %d so far): %.200s",
-                failure.kind,
-                count,
-                failure.said,
+                *(failure.kind, count, failure.said),
             )
         self._give_up_in_time()
         # Half the time that nothing was answered, within bounds.
@@ -234,8 +222,7 @@ class Servers:
             logger.log(
                 logging.WARNING if self._has_answered else logging.INFO,
                 "inference answers%s after %.0f s",
-                " again" if self._has_answered else "",
-                self._failing_s(),
+                *(" again" if self._has_answered else "", self._failing_s()),
             )
         self._failing_since = self._said_s = None
         self._has_answered = True
@@ -272,7 +259,7 @@ class Servers:
         if self._failing_since is None:
             self._failing_since = time.monotonic()
         why = self.why_none()
-        is_lost = why is not None and not any(c.state.is_resting for c in self._clients)
+        is_lost = why is not None and not any(c.state.is_resting for c in self.clients)
         # Nothing was answered for long, or all servers are out and none only rests.
         if is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S:
             self._say_down(why or failure)
@@ -290,7 +277,7 @@ class Servers:
             why = self.why_none() or self._newest
             logger.error(
                 "inference at %s %s; giving up after %g s (env.give_up_after_s)",
-                self.urls,
+                self._urls,
                 f"({why.said:.300})" if self.is_down else self._in_words(why),
                 limit_s,
             )
@@ -319,9 +306,7 @@ class Servers:
             # At a start it is normal: programs are started in any order.
             logging.ERROR if self._has_answered else logging.WARNING,
             "inference at %s %s; trying again%s",
-            self.urls,
-            self._in_words(failure),
-            how_long,
+            *(self._urls, self._in_words(failure), how_long),
         )
 
     def _say_change(self, client: Client) -> None:
@@ -334,8 +319,7 @@ class Servers:
             self._left_out.add(client)
             logger.warning(
                 "inference at %s is not used for now, other servers are (%.300s)",
-                url,
-                state.failure.sentence,
+                *(url, state.failure.sentence),
             )
         elif not state.is_out and self.is_down and not self._has_answered:
             # The outage ends with an answer; until then requests may be waiting.

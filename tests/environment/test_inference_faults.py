@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 
-import aiohttp
 import pytest
 from aiohttp import web
 
@@ -15,7 +14,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.demo.http_app import serve_app
 from rg_env.demo.stand_in_trainer import find_faults
-from rg_env.inference import connection as connection_module
+from rg_env.inference import connection
 from rg_env.inference.completions import Sampling
 from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
 from rg_env.inference.servers import NoServerError
@@ -52,7 +51,7 @@ KINDS = {
     "not_json": {"BadReplyError"},
     "wrong_shape": {"BadReplyError"},
     "empty_object": {"BadReplyError"},
-    "no_choices": {"UnusableReplyError", "BadReplyError"},
+    "no_choices": {"unusable", "BadReplyError"},
     "too_few": {"unusable"},
     "no_logprobs": {"BadReplyError", "MissingInReplyError"},
     "null_logprob": {"unusable"},
@@ -289,7 +288,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
     logged, monkeypatch
 ):
     monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.02)
-    monkeypatch.setattr(connection_module, "PAGE", aiohttp.ClientTimeout(total=0.2))
+    monkeypatch.setattr(connection, "PAGE_S", 0.2)
 
     both = beside(listed(), listed(), timeout=3600, health_check=True)
     async with both as (env, gone, there):

@@ -14,15 +14,12 @@ from atroposlib.envs.server_handling.trl_vllm_server import TrlVllmServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
 from rg_env.demo.http_app import serve_app
 from rg_env.inference import client as client_module
-from rg_env.inference import prompts as prompts_module
-from rg_env.inference import routes
 from rg_env.inference.client import Client
-from rg_env.inference.completions import Sampling
+from rg_env.inference.completions import Sampling, from_tokens
 from rg_env.inference.inference import Inference
-from rg_env.inference.prompts import Prompts, render_prompt
+from rg_env.inference.prompts import Prompt, render_prompt
 from rg_env.inference.server_types import CLIENTS, OpenAiClient
 from rg_env.inference.servers import Servers
 from tests.support.parts import (
@@ -111,7 +108,8 @@ async def client_of(cls, kind, url):
     finally:
         if isinstance(client, Client):
             await client.close()
-        await client.openai.close()
+        elif hasattr(client, "openai"):
+            await client.openai.close()
 
 
 @contextlib.asynccontextmanager
@@ -149,7 +147,6 @@ ARGUMENTS = {
     "a text": {"prompt": "2 + 2? ü", "n": 2, "top_p": 0.9},
     "both": {"prompt": "unused", "input_ids": [5, 6, 7], "n": 2},
     "another name of the limit": {"input_ids": [5], "n": 2, "max_new_tokens": 3},
-    "a third name of the limit": {"input_ids": [5], "n": 2, "max_completion_tokens": 3},
     "stop texts": {"input_ids": [5], "n": 2, "stop": ["a", "b"], "seed": None},
 }
 
@@ -219,70 +216,49 @@ def test_a_client_works_in_one_event_loop_after_another():
     assert asyncio.run(run()) == asyncio.run(run())
 
 
-@KINDS
-async def test_the_next_request_goes_out_before_a_reply_is_read(kind, monkeypatch):
-    order = []
+ONE = Sampling(500, 1.0, 1.0, "train")
+
+
+async def test_the_next_request_goes_out_before_a_reply_is_read(monkeypatch):
+    order, nexts, prompt = [], [], Prompt([], [5], False)
 
     def watched(*args):
         order.append("read")
-        return routes.read_reply(*args)
+        return from_tokens(*args)
 
-    nexts = []
+    async with talking(CLIENTS["vllm"], "vllm", lambda: vllm_reply([RIGHT])) as (c, _):
+        monkeypatch.setattr(client_module, "from_tokens", watched)
 
-    async def ask_next(client):
-        order.append("next request")
-        return await ask(client, input_ids=[6], n=1)
-
-    def reply():
-        return SHAPES[kind]([RIGHT])
-
-    async with talking(CLIENTS[kind], kind, reply) as (client, _):
-        monkeypatch.setattr(client_module, "read_reply", watched)
+        async def ask_next():
+            order.append("next request")
+            return await c.complete(prompt, 1, ONE)
 
         def refill():
-            nexts.append(asyncio.ensure_future(ask_next(client)))
+            nexts.append(asyncio.ensure_future(ask_next()))
 
-        await ask(client, input_ids=[5], n=1, on_reply=refill)
+        await c.complete(prompt, 1, ONE, refill)
         await nexts[0]
     assert order == ["next request", "read", "read"]
 
 
 @KINDS
 @pytest.mark.parametrize(("words", "is_off"), [(10, False), (20_000, True)])
-def test_a_long_reply_is_read_off_the_event_loop(kind, words, is_off, monkeypatch):
-    off = []
+async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
+    kind, words, is_off, monkeypatch
+):
+    off, pauses = [], []
 
     async def watched(function, *args):
         off.append(function)
         return function(*args)
 
-    monkeypatch.setattr(routes, "off_loop", watched)
-    texts = ["word " * words]
-    answer, _ = asked(
-        CLIENTS[kind], kind, lambda: SHAPES[kind](texts), {"input_ids": [5]}
-    )
-    assert bool(off) == is_off
-    assert len(answer[1][0]) > words
-
-
-async def test_a_server_whose_health_comes_back_is_tried_at_once(monkeypatch):
-    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.01)
-    is_well = [False]
-
-    async def health(request):
-        return web.Response(status=200 if is_well[0] else 500)
-
-    app = web.Application()
-    app.add_routes([web.get("/health", health)])
-    async with serve_app(app) as url, client_of(OpenAiClient, "openai", url) as c:
-        check = asyncio.ensure_future(c.check_server_status_task())
-        await until(lambda: c.state.is_out, "it is left out")
-        for _ in range(9):  # its pause grows to a minute
-            c.state.end_probe(passed=False)
-        assert not c.state.begin_probe()
-        is_well[0] = True
-        await until(c.state.begin_probe, "it is tried")
-        check.cancel()
+    monkeypatch.setattr(client_module, "off_loop", watched)
+    monkeypatch.setattr(client_module, "release_gil", lambda: pauses.append(1))
+    texts = ["word " * words] * 3
+    async with talking(CLIENTS[kind], kind, lambda: SHAPES[kind](texts)) as (c, _):
+        made = await c.complete(Prompt([], [5], False), 3, ONE)
+    assert (len(off), len(pauses)) == ((1, 3) if is_off else (0, 0))
+    assert len(made[0].tokens) > words
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
@@ -295,8 +271,7 @@ async def test_timings_are_kept_up_to_a_bound_and_still_shown(kind):
         client.eval_request_timings.append(float(i))
         client.eval_attempts_list.append(1)
     shown = await client.wandb_metrics({}, "s")
-    if hasattr(client, "openai"):
-        await client.openai.close()
+    await client.close()
     timings = list(client.request_timings)
     assert timings == [2.0, 3.0, 4.0]
     assert shown["server/s_request_time_avg"] == 3.0
@@ -350,7 +325,6 @@ async def through_our_inference(kind, url):
     room = Inference(manager, client.tokenizer, kind, Servers(manager.servers))
     made = await room.generate(prompt, 3, Sampling(500, 0.7, 0.9, "train"))
     await client.close()
-    await client.openai.close()
     return [(c.text, c.finish_reason, c.tokens, c.masks, c.logprobs) for c in made]
 
 
@@ -366,34 +340,3 @@ async def test_completions_are_those_of_the_hosts_managed_server(kind, finish_re
         bodies = [seen.bodies[0], seen.bodies[-1]]
     assert bodies[0] == bodies[1]
     assert ours == theirs
-
-
-def test_a_prompt_is_rendered_once_while_it_is_among_the_newest(monkeypatch):
-    rendered = []
-
-    def watched(tokenizer, messages, template_kwargs):
-        rendered.append(messages[-1]["content"])
-        return render_prompt(tokenizer, messages)
-
-    monkeypatch.setattr(prompts_module, "render_prompt", watched)
-    monkeypatch.setattr(prompts_module, "MAX_PROMPTS", 2)
-
-    async def run():
-        prompts = Prompts(build_env().tokenizer)
-        ask = [[{"role": "user", "content": c}] for c in "abc"]
-        for messages in (ask[0], ask[0], ask[1], ask[0], ask[2], ask[0], ask[1]):
-            found = await prompts.render(messages)
-            assert found.messages == messages
-
-    asyncio.run(run())
-    assert rendered == ["a", "b", "c", "b"]
-
-
-def test_a_long_prompt_is_rendered_off_the_event_loop_with_the_same_result():
-    async def run(text):
-        env = build_env()
-        messages = [{"role": "user", "content": text}]
-        found = await Prompts(env.tokenizer).render(messages)
-        return found == render_prompt(env.tokenizer, messages)
-
-    assert asyncio.run(run("a")) and asyncio.run(run("word " * 5000))

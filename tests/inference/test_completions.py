@@ -1,56 +1,22 @@
-"""A completion is of use or not, and what a model thought stands before its answer."""
+"""Completions are whole and as many as asked for, whatever field holds their text."""
 
-from types import SimpleNamespace
+import asyncio
 
 import pytest
 
+from rg_env import patience
 from rg_env.inference.completions import (
-    check_some_usable,
+    Sampling,
     highest_id,
     whole_text,
     why_unusable,
 )
+from rg_env.inference.inference import MOST_ENDS
+from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.scoring.extraction import extract_answer
-
-
-def text_of(content, end="stop", *, thinking_open=False, **message):
-    told = SimpleNamespace(content=content, **message)
-    choice = SimpleNamespace(message=told, finish_reason=end)
-    return whole_text(choice, thinking_open=thinking_open)
-
-
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-def test_thinking_that_a_parser_took_out_is_put_back(name):
-    text = text_of("\n<answer>4</answer>", **{name: "2 + 2\n<answer>5</answer>?"})
-    assert text == "<think>2 + 2\n<answer>5</answer>?</think>\n<answer>4</answer>"
-    assert extract_answer(text, thinking_open=False).answer == "4"
-
-
-def test_thinking_that_the_prompt_has_begun_is_not_begun_again():
-    text = text_of("<answer>4</answer>", thinking_open=True, reasoning="hm")
-    assert text == "hm</think><answer>4</answer>"
-    assert extract_answer(text, thinking_open=True).answer == "4"
-
-
-def test_thinking_that_was_cut_is_not_ended():
-    text = text_of(None, "length", reasoning="and then <answer>4</answer>")
-    assert text == "<think>and then <answer>4</answer>"
-    assert extract_answer(text, thinking_open=False).answer is None
-
-
-@pytest.mark.parametrize("reasoning", [None, "", [], {"text": "t"}])
-def test_a_reply_without_thinking_is_its_content(reasoning):
-    assert text_of("<answer>4</answer>", reasoning=reasoning) == "<answer>4</answer>"
-
-
-def test_thinking_that_is_in_the_content_as_well_is_not_said_twice():
-    content = "<think>hm</think><answer>4</answer>"
-    assert text_of(content, reasoning="hm") == content
-
-
-# -- of use or not ---------------------------------------------------------------------
-
+from tests.support.odd_servers import openai_endpoint, serving
+from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
 
 WHOLE = ([5, 6], [-0.5, -1.0])
 
@@ -62,28 +28,28 @@ def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
     assert why_unusable(*WHOLE, end) is None
 
 
-ENDS = {"abort": "abort", "error": "error", "content_filter: X": "content_filter"}
-
-
-@pytest.mark.parametrize("end", [*ENDS, None, ""])
-def test_an_end_of_the_servers_making_leaves_half_a_completion(end):
-    assert why_unusable(*WHOLE, end).said == f"finish_reason {ENDS.get(end, 'none')}"
-    assert why_unusable(*WHOLE, {"type": end, "message": "m"}) is not None
-
-
-@pytest.mark.parametrize("end", [7, ["stop"], {"type": ["stop"]}])
-def test_an_end_that_is_no_word_is_none(end):
-    assert why_unusable(*WHOLE, end) is not None
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [
+        *((word, word) for word in ("abort", "error", "cancelled")),
+        ("content_filter: RECITATION", "content_filter"),
+        ({"type": "abort", "message": "m"}, "abort"),
+        *((odd, "none") for odd in (None, "", 7, ["stop"], {"type": ["stop"]})),
+    ],
+)
+def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
+    why = why_unusable(*WHOLE, end)
+    assert (why.kind, why.said) == (f"finish_reason_{word}", f"finish_reason {word}")
 
 
 @pytest.mark.parametrize(
     ("ids", "logprobs", "why"),
     [
         ([], [], "no token"),
-        ([5], [], "log-probability"),
-        ([5, 6], [-1.0, None], "log-probability"),
-        ([5], [float("nan")], "log-probability"),
-        ([5], [float("-inf")], "log-probability"),
+        ([5], [], "log-probability that is no number, or none"),
+        ([5, 6], [-1.0, None], "log-probability that is no number"),
+        ([5], [float("nan")], "log-probability that is no number"),
+        ([5], [float("-inf")], "log-probability that is no number"),
         ([5, 6], [-1.0, 5.0], "a log-probability above 0 (5)"),
         ([5, 1_000_000], [-1.0, -1.0], "the tokenizer does not have (1000000)"),
         ([-1], [-1.0], "the tokenizer does not have"),
@@ -106,9 +72,188 @@ def test_the_highest_id_of_a_tokenizer_is_found_also_where_ids_have_gaps():
     assert highest_id(object()) is None
 
 
-def test_one_completion_of_use_is_enough():
-    check_some_usable(([5], [[5], [6]], [[-0.5], [-0.5]], ["abort", "stop"]))
-    with pytest.raises(RequestFailedError, match="2 completions is usable: fin"):
-        check_some_usable(([[5], []], [[-0.5], []], ["abort", "stop"]))
-    with pytest.raises(RequestFailedError, match="0 completions"):
-        check_some_usable(([], [], []))
+# -- the text of a chat ----------------------------------------------------------------
+
+ANSWER, HM = "<answer>4</answer>", {"reasoning": "hm"}
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "opened", "text", "answer"),
+    [
+        (ANSWER, {"reasoning_content": "a"}, False, f"<think>a</think>{ANSWER}", "4"),
+        (ANSWER, HM, False, f"<think>hm</think>{ANSWER}", "4"),
+        (ANSWER, HM, True, f"hm</think>{ANSWER}", "4"),
+        (None, {**HM, "end": "length"}, False, "<think>hm", None),
+        (None, {"reasoning": ANSWER, "end": "length"}, True, ANSWER, None),
+        (f"<think>b</think>{ANSWER}", HM, False, f"<think>b</think>{ANSWER}", "4"),
+        *((ANSWER, {"reasoning": r}, False, ANSWER, "4") for r in (None, "", [], {})),
+    ],
+)
+def test_thinking_that_a_parser_took_out_is_put_back(
+    content, more, opened, text, answer
+):
+    end = more.get("end", "stop")
+    choice = {"message": {"content": content, **more}, "finish_reason": end}
+    found = whole_text(choice, thinking_open=opened)
+    assert found == text
+    assert extract_answer(found, thinking_open=opened).answer == answer
+
+
+# -- as many as asked for --------------------------------------------------------------
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
+
+
+def sampled(server, kind="vllm", n=2, max_tokens=50, left=()):
+    """Sample from a server, as long as replies are left; return the newest, counts."""
+
+    async def run():
+        async with server as url:
+            env = build_env(url, kind)
+            for client in env.server.servers:
+                client.is_probed = True  # these replies are all to groups
+                client.route = None if kind == "openai" else client.routes[1]
+            prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
+            sampling = Sampling(max_tokens, 1.0, 1.0, "train")
+            try:
+                made = await env._inference.generate(prompt, n, sampling)
+                while left:
+                    made = await env._inference.generate(prompt, n, sampling)
+            finally:
+                await env.close()
+            return prompt, made, env._events()
+
+    return asyncio.run(run())
+
+
+def completions(*replies, **how):
+    """Sample from a server of Atropos until it has given all its replies."""
+    left = list(replies)
+    return sampled(vllm_server(lambda body: left.pop(0)), left=left, **how)
+
+
+def chatted(*replies, n=2):
+    """Sample once from an endpoint that chats."""
+    left = [{"choices": choices} for choices in replies]
+    odd = openai_endpoint(lambda body: left.pop(0))
+    return sampled(serving(odd), "openai", n)
+
+
+def said(message, end="stop"):
+    return {"message": message, "finish_reason": end}
+
+
+def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
+    wanted = []
+
+    def reply(body):
+        wanted.append(body["n"])
+        return vllm_reply([RIGHT] * (2 if len(wanted) < 3 else 5))
+
+    _, made, _ = sampled(vllm_server(reply), n=5)
+    assert len(made) == 5 and wanted == [5, 3, 1]
+
+
+def test_too_few_choices_again_and_again_are_a_failure():
+    replies = [vllm_reply([RIGHT] * n) for n in (2, 1, 1)]
+    with pytest.raises(RequestFailedError, match="4 of 5"):
+        completions(*replies, n=5)
+
+
+def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
+    prompt, made, _ = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
+    for completion in made:
+        assert len(completion.tokens) == len(prompt.tokens) + 10
+        assert len(completion.masks) == len(completion.logprobs)
+        assert completion.finish_reason == "length"
+
+
+def test_ends_are_counted_by_a_bounded_number_of_names():
+    words = [str(i) * 100 for i in range(3 * MOST_ENDS)]
+    replies = [vllm_reply([RIGHT] * 2, finish_reason=word) for word in words]
+    _, _, events = completions(*replies)
+    names = [name for name in events if name.startswith("finish_reason_")]
+    assert len(names) == MOST_ENDS + 1
+    assert max(map(len, names)) < 50 and events["finish_reason_other"] > 0
+
+
+SAID = {"content": RIGHT}
+PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": RIGHT}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        (said({"content": ""}), ""),
+        (said({"content": PARTS}), RIGHT),
+        (said({"content": None, "refusal": "I must not"}), "I must not"),
+        (said({"content": None, "reasoning": "hm"}), "<think>hm</think>"),
+        (said({"content": None}, "length"), ""),  # used up by silent thinking
+        (said({"content": "\ud83d"}), "\ud83d"),
+    ],
+)
+def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
+    _, made, _ = chatted([choice], n=1)
+    assert made[0].unusable is None and made[0].text == text
+
+
+@pytest.mark.parametrize(
+    ("choices", "why"),
+    [
+        ([said({"content": None})], "no content"),
+        ([said({"content": None, "tool_calls": []}, "tool_calls")], "no content"),
+        ([said({"content": {}})], "no content"),
+        ([{"finish_reason": "stop"}], "without completions"),
+        ([said(3)], "without completions"),
+        ([said(SAID, "content_filter")], "finish_reason content_filter"),
+        ([], "there is none"),
+    ],
+)
+def test_a_chat_without_an_answer_is_a_failure_and_no_wrong_answer(choices, why):
+    with pytest.raises(RequestFailedError, match=why):
+        chatted(*[choices] * 3, n=1)
+
+
+def test_one_filtered_choice_is_asked_again():
+    both = [said(SAID, "content_filter"), said(SAID)]
+    _, made, events = chatted(both, [said(SAID)])
+    assert [c.text for c in made] == [RIGHT] * 2
+    assert events["failed_requests_finish_reason_content_filter"] == 1
+
+
+# -- prompts ---------------------------------------------------------------------------
+
+
+class Template:
+    """A tokenizer whose template puts a BOS, as its encoding does."""
+
+    bos_token_id = 1
+
+    def __init__(self):
+        self.rendered = []
+
+    def apply_chat_template(self, messages, **how):
+        self.rendered.append(messages[-1]["content"][:9])
+        return f"{messages[-1]['content']}{how.get('more', '')}<think>\n"
+
+    def encode(self, text, **how):
+        return [1, 1, *text.encode()]
+
+
+@pytest.mark.parametrize("size", [1, 9999])
+def test_a_prompt_is_rendered_once_with_one_bos_also_off_the_event_loop(size):
+    async def run():
+        messages = [{"role": "user", "content": "a" * size}]
+        return [await prompts.render(messages) for _ in range(3)]
+
+    tokenizer = Template()
+    prompts = Prompts(tokenizer, {"more": "!"})
+    first, *others = asyncio.run(run())
+    assert others == [first] * 2 and len(tokenizer.rendered) == 1
+    assert list(first.tokens) == [1, *b"a" * size, *b"!<think>\n"]
+    assert first.thinking_open

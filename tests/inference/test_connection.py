@@ -1,44 +1,58 @@
 """What is read from a server is bounded, and what it refuses is told."""
 
 import asyncio
-import contextlib
 import gzip
 
 import pytest
 from aiohttp import web
 
 from rg_env.atropos.api_client import ApiClient, ApiRefusedError, ApiUnreachableError
-from rg_env.atropos.unnamed_model import served_models
 from rg_env.demo.http_app import serve_app
-from rg_env.inference import connection as connection_module
-from rg_env.inference import request_failures
-from rg_env.inference.connection import Connection, most_bytes
+from rg_env.inference.client import ANY_REPLY_BYTES, TOKEN_BYTES
+from rg_env.inference.connection import REFUSAL_BYTES, Connection, url_of
 from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import Odd, models, serving
 from tests.support.parts import server_config
 
-BLOCK = b" " * 2**20
+MEBIBYTE = 2**20
+CHAT, GENERATE = "/v1/chat/completions", "/generate"
 
 
-@contextlib.asynccontextmanager
-async def connected(app):
-    async with serve_app(app) as url:
-        connection = Connection(server_config(url), is_openai=False)
-        try:
-            yield connection
-        finally:
-            await connection.close()
+@pytest.mark.parametrize(
+    ("base", "path", "is_openai", "url"),
+    [
+        ("http://h/v1", CHAT, True, "http://h/v1/chat/completions"),
+        ("http://h/v1/", CHAT, True, "http://h/v1/chat/completions"),
+        ("http://h/gate/v1", GENERATE, True, "http://h/gate/generate"),
+        ("http://h", CHAT, True, "http://h/chat/completions"),
+        ("http://h/api/v3", CHAT, True, "http://h/api/v3/chat/completions"),
+        ("http://h", CHAT, False, "http://h/v1/chat/completions"),
+        ("http://h/v1", GENERATE, False, "http://h/generate"),
+        ("http://h/v1/v1", CHAT, True, "http://h/v1/chat/completions"),
+        ("http://h/v1/chat/completions", CHAT, True, "http://h/v1/chat/completions"),
+        ("http://h/v1/completions/", GENERATE, False, "http://h/generate"),
+        ("http://h/v1beta", CHAT, True, "http://h/v1beta/chat/completions"),
+    ],
+)
+def test_a_route_is_below_the_url_of_the_settings(base, path, is_openai, url):
+    assert url_of(base, path, is_openai=is_openai) == url
 
 
-def asked(handler, n=1, most_tokens=8):
-    """Ask a server of one handler; return the size of the replies."""
+async def asked(url, most_bytes=16 * MEBIBYTE):
+    """Ask a server; return the size of its reply."""
+    connection = Connection(server_config(url), is_openai=False)
+    try:
+        return sum(map(len, await connection.post("/x", {}, most_bytes)))
+    finally:
+        await connection.close()
 
+
+def asked_of(handler, **how):
     async def run():
         app = web.Application()
-        app.router.add_post("/generate", handler)
-        async with connected(app) as connection:
-            bodies = await connection.query("/generate", lambda n: {}, n, most_tokens)
-            return sum(len(block) for blocks in bodies for block in blocks)
+        app.router.add_post("/x", handler)
+        async with serve_app(app) as url:
+            return await asked(url, **how)
 
     return asyncio.run(run())
 
@@ -52,10 +66,10 @@ class Endless:
     async def answer(self, request):
         reply = web.StreamResponse()
         if self.is_told:
-            reply.content_length = self.megabytes * 2**20
+            reply.content_length = self.megabytes * MEBIBYTE
         await reply.prepare(request)
         for _ in range(self.megabytes):
-            await reply.write(BLOCK)
+            await reply.write(b" " * MEBIBYTE)
             self.sent += 1
         return reply
 
@@ -64,7 +78,7 @@ class Endless:
 def test_a_body_of_a_gigabyte_is_given_up_in_one_sentence(is_told):
     endless = Endless(1024, is_told=is_told)
     with pytest.raises(RequestFailedError, match="longer than 16 MiB") as bad:
-        asked(endless.answer)
+        asked_of(endless.answer)
     assert endless.sent < 64 and "\n" not in str(bad.value)
 
 
@@ -81,12 +95,10 @@ async def test_the_api_is_read_no_further_than_a_correct_one():
 def test_sixty_four_completions_of_32k_tokens_fit():
     per_token = len(b"151643,") + len(b'"token_id:151643",') + len(b"-0.0002940460690,")
     per_token += len(b'{"token_id:151643":-0.0002940460690},') + len(b"123456,") + 8
-    assert most_bytes(64, 32768) > 2 * per_token * 64 * 32768
-
-
-def test_a_long_reply_to_much_that_was_asked_is_read():
+    most = ANY_REPLY_BYTES + TOKEN_BYTES * 64 * 32768
+    assert most > 2 * per_token * 64 * 32768
     answer = Endless(20, is_told=True).answer
-    assert asked(answer, n=2, most_tokens=20_000) == 20 * 2**20
+    assert asked_of(answer, most_bytes=20 * MEBIBYTE) == 20 * MEBIBYTE
 
 
 @pytest.mark.slow
@@ -98,64 +110,55 @@ def test_a_compressed_bomb_is_bounded_as_what_it_becomes():
 
     assert len(packed) < 2**17
     with pytest.raises(RequestFailedError, match="longer than 16 MiB"):
-        asked(bomb)
+        asked_of(bomb)
 
 
-def test_what_a_refusal_says_is_read_to_a_bound(monkeypatch):
+def test_a_refusal_is_read_to_a_bound():
     async def refuse(request):
-        return web.Response(status=400, text="no " * 100_000)
+        text = "no " * 100 + " " * REFUSAL_BYTES + '"param": "model"'
+        return web.Response(status=400, text=text)
 
-    read = []
-
-    def refusal(status, words, *more):
-        read.append(words)
-        return request_failures.refusal(status, words, *more)
-
-    monkeypatch.setattr(connection_module, "refusal", refusal)
-    with pytest.raises(RequestFailedError, match="400 no no"):
-        asked(refuse)
-    assert [len(words) for words in read] == [connection_module.REFUSAL_BYTES]
+    with pytest.raises(RequestFailedError, match="400 no no") as refused:
+        asked_of(refuse)
+    assert refused.value.failure.parameter == ""
 
 
-@pytest.mark.parametrize("page", [(404, "no"), (200, "[]"), (200, {"data": [3]}), 7])
-def test_the_models_are_named_where_another_is_queried_and_the_server_says_them(page):
-    async def run(page):
-        odd = Odd({"GET /v1/models": page}, otherwise=(404, "no such model"))
-        async with serving(odd) as url:
-            connection = Connection(server_config(url), is_openai=False)
-            try:
-                await connection.query("/x", lambda n: {}, 1, 10)
-            except RequestFailedError as error:
-                return error.failure.sentence
-            finally:
-                await connection.close()
+SET = "set a model that the server has"
 
-    said = asyncio.run(run(page))
-    assert said == "404 no such model; set a model that the server has"
-    two, many = models("v", "a", "b"), models("v", *"abcdefghijk")
-    assert asyncio.run(run(two)) == "404 no such model; it has: a, b"
-    assert asyncio.run(run(many)).endswith("g, h, ...")
+
+@pytest.mark.parametrize(
+    ("page", "advice"),
+    [
+        *((bad, SET) for bad in ((404, "no"), (200, "[]"), (200, {"data": [3]}), 7)),
+        (models("v", "a", "b"), "it has: a, b"),
+        (models("v", *"abcdefghijk"), "it has: a, b, c, d, e, f, g, h, ..."),
+    ],
+)
+async def test_the_models_are_named_where_another_is_queried(page, advice):
+    odd = Odd({"GET /v1/models": page}, otherwise=(404, "no such model"))
+    async with serving(odd) as url:
+        with pytest.raises(RequestFailedError) as refused:
+            await asked(url)
+    assert refused.value.failure.sentence == f"404 no such model; {advice}"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed_and_the_error_says_where_it_leads(status):
-    async def run():
-        other = Odd({}, otherwise={})
-        async with serving(other) as place:
-            odd = Odd({}, otherwise=(status, f"{place}/x"))
-            async with serving(odd) as url:
-                connection = Connection(server_config(url), is_openai=False)
-                client = ApiClient(url)
-                with pytest.raises(RequestFailedError, match=f"redirects to {place}"):
-                    await connection.query("/x", lambda n: {}, 1, 10)
-                with pytest.raises(ApiRefusedError, match=f"{status}: {place}"):
-                    await client.request("POST", "/register", {})
-                models = await asyncio.to_thread(served_models, server_config(url))
-                await connection.close()
-                await client.close()
-        return models, other.asked
-
-    assert asyncio.run(run()) == (None, [])
+async def test_no_redirect_is_followed_and_the_error_says_where_it_leads(status):
+    other = Odd({}, otherwise={})
+    async with serving(other) as place:
+        odd = Odd({}, otherwise=(status, f"{place}/x"))
+        async with serving(odd) as url:
+            client = ApiClient(url)
+            with pytest.raises(RequestFailedError, match=f"redirects to {place}"):
+                await asked(url)
+            with pytest.raises(ApiRefusedError, match=f"{status}: {place}"):
+                await client.request("POST", "/register", {})
+            await client.close()
+            connection = Connection(server_config(url), is_openai=False)
+            with pytest.raises(RequestFailedError):
+                await connection.models()
+            await connection.close()
+    assert other.asked == []
 
 
 @pytest.mark.parametrize("page", ["{}", '{{"error": "{}"}}', "<title>{}</title>"])
@@ -164,5 +167,5 @@ def test_control_characters_of_a_server_are_escaped(page):
         return web.Response(status=400, text=page.format("a\x1b[2J\x07\u202eb"))
 
     with pytest.raises(RequestFailedError) as caught:
-        asked(refuse)
+        asked_of(refuse)
     assert str(caught.value).isprintable()

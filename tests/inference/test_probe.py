@@ -10,6 +10,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.completions import Sampling
 from rg_env.inference.probe import NO_ROUTE, ProbeRequest
 from rg_env.inference.prompts import Prompt
+from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.server_types import client_of
 from tests.support.odd_servers import (
     HTML,
@@ -43,12 +44,18 @@ async def client_at(odd, kind="openai", *, trains=True, writes_rows=False, **sam
         client.tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
         client.needs_tokens = trains
         messages = [{"role": "user", "content": "2 + 2?"}]
-        sampling = {"n": 2, **sampling}
-        client.probe_request = ProbeRequest(messages, PROMPT, sampling, writes_rows)
+        prompt, sampling = Prompt(messages, PROMPT, False), {"n": 2, **sampling}
+        client.probe_request = ProbeRequest(prompt, sampling, writes_rows)
         try:
             yield client
         finally:
             await client.close()
+
+
+async def query_tokens(client):
+    """Query for token ids as the framework does."""
+    query = client.tokens_and_logprobs_completion
+    return await query(input_ids=list(PROMPT), **SAMPLED)
 
 
 def asked(odd, kind="openai", times=1):
@@ -57,9 +64,7 @@ def asked(odd, kind="openai", times=1):
     async def run():
         async with client_at(odd, kind) as client:
             for _ in range(times):
-                answer = await client.query_tokens(
-                    model="m", input_ids=list(PROMPT), **SAMPLED
-                )
+                answer = await query_tokens(client)
             return answer
 
     return asyncio.run(run())
@@ -105,35 +110,24 @@ def test_a_route_is_tried_once_and_then_asked_with_what_is_sampled():
     assert tried["max_tokens"] < 9 and tried["n"] == 2
     assert len(rest) == 3 and rest[0] == rest[1]
     assert rest[0].items() >= {**SAMPLED, "prompt": PROMPT, "model": MODEL}.items()
-
-
-def test_the_models_own_sampling_is_told_to_be_off():
-    odd = stock_vllm()
-    asked(odd)
-    assert odd.bodies[-1]["top_k"] == -1 and odd.bodies[-1]["repetition_penalty"] == 1
-
-
-async def test_requests_that_come_together_wait_for_the_same_tries():
-    odd = stock_vllm()
-
-    async with client_at(odd) as client:
-        asking = [client.query_tokens(input_ids=[5, 6], **SAMPLED) for _ in range(9)]
-        await asyncio.gather(*asking)
-    assert [body["n"] for body in odd.bodies] == [2] + [3] * 9
+    # The model's own sampling is off.
+    assert rest[0]["top_k"] == -1 and rest[0]["repetition_penalty"] == 1
 
 
 async def test_a_server_that_came_back_with_another_route_is_asked_there():
-    odd = stock_vllm()
-
+    odd, prompt = stock_vllm(), Prompt([], PROMPT, False)
+    sampling = Sampling(8, 0.5, 0.9, "train")
     async with client_at(odd) as client:
-        ask = client.query_tokens
-        before = await ask(input_ids=list(PROMPT), **SAMPLED)
+        await client.probe()
+        before = await client.complete(prompt, 3, sampling)
         odd.replies["POST /generate"] = sglang_answer
         del odd.replies["POST /v1/completions"]
-        with pytest.raises(Exception, match="Not Found"):
-            await ask(input_ids=list(PROMPT), **SAMPLED)
-        after = await ask(input_ids=list(PROMPT), **SAMPLED)
-    assert before[1][0] == IDS[0]["token_ids"] and after[1][0] == IDS[0]["token_ids"]
+        with pytest.raises(RequestFailedError, match="Not Found"):
+            await client.complete(prompt, 3, sampling)
+        assert not client.is_probed
+        await client.probe()
+        after = await client.complete(prompt, 3, sampling)
+    assert before[0].tokens == after[0].tokens == PROMPT + IDS[0]["token_ids"]
     assert odd.asked[-1] == "POST /generate"
 
 
@@ -201,10 +195,10 @@ NOT_THERE = "/generate: 404 Not Found"
 LACKING = {
     "no ids": (with_changes("neither"), "/v1/completions: the reply has no token ids"),
     "no logprobs": (with_changes("ids alone"), "the reply has no log-probabilities"),
-    "too few logprobs": (with_changes(token_logprobs=[-1.0]), "no log-probabilities"),
-    "a null among them": (with_changes(token_logprobs=[None] * 8), "no log-prob"),
+    "too few logprobs": (with_changes(token_logprobs=[-1.0]), "none for a token"),
+    "a null among them": (with_changes(token_logprobs=[None] * 8), "is no number"),
     "a logit": (with_changes(token_logprobs=[7.5] * 8), "above 0"),
-    "no end": (with_changes(finish_reason=None), "no finish_reason"),
+    "no end": (with_changes(finish_reason=None), "finish_reason none"),
     "another form": (Odd({}, otherwise=(200, HTML)), "without completions: Welcome"),
 }
 
@@ -345,14 +339,19 @@ def test_a_server_that_ignores_n_is_asked_as_often(logged):
     assert "one completion whatever n is" in logged.text
 
 
-async def test_a_chat_that_ignores_n_is_asked_as_often(logged):
-    odd = openai_endpoint(lambda body: chat({**body, "n": 1}))
-
-    async with client_at(odd, trains=False) as client:
+async def chatted(odd):
+    """Query a chat that was probed twice; return the bodies of its requests."""
+    async with client_at(odd, trains=False, n=2) as client:
         await client.probe()
-        found = await client.chat_completion(messages=[{}], n=3, max_tokens=9)
-    assert len(found.choices) == 3
-    assert [body["n"] for body in odd.bodies] == [2, 1] + [1] * 3
+        for _ in range(2):
+            found = await client.chat_completion(messages=[{}], n=3, max_tokens=9)
+            assert len(found.choices) == 3
+    return odd.bodies
+
+
+async def test_a_chat_that_ignores_n_is_asked_as_often(logged):
+    bodies = await chatted(openai_endpoint(lambda body: chat({**body, "n": 1})))
+    assert [body["n"] for body in bodies] == [2] + [1] * 6
     assert logged.text.count("one completion whatever n is") == 1
 
 
@@ -365,11 +364,7 @@ UNSUPPORTED = (
 async def test_a_model_that_takes_another_limit_is_asked_with_that():
     refused = (400, refusal(UNSUPPORTED, "unsupported_parameter", "max_tokens"))
     odd = openai_endpoint(lambda body: refused if "max_tokens" in body else chat(body))
-
-    async with client_at(odd, trains=False) as client:
-        for _ in range(2):
-            await client.chat_completion(messages=[{}], n=2, max_tokens=9)
-    limits = ["max_completion_tokens" in body for body in odd.bodies]
+    limits = ["max_completion_tokens" in body for body in await chatted(odd)]
     assert limits == [False, True, True]
 
 
