@@ -74,9 +74,6 @@ PROBE_WITHIN_S = 120.0
 PROBE_SILENT_AFTER_S = 5.0
 """Without a word to a request before that is said."""
 
-PROBE_LONGEST_PAUSE_S = 10.0
-"""Between two probes of a server that is not there yet."""
-
 REFUSALS_BEFORE_FIRST_ANSWER = 6
 """Requests refused, or answered with something else, without a reason that we know
 before the start ends: more than one item's tries, as an item may be the reason."""
@@ -85,7 +82,8 @@ before the start ends: more than one item's tries, as an item may be the reason.
 
 CIRCUIT_FAILURES_IN_A_ROW = 3
 CIRCUIT_FIRST_PAUSE_S = 1.0
-CIRCUIT_LONGEST_PAUSE_S = 60.0
+CIRCUIT_LONGEST_PAUSE_S = 10.0
+"""Between two probes of a server that is left out, or is not there yet."""
 
 BUSY_REST_S = 1.0
 """Of a server that is busy and does not say for how long."""

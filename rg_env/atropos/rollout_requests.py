@@ -205,7 +205,7 @@ class RolloutRequests:
             RequestFailedError: The servers did not answer, or it is time to give up.
         """
         rollouts = await self._query(item, "train", self._length.tokens, on_replies)
-        # Also where the replies are of chats, which do not call it.
+        # Also where the client is a subclass's own, which does not call it.
         on_replies()
         return rollouts
 

@@ -95,13 +95,9 @@ class Client(APIServer):
     Attributes:
         chats: Whether the server is sent messages, unless token ids are needed.
         routes: At which it is queried for token ids, the likeliest first.
-        tokenizer: Of the model.
-        state: Whether the server is there, and is queried.
         on_failure: Called for each request that failed, including probes.
         needs_tokens: Whether the completions go to a trainer.
-        probe_request: The request for a probe; None for a greeting.
-        is_probed: Whether a probe has found out how to query the server.
-        route: The route for token ids; None if the server is queried as a chat.
+        is_probed: Whether a probe has found the route; None of a chat.
     """
 
     chats: ClassVar[bool] = False
@@ -203,12 +199,7 @@ class Client(APIServer):
         sampling: Sampling,
         on_reply: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """Query a server once that was probed; see `Inference.generate`.
-
-        Raises:
-            ServerLeftOutError: The server is lost.
-            RequestFailedError: No completion came, or none of use.
-        """
+        """Query a server once that was probed, unless it is lost meanwhile."""
         if self.config.health_check and "health" not in self._tasks:
             check = self.check_server_status_task()
             self._tasks["health"] = asyncio.ensure_future(check)
@@ -246,14 +237,7 @@ class Client(APIServer):
         fields: Body,
         on_reply: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """Query by a route, or as a chat; return what came, whether of use or not.
-
-        Args:
-            route: For token ids; None for a chat.
-            prompt: What is sent.
-            fields: What is sampled with, and `n`.
-            on_reply: Called when a reply has come, before any of it is read.
-        """
+        """Query by a route, a chat if None; return what came, whether of use or not."""
         tokenizer, tokens, model = self.tokenizer, prompt.tokens, self.config.model_name
         messages = [dict(message) for message in prompt.messages]
         extra = sampling_extra_of(self.config)
@@ -302,17 +286,9 @@ class Client(APIServer):
     ) -> T:
         """Query once for `n` completions, or `n` times where the server ignores it.
 
-        Args:
-            path: Below the server's root.
-            body: Makes that of a request for so many completions.
-            read: The bodies of the replies, and what to call now and then, into what
-                is returned; raises one of `NO_SUCH_FORM` where they are none.
-            n: How many.
-            most_tokens: Of each, the prompt's included.
-            on_reply: Called when the replies have come.
-
-        Raises:
-            RequestFailedError: No reply came, or none that can be read.
+        `body` makes that of a request for so many, of at most so many tokens each.
+        `read` gets the replies' bodies, and what to call between two completions, and
+        raises one of `NO_SUCH_FORM` where they are none.
         """
         times, at_once = (n, 1) if self._ignores_n else (1, n)
         most_bytes = ANY_REPLY_BYTES + TOKEN_BYTES * at_once * most_tokens

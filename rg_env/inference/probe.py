@@ -5,11 +5,9 @@ returns what a trainer needs. Otherwise a server that returns no token ids is qu
 a chat, and so is every server of type `openai`. A wrong tokenizer or temperature ends
 the search, because another route could only hide the problem.
 
-By default, vLLM returns log-probabilities for temperature 1. They would make a
-trainer's ratios wrong, so training with them is an error; if they only go into rows,
-there is a warning. The temperature divides the difference between two
-log-probabilities, so comparing the most likely first tokens at two temperatures shows
-it.
+By default, vLLM returns log-probabilities for temperature 1, which would make a
+trainer's ratios wrong; if they only go into rows, there is a warning. The temperature
+divides the difference between those of the likeliest tokens, which shows it.
 """
 
 from __future__ import annotations
@@ -71,12 +69,7 @@ def greeting(tokenizer: Any) -> ProbeRequest:
 
 
 def no_route(client: Any, told: str) -> RequestFailedError:
-    """Return the error for a server none of whose routes gives what is needed.
-
-    Args:
-        client: The server's.
-        told: What each route answered.
-    """
+    """Return the error for a server none of whose routes gives what is needed."""
     said = f"cannot {'train' if client.needs_tokens else 'be queried'}: {told}"
     advice = "see docs/servers.md"
     return RequestFailedError(Failure(NO_ROUTE, said, setting=URL, advice=advice))
@@ -91,12 +84,7 @@ def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
-    """Return the route of token ids at which to query a `Client`; None for a chat.
-
-    Raises:
-        RequestFailedError: It gives nothing that will do, a setting does not fit it,
-            it is not there, or it refuses or fails otherwise.
-    """
+    """Return the route of token ids at which to query a `Client`; None for a chat."""
     routes: Sequence[TokenRoute] = client.routes
     told, failures = [], []
     for route in routes if client.needs_tokens or not client.chats else ():
@@ -136,10 +124,9 @@ def _ends_search(failure: Failure) -> bool:
 
 
 def _telling(failures: Sequence[Failure]) -> Failure | None:
-    """Return the most informative failure.
+    """Return a refusal that names a setting, or else a failure that may be temporary.
 
-    This is the first refusal that names a setting, or else a failure that may be
-    temporary. None if a route answers but lacks something, or if no route exists.
+    None if a route answers but lacks something, or if no route exists.
     """
     if any(failure.status is None for failure in failures):
         return None
@@ -194,10 +181,7 @@ def _check_texts(client: Any, made: Sequence[Completion]) -> None:
 async def _check_temperature(
     client: Any, route: TokenRoute, prompt: list[int], temperature: float
 ) -> None:
-    """Refuse log-probabilities of temperature 1 where another is sampled with.
-
-    Those that go into rows alone are warned of.
-    """
+    """Refuse log-probabilities of temperature 1 where another is sampled with."""
     url, spans = client.config.base_url, []
     try:
         for each in (1.0, temperature):

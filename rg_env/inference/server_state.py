@@ -18,10 +18,9 @@ from rg_env.inference.request_failures import ABOUT_THE_REQUEST, NOTHING, Failur
 class ServerState:
     """Whether one server is there, and is queried.
 
-    A single failure leaves no server out, because it may be caused by one item whose
-    requests always fail. A server that reports that it is busy gets a rest, which does
-    not count as a failure. If a server passes its probe and then fails as often as
-    before, the next pause is longer; a real answer resets this.
+    A single failure leaves no server out, because one item may be the reason. If a
+    server passes its probe and then fails as often as before, the next pause is longer;
+    a real answer resets this.
 
     Attributes:
         is_out: Whether the server is left out.

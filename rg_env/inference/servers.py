@@ -1,14 +1,10 @@
 """All inference servers of a run: whether any is available, and the log about it.
 
-At the start of a command, every server is probed until it answers. Until a server has
-returned a completion, a reply that waiting cannot improve stops the start and names the
-setting at fault. After that, it counts as a failed request like any other, because a
-server may be replaced during a run of days.
-
-An outage is logged once, with the URLs, and so is its end. `process` and `evaluate` are
-told when to give up. If a request fails while others succeed, that is not an outage: it
-is counted by kind, and each kind is logged at increasing intervals. If one of several
-servers is not used for a while, the log says when that begins and ends.
+Until a server has returned a completion, a reply that waiting cannot improve stops the
+start and names the setting at fault. After that, it counts as a failed request like any
+other, because a server may be replaced during a run of days. An outage is logged once,
+with the URLs, and so is its end. If a request fails while others succeed, that is not
+an outage: it is counted by kind, and each kind is logged at increasing intervals.
 """
 
 from __future__ import annotations
@@ -103,11 +99,7 @@ class Servers:
         return self.clients[0].state.failure
 
     async def ready(self, *, trains: bool) -> Client | None:
-        """Wait for a server; return that with the most places, None of one not ours.
-
-        Raises:
-            NoServerError: None was for `LONGEST_WAIT_FOR_SERVER_S`.
-        """
+        """Wait for a server; return that with the most places, None of one not ours."""
         ends_s = time.monotonic() + patience.LONGEST_WAIT_FOR_SERVER_S
         while True:
             admitting = [client for client in self.clients if client.state.admits]
@@ -172,11 +164,7 @@ class Servers:
     # -- failed requests ---------------------------------------------------------------
 
     async def unless_given_up(self, querying: Coroutine[Any, Any, T]) -> T:
-        """Wait for an answer, but no longer than until it is time to give up.
-
-        Raises:
-            RequestFailedError: The request failed or was given up.
-        """
+        """Wait for an answer, but no longer than until it is time to give up."""
         request = asyncio.ensure_future(querying)
         giving_up = asyncio.ensure_future(self.gave_up.wait())
         both: set[asyncio.Future[Any]] = {request, giving_up}
@@ -232,9 +220,7 @@ class Servers:
     def start(self, *, give_up_after_s: float | None) -> None:
         """Begin to watch whether a server is there.
 
-        Args:
-            give_up_after_s: Seconds without an answer, while requests fail, after which
-                `gave_up` is set; None never gives up.
+        `gave_up` is set after so many seconds without an answer while requests fail.
         """
         self._give_up_after_s = give_up_after_s
         self._watching = asyncio.create_task(self._watch())

@@ -270,7 +270,8 @@ def test_completions_hold_the_ids_and_logprobs_that_are_asked_for():
     def completed(**more):
         asked = {"prompt": PROMPT, "n": 2, "max_tokens": 500, **more}
         _, reply = ask("POST", "/v1/completions", {"json": asked})
-        return read_completions(json.dumps(reply).encode())
+        choices = read_completions(json.dumps(reply).encode())
+        return map(list, zip(*(choice[:3] for choice in choices), strict=True))
 
     ids = {"return_token_ids": True, "return_tokens_as_token_ids": True}
     tokens, logprobs, ends = completed(logprobs=0, **ids)

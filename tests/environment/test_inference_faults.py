@@ -13,7 +13,6 @@ from aiohttp import web
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.demo.http_app import serve_app
-from rg_env.demo.stand_in_trainer import find_faults
 from rg_env.inference import connection
 from rg_env.inference.completions import Sampling
 from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
@@ -27,7 +26,6 @@ from tests.support.parts import (
     FAST_TASKS,
     Exact,
     env_config,
-    free_port,
     ready_env,
     server_config,
     until,
@@ -204,28 +202,6 @@ async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
     assert metrics.ledger.outcomes["unanswered"] == 4 and metrics.ledger.queried == 8
 
 
-def test_a_server_that_is_not_there_at_the_start_is_waited_for(logged):
-    port = free_port()
-
-    async def work(env):
-        env._servers.start(give_up_after_s=None)
-        collecting = asyncio.ensure_future(collect(env))
-        await until(lambda: env._servers.is_down, "nothing is there")
-        async with serve_app(FaultyServer(listed()).app(), port=port):
-            await collecting
-        return env._servers
-
-    async def run():
-        env = env_of(f"http://127.0.0.1:{port}")
-        try:
-            return await work(env)
-        finally:
-            await env.close()
-
-    watched = asyncio.run(run())
-    assert len(said(logged)) == 1 and not watched.is_down
-
-
 async def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(
     monkeypatch,
 ):
@@ -387,17 +363,6 @@ def collected(script):
             return scored, again, env, server
 
     return asyncio.run(run())
-
-
-ONE_BAD = ("empty_one", "abort_one", "null_logprob", "nasty_text", "endless_text")
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("fault", ONE_BAD)
-def test_one_bad_rollout_does_not_cost_its_group(fault):
-    scored, again, env, _ = collected(listed(fault))
-    assert find_faults(scored, 4, 2049) == [] and again == []
-    assert env.ledger.outcomes == {}
 
 
 @pytest.mark.processes

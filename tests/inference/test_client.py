@@ -166,19 +166,6 @@ def test_requests_and_answers_are_those_of_the_hosts_client(kind, case):
 
 
 @KINDS
-def test_one_bos_of_two_is_taken_off_as_the_hosts_client_does(kind):
-    async def run(cls):
-        async with talking(cls, kind, lambda: SHAPES[kind]([RIGHT])) as (client, seen):
-            client.tokenizer.bos_token = client.tokenizer.eos_token
-            bos = client.tokenizer.bos_token_id
-            prompt, *_ = await ask(client, input_ids=[bos, bos, 7], n=1)
-            return prompt == [bos, 7], seen.bodies
-
-    theirs, ours = (asyncio.run(run(c[kind])) for c in (HOSTS, CLIENTS))
-    assert ours == theirs and ours[0]
-
-
-@KINDS
 def test_a_request_without_a_key_carries_none(kind):
     reply = SHAPES[kind]([RIGHT])
     _, seen = asked(CLIENTS[kind], kind, lambda: reply, {"input_ids": [5]}, api_key="")

@@ -136,43 +136,41 @@ def of_one_position(position):
     return {"logprobs": [[position]], "finish_reasons": ["stop"]}
 
 
-MALFORMED = {
-    "no JSON": b"<html>",
-    "nothing": b"",
-    "no fields": b"{}",
-    "null": b'{"logprobs": null, "finish_reasons": null}',
-    "a list": b"[]",
-    "a logprob that JSON does not know": (
-        b'{"logprobs": [[[{"5": NaN}]]], "finish_reasons": ["stop"]}'
+ATROPOS = [
+    *(b"<html>", b"", b"{}", b'{"logprobs": null, "finish_reasons": null}', b"[]"),
+    b'{"logprobs": [[[{"5": NaN}]]], "finish_reasons": ["stop"]}',
+    *(
+        encoded(of_one_position(position))
+        for position in (
+            *([{"five": -0.1}], [{"5.5": -0.1}], [{"": -0.1}], [], -0.1),
+            *([{"5": "-0.1"}], [{"5": -(10**400)}]),
+        )
     ),
-    "a key that is no number": encoded(of_one_position([{"five": -0.1}])),
-    "a key that is a fraction": encoded(of_one_position([{"5.5": -0.1}])),
-    "an empty key": encoded(of_one_position([{"": -0.1}])),
-    "an empty position": encoded(of_one_position([])),
-    "numbers alone": encoded(of_one_position(-0.1)),
-    "a logprob that is a text": encoded(of_one_position([{"5": "-0.1"}])),
-    "a logprob beyond all floats": encoded(of_one_position([{"5": -(10**400)}])),
-}
-
-
-@pytest.mark.parametrize("body", MALFORMED.values(), ids=list(MALFORMED))
-def test_what_is_no_reply_of_atropos_is_an_error(body):
-    with pytest.raises(NO_SUCH_FORM):
-        read_atropos(body)
+]
+SGLANG = [
+    *(b'{"error": "no"}', b'[{"text": "a"}]', b'[{"meta_info": {"finish_reason": 1}}]'),
+    b'[{"meta_info": {"output_token_logprobs": [[-0.5, 7.5, null]]}}]',
+]
+COMPLETIONS = [
+    *(b"", b"{}", b"[]", b"nul", b'{"choices": 3}', b'{"choices": [3]}'),
+    b'{"choices": [{"token_ids": "5"}]}',
+    b'{"choices": [{"token_ids": [1.5]}]}',
+    b'{"choices": [{"token_ids": [%s]}]}' % (b"9" * 5000),
+    *(b'{"choices": [{"finish_reason": 7}]}', b"[" * 100_000),
+]
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("read", "body"),
     [
-        {"error": "no"},
-        [{"text": "a"}],
-        [{"meta_info": {"finish_reason": 1}}],
-        [{"meta_info": {"output_token_logprobs": [[-0.5, 7.5, None]]}}],
+        *((read_atropos, body) for body in ATROPOS),
+        *((read_sglang, body) for body in SGLANG),
+        *((read_completions, body) for body in COMPLETIONS),
     ],
 )
-def test_what_is_no_reply_of_sglang_is_an_error(reply):
+def test_what_is_no_reply_of_a_route_is_an_error(read, body):
     with pytest.raises(NO_SUCH_FORM):
-        read_sglang(encoded(reply))
+        read(body)
 
 
 # -- /v1/completions ----------------------------------------------------------------
@@ -227,27 +225,6 @@ def test_a_logprob_that_is_null_leaves_the_others_usable():
     read = read_completions(reply_of(choice(), choice(logprobs=(None, -1.0))))
     whys = [why_unusable(*row) for row in zip(*read, strict=True)]
     assert whys[0] is None and "log-probability" in whys[1].said
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{}",
-        b"[]",
-        b"nul",
-        b'{"choices": 3}',
-        b'{"choices": [3]}',
-        b'{"choices": [{"token_ids": "5"}]}',
-        b'{"choices": [{"token_ids": [1.5]}]}',
-        b'{"choices": [{"token_ids": [%s]}]}' % (b"9" * 5000),
-        b'{"choices": [{"finish_reason": 7}]}',
-        b"[" * 100_000,
-    ],
-)
-def test_what_is_no_reply_is_refused(body):
-    with pytest.raises(NO_SUCH_FORM):
-        read_completions(body)
 
 
 @pytest.mark.parametrize(
