@@ -16,7 +16,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
@@ -76,8 +76,9 @@ ANY_REPLY_BYTES, TOKEN_BYTES = 16 * MEBIBYTE, 256
 """A reply may have so many bytes, and so many for each token that it may hold: vLLM
 writes about 150, with its id, text and log-probability, each more than once."""
 
-SHORT_REPLY_BYTES = 2**17
-"""A reply up to here is read and decoded in about a millisecond, in place."""
+SHORT_REPLY_BYTES, SHORT_CHAT_BYTES = 2**16, 2**12
+"""A reply up to here is read in about a millisecond, in place; the text of a chat is
+encoded, which takes longer than decoding token ids."""
 
 HEAD_START_S = 0.003
 """What a reply waits before it is read, so that the next request goes out first: many
@@ -144,8 +145,14 @@ class Client(APIServer):
 
     def recover(self) -> None:
         """Probe the server until it passes, after pauses, and use it then."""
-        if "recovery" not in self._tasks or self._tasks["recovery"].done():
-            self._tasks["recovery"] = asyncio.ensure_future(self._recover())
+        self._keep_up("recovery", self._recover)
+
+    def _keep_up(
+        self, name: str, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Begin what goes on beside the requests, unless it is going on."""
+        if name not in self._tasks or self._tasks[name].done():
+            self._tasks[name] = asyncio.ensure_future(work())
 
     async def _recover(self) -> None:
         silence = Failure("TimeoutError", SILENT, NOTHING)
@@ -200,9 +207,8 @@ class Client(APIServer):
         on_reply: Callable[[], None] | None = None,
     ) -> list[Completion]:
         """Query a server once that was probed, unless it is lost meanwhile."""
-        if self.config.health_check and "health" not in self._tasks:
-            check = self.check_server_status_task()
-            self._tasks["health"] = asyncio.ensure_future(check)
+        if self.config.health_check:
+            self._keep_up("health", self.check_server_status_task)
         trains = sampling.split == "train"
         async with self.sem if trains else self.eval_sem:
             if not self.state.admits:
@@ -252,7 +258,8 @@ class Client(APIServer):
         def body(n: int) -> Body:
             how = fields | {"n": n}
             if route is None:
-                return self._chat_body({"messages": messages} | how)
+                how = self._inject_reasoning_kwargs({"messages": messages} | how)
+                return self._chat_body(how)
             return route.body(list(tokens), how, model, extra)
 
         path, n = route.path if route else CHAT, fields.get("n", 1)
@@ -269,7 +276,7 @@ class Client(APIServer):
 
     def _chat_body(self, given: Body) -> Body:
         """Return the body of a chat from the framework's arguments."""
-        fields = self._inject_reasoning_kwargs({**given})
+        fields = {**given}
         more = extra_body_of(self.config) | (fields.pop("extra_body", None) or {})
         if MAX_TOKENS in fields:
             fields[self._limit_name] = fields.pop(MAX_TOKENS)
@@ -314,7 +321,8 @@ class Client(APIServer):
             await asyncio.sleep(HEAD_START_S)
         bodies = map(b"".join, replies)
         try:
-            if sum(map(len, itertools.chain(*replies))) <= SHORT_REPLY_BYTES:
+            short_bytes = SHORT_CHAT_BYTES if path == CHAT else SHORT_REPLY_BYTES
+            if sum(map(len, itertools.chain(*replies))) <= short_bytes:
                 return read(bodies, keep_gil)
             # Put together there, too: 5 MB take 16 ms.
             return await off_loop(read, bodies, release_gil)

@@ -69,8 +69,8 @@ class Prompts:
 
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
         """Return a prompt, rendered off the event loop where it is long."""
-        key = [tuple(dict(message).items()) for message in messages]
-        if sum(len(message["content"]) for message in messages) > SHORT_PROMPT_CHARS:
+        key = [tuple(sorted(dict(message).items())) for message in messages]
+        if len(repr(key)) > SHORT_PROMPT_CHARS:
             return await off_loop(self._rendered, *key)
         await asyncio.sleep(0)  # several in a row must not add up
         return self._rendered(*key)

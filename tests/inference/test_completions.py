@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from rg_env import patience
+from rg_env.inference import client as client_module
 from rg_env.inference.completions import (
     Sampling,
     highest_id,
@@ -109,7 +110,7 @@ def hurried(monkeypatch):
     monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
 
 
-def sampled(server, kind="vllm", n=2, max_tokens=50, left=()):
+def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
     """Sample from a server, as long as replies are left; return the newest, counts."""
 
     async def run():
@@ -200,6 +201,20 @@ PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": RIGHT}]
 def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
     _, made, _ = chatted([choice], n=1)
     assert made[0].unusable is None and made[0].text == text
+
+
+@pytest.mark.parametrize(("words", "is_off"), [(10, False), (5000, True)])
+def test_a_chat_of_pages_is_encoded_off_the_event_loop(words, is_off, monkeypatch):
+    off = []
+
+    async def watched(function, *args):
+        off.append(function)
+        return function(*args)
+
+    monkeypatch.setattr(client_module, "off_loop", watched)
+    text = "word " * words
+    _, made, _ = chatted([said({"content": text})], n=1)
+    assert (made[0].text, bool(off)) == (text, is_off)
 
 
 @pytest.mark.parametrize(
