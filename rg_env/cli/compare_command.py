@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 from rich import box
@@ -14,7 +13,6 @@ from rich.text import Text
 from rg_env.cli.command import Command
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError, on_one_line
-from rg_env.evaluation import inspect_log
 from rg_env.evaluation.comparison import WHOLE, Comparison, Paired
 from rg_env.evaluation.samples import Sample, scored
 from rg_env.evaluation.sources import Sources, files_of
@@ -26,16 +24,14 @@ NAME_WIDTH = 500
 Results = dict[str, list[Sample]]
 
 
-def _read(
-    paths: Sequence[str], score: str | None, with_texts: bool
-) -> tuple[Results, list[str]]:
+def _read(paths: Sequence[str], score: str | None) -> tuple[Results, list[str]]:
     """Return the samples of each path, or of each run in it, and what is unread.
 
     Raises:
         SettingError: A path holds none, or none with a score, or not with that one.
     """
     results: Results = {}
-    by_path = [Sources(files_of([path]), with_texts=with_texts) for path in paths]
+    by_path = [Sources(files_of([path]), with_texts=False) for path in paths]
     total = sum(sources.total_kb for sources in by_path)
     with WorkProgress("reading", total, "kB") as progress:
         for number, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
@@ -171,19 +167,12 @@ def tables(found: Comparison, *, with_tasks: bool) -> Iterator[FittingTable]:
     type=click.Choice(["saved", "library", "fixes", "ours"]),
     help="Score to use from files of rescore; by default ours",
 )
-@click.option(
-    "--inspect",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE.eval",
-    help="Write a single result as an Inspect log; needs the package inspect_ai",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
 def compare(
     paths: Sequence[str],
     tasks: bool,
     pairs: bool,
     score: str | None,
-    inspect: Path | None,
     as_json: bool,
 ) -> int:
     """Show results side by side, paired by item.
@@ -191,14 +180,7 @@ def compare(
     A result is a file or folder of samples of evaluate or rescore, of dumps, of rows
     of process, or of published results of reasoning-gym, where each run is one.
     """
-    if inspect is not None:
-        inspect_log.check_installed(inspect)
-    results, unread = _read(paths, score, inspect is not None)
-    if inspect is not None:
-        if len(results) > 1:
-            raise SettingError(f"--inspect: it takes one result, not {len(results)}")
-        ((name, samples),) = results.items()
-        inspect_log.write(inspect, name, samples)
+    results, unread = _read(paths, score)
     found = Comparison(results, all_pairs=pairs)
     if as_json:
         print_text(json.dumps(found.numbers() | {"unread": unread}, indent=2))

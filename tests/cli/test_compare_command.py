@@ -7,7 +7,6 @@ import json
 import pytest
 
 from rg_env.cli.main import main
-from rg_env.evaluation import inspect_log
 from tests.support import published
 
 ENTRIES = [{"question": f"{n} + {n}?", "answer": str(2 * n)} for n in range(10)]
@@ -160,17 +159,6 @@ def test_hostile_names_do_not_steer_the_terminal(capsys, tmp_path):
     assert "[bold]" in said
 
 
-def test_one_result_is_written_for_inspect(capsys, tmp_path, monkeypatch):
-    taken = []
-    monkeypatch.setattr(inspect_log, "check_installed", lambda path: None)
-    monkeypatch.setattr(inspect_log, "write", lambda *given: taken.append(given))
-    path = samples_file(tmp_path / "a.jsonl", 1.0, 0.0, completion="<answer>4</answer>")
-    compared(capsys, path, "--inspect", tmp_path / "x.eval")
-    ((_, name, samples),) = taken
-    assert (name, len(samples)) == (str(path), 2)
-    assert samples[0].row["completion"] == "<answer>4</answer>"
-
-
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -180,14 +168,12 @@ def test_one_result_is_written_for_inspect(capsys, tmp_path, monkeypatch):
             ["a.jsonl", "--score", "saved"],
             "saved: a.jsonl has a sample without it",
         ),
-        (["a.jsonl", "a.jsonl", "--inspect", "x.eval"], "it takes one result, not 2"),
     ],
 )
 def test_wrong_input_ends_with_status_2_and_a_sentence(
     capsys, tmp_path, monkeypatch, argv, said
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(inspect_log, "check_installed", lambda path: None)
     samples_file(tmp_path / "a.jsonl", 1.0)
     (tmp_path / "foreign.json").write_text('{"model": "m"}')
     assert main(None, ["compare", *argv]) == 2
