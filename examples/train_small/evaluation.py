@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import RunError
-from rg_env.evaluation.statistics import Estimate, estimate
+from rg_env.evaluation.numbers import Estimate, estimate
 
 PAUSE_S = 60.0
 """Between two groups: so long nothing was asked for."""

@@ -30,8 +30,7 @@ import yaml
 
 from rg_env.adapters.draws import draws
 from rg_env.errors import RunError, SettingError
-from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.statistics import grouped
+from rg_env.evaluation.samples import Sample, grouped
 from rg_env.installation import VERSION
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.new_folder import new_folder

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atroposlib.envs.base import BaseEnv
 from rich.console import Console
@@ -24,17 +24,20 @@ from rg_env.atropos.group_rewards import (
 )
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
-from rg_env.evaluation.summary import EvalSummary, summarise
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_items import RunItems
+from rg_env.off_loop import off_loop
 from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import UNSCORED, Score, outcome_of
 from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.item_stream import ItemSpec
+
+if TYPE_CHECKING:
+    from rg_env.evaluation.summary import EvalSummary
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +124,7 @@ class Evaluations:
         ) as files:
             rows = await evaluation.run(files.done, config.max_eval_workers, files.keep)
             rows += evaluation.rows_not_used(made.evaluation.missing)
-            summary = summarise(list(map(sample_of, rows)))
+            summary = await off_loop(_summary, rows)
             env.eval_metrics = list(summary.metrics().items())
             show(summary, as_json=env.shows_json, with_tasks=env.shows_tasks)
 
@@ -301,6 +304,12 @@ class Evaluation:
             }
             for spec, reason in missing
         ]
+
+
+def _summary(rows: Iterable[Row]) -> EvalSummary:
+    from rg_env.evaluation.summary import summarise  # and polars, which takes its time
+
+    return summarise([*map(sample_of, rows)])
 
 
 def about(config: Any, server: Any) -> Row:

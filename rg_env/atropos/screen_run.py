@@ -10,16 +10,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError, counted, not_allowed
-from rg_env.evaluation.screening import Bounds, TaskScreen
 from rg_env.items.run_items import RunItems
 from rg_env.settings.environment_settings import choosing_tasks
 from rg_env.settings.setting_types import ChoosesTasks
+
+if TYPE_CHECKING:
+    from rg_env.evaluation.screening import Bounds, TaskScreen
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
-from rg_env.pages.report import report_of
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.ledger import Ending
 from rg_env.rollouts.run_dumps import METRICS_FOLDER
@@ -112,6 +111,8 @@ def write_dumps_report(console: Console, env: Any, folder: Path) -> None:
     for path in dumps:
         console.print(f"  {_shown_path(path)}", soft_wrap=True)
     out = folder / f"demo_{run_uuid}"
+    from rg_env.pages.report import report_of  # and polars, which takes its time
+
     page = report_of(
         [*dumps, folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl"],
         out,

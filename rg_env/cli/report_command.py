@@ -10,7 +10,6 @@ import click
 from rg_env.cli.command import Command, option
 from rg_env.cli.standard_streams import print_text
 from rg_env.errors import counted
-from rg_env.pages.report import write_report
 
 
 @click.command("report", cls=Command, example="report data_dumps --out report")
@@ -26,6 +25,8 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
     samples of evaluate or rescore, published results of reasoning-gym, or metrics. An
     existing report in the folder is replaced.
     """
+    from rg_env.pages.report import write_report
+
     samples = write_report(paths, out, title=title, shows_progress=True)
     print_text(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
     return 0

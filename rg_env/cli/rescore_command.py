@@ -24,7 +24,6 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import SettingError, counted
-from rg_env.evaluation.rescore_table import RescoreTally
 from rg_env.evaluation.rescored_file import TRIED_AGAIN, RescoredFile
 from rg_env.evaluation.rescoring import Rescoring, rescored_here
 from rg_env.evaluation.samples import Sample
@@ -37,6 +36,7 @@ from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from rg_env.adapters.ray import Cluster
+    from rg_env.evaluation.rescore_table import RescoreTally
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ async def _rescore(
         if file is not None:
             end.callback(file.close)
             await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
-        found = tally.all.answers + tally.all.unscored.total()
+        found = tally.answers + tally.unscored
         samples = sources.samples()
 
         async def take(scored: Sequence[Sample]) -> None:
@@ -108,7 +108,7 @@ async def _rescore(
             nonlocal taken, said_kb
             taken += number
             now_kb = batch_kb * min(taken, len(batch)) // len(batch)
-            done = f"{tally.all.answers} scored, {tally.all.changed} changed"
+            done = f"{tally.answers} scored, {tally.changed} changed"
             progress.advance(done, by=now_kb - said_kb)
             said_kb = now_kb
 
@@ -134,7 +134,7 @@ async def _rescore(
     "--examples",
     click.IntRange(0, 1000),
     2,
-    "Examples to show for each cause of a change",
+    "Examples of changed scores to show",
 )
 @option("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option(
@@ -161,6 +161,8 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
+    from rg_env.evaluation.rescore_table import RescoreTally
+
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)
@@ -172,17 +174,18 @@ def rescore(
     ):
         work = _rescore(sources, out, tally, pool, cluster, modules)
         found = ending.run(work)
-    if not tally.by_task:
+    if not tally.answers + tally.unscored:
         said = "; ".join(sources.unread_said()) or "they are empty"
         raise SettingError(f"command line: no completion in {', '.join(paths)}: {said}")
     if as_json:
         unread = {"unread": dict(sources.unread)}
         print_text(json.dumps(tally.numbers() | unread, indent=2, default=str))
-        return int(not tally.all.answers)
+        return int(not tally.answers)
     lines = [*tally.lines(), *sources.unread_said()]
-    if out and (again := sum(map(tally.all.outcomes.__getitem__, TRIED_AGAIN))):
+    lost = tally.numbers()["all"]["without_score"]
+    if out and (again := sum(lost.get(outcome, 0) for outcome in TRIED_AGAIN)):
         lines.append(f"{again} of these are not in {out}; run it again to retry")
     if found:
         lines.append(f"already in {out}: {counted(found, 'completion')}")
     print_text("\n".join([rendered(tally.table()), *lines]))
-    return int(not tally.all.answers)
+    return int(not tally.answers)

@@ -21,7 +21,6 @@ from rg_env.cli.settings_command import (
 )
 from rg_env.cli.standard_streams import print_text, rendered
 from rg_env.errors import RunError, SettingError, not_allowed, shown
-from rg_env.evaluation.screening import TITLE, screen_rows, table_of
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
 from rg_env.tasks.baselines import guessing_notes
@@ -95,6 +94,7 @@ def _screen(
 ) -> None:
     """Run a screen in the environment that is built, and write what it found."""
     from rg_env.atropos.screen_run import ScreenRun, is_other, settings_text
+    from rg_env.evaluation.screening import TITLE, screen_rows, table_for
 
     out = Path(values["out"])
     if out.suffix != ".yaml":
@@ -115,7 +115,7 @@ def _screen(
     write_rows(env)
     path = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(path), runs[0].bounds, values["least_share"])
-    print_text(rendered(TITLE, table_of(tasks)))
+    print_text(rendered(TITLE, table_for(tasks)))
     for note in guessing_notes({task.task for task in tasks if not task.left_out}):
         print_text(f"warning: {note}")
     if all(task.left_out for task in tasks):

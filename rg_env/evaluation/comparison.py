@@ -10,74 +10,30 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.statistics import Estimate, difference
-from rg_env.evaluation.summary import PartResult, result_of
+import polars as pl
+from rich import box
+from rich.text import Text
 
+from rg_env.errors import on_one_line
+from rg_env.evaluation.numbers import (
+    PART,
+    WHOLE,
+    Estimate,
+    Paired,
+    PartResult,
+    paired,
+    results,
+    with_parts,
+)
+from rg_env.reports.fitting_table import FittingTable
 
-@dataclasses.dataclass(frozen=True)
-class Paired:
-    """The difference between two results: the second minus the first.
+NAME_WIDTH = 500
 
-    The mean difference has confidence intervals by item and by task; `means` are the
-    means of the two results over the same items. All are None if no item has a score in
-    both results, and `by_task` is None for a single task. Items with a score in only
-    one result are counted.
-    """
+PAIR_HEADINGS = ("items", "means", "difference", "by item", "by task")
 
-    means: tuple[float, float] | None
-    by_item: Estimate | None
-    by_task: Estimate | None
-    only_first: int
-    only_second: int
-
-
-def item_means(scores: Iterable[tuple[Hashable, float]]) -> Mapping[Hashable, float]:
-    """Return the mean of the scores of each item, given with the item."""
-    by_item: dict[Hashable, list[float]] = {}
-    for item, score in scores:
-        by_item.setdefault(item, []).append(score)
-    return {item: math.fsum(of) / len(of) for item, of in by_item.items()}
-
-
-def paired_means(
-    before: Mapping[Hashable, float], after: Mapping[Hashable, float]
-) -> Paired:
-    """Return the second result less the first one.
-
-    Args:
-        before: Item, which is a task and a question, to its mean score.
-        after: The same of the second result.
-    """
-    both: list[Any] = [item for item in before if item in after]
-    values = [after[item] - before[item] for item in both]
-    tasks = [task for task, _ in both]
-    sums = [math.fsum(means[item] for item in both) for means in (before, after)]
-    return Paired(
-        means=(sums[0] / len(both), sums[1] / len(both)) if both else None,
-        by_item=difference(values, both, tasks) if both else None,
-        by_task=difference(values, tasks) if len({*tasks}) > 1 else None,
-        only_first=len(before) - len(both),
-        only_second=len(after) - len(both),
-    )
-
-
-def paired(first: Sequence[Sample], second: Sequence[Sample]) -> Paired:
-    """Return the second result less the first one."""
-    results = (
-        item_means(
-            (sample.item, sample.score) for sample in of if sample.score is not None
-        )
-        for of in (first, second)
-    )
-    return paired_means(*results)
-
-
-WHOLE = ("all", "")
 Part = tuple[str, str]
 """A kind of part and its name: `WHOLE`, a category or a task."""
 
@@ -86,10 +42,11 @@ class Comparison:
     """Several results and pairs of them, on all and on each category and task.
 
     Args:
+        names: Of the results, shape (R,).
+        table: Their samples.
         all_pairs: Whether every two results are paired, or the first with each other.
 
     Attributes:
-        names: Of the results, shape (R,).
         pairs: Places of the results that are paired, shape (P, 2).
         measured: Part to what each result came to, None where it has no score there,
             shape (R,).
@@ -97,27 +54,21 @@ class Comparison:
     """
 
     def __init__(
-        self, results: Mapping[str, Sequence[Sample]], *, all_pairs: bool = False
+        self, names: Sequence[str], table: pl.DataFrame, *, all_pairs: bool = False
     ) -> None:
-        self.names = list(results)
-        pairs = itertools.combinations(range(len(results)), 2)
+        self.names = names
+        pairs = itertools.combinations(range(len(names)), 2)
         self.pairs = [pair for pair in pairs if all_pairs or pair[0] == 0]
-        self.measured: dict[Part, list[PartResult | None]] = {}
-        self.paired: dict[Part, list[Paired]] = {}
-        found: dict[Part, list[list[Sample]]] = {WHOLE: [[] for _ in results]}
-        for place, samples in enumerate(results.values()):
-            for sample in samples:
-                names = (("category", sample.category), ("task", sample.task))
-                for part in (WHOLE, *names):
-                    found.setdefault(part, [[] for _ in results])[place].append(sample)
-        for part in sorted(found):
-            those = found[part]
-            self.measured[part] = [result_of(samples) for samples in those]
-            self.paired[part] = [paired(those[a], those[b]) for a, b in self.pairs]
-
-    def parts(self, kind: str) -> list[Part]:
-        """Return the parts of a kind, sorted."""
-        return [part for part in self.measured if part[0] == kind]
+        table = with_parts(table)
+        parts = sorted(table.select(PART).unique().iter_rows())
+        found = results(table, ["result", *PART])
+        self.measured: dict[Part, list[PartResult | None]] = {
+            part: [found.get((n, *part)) for n in range(len(names))] for part in parts
+        }
+        differences = [paired(table, *pair) for pair in self.pairs]
+        self.paired: dict[Part, list[Paired]] = {
+            part: [of.get(part, Paired()) for of in differences] for part in parts
+        }
 
     def numbers(self) -> dict[str, Any]:
         """Return all as plain values."""
@@ -133,6 +84,57 @@ class Comparison:
             ],
         }
 
+    def tables(self, *, with_tasks: bool) -> Iterator[FittingTable]:
+        """Yield the scores of all results and their parts, and the differences."""
+        headings = ["items", "completions", "score", "by item", "by task"]
+        headings += ["answered", "score of answered", "truncated", "no score"]
+        scores = _table("Mean score with 95 % intervals", "", headings)
+        for place, one in enumerate(self.measured[WHOLE]):
+            if one is not None:
+                scores.add_row(
+                    *map(str, (place + 1, one.items, one.completions)),
+                    *_cells(one.by_item, one.by_item, one.by_task),
+                    f"{one.answered:.1%}",
+                    *_cells(one.score_of_answered),
+                    "-" if one.truncated is None else str(one.truncated),
+                    str(one.failed + one.not_used),
+                )
+        yield scores
+        headings = [*PAIR_HEADINGS, "only in one"]
+        pairs = _table("Differences, of the items of both", "", headings)
+        for (a, b), pair in zip(self.pairs, self.paired[WHOLE], strict=True):
+            lost = f"{a + 1}: {pair.only_first}, {b + 1}: {pair.only_second}"
+            pairs.add_row(f"{b + 1}-{a + 1}", *_pair_cells(pair), lost)
+        if self.pairs:
+            yield pairs
+        for kind in ("category", "task") if with_tasks else ("category",):
+            yield from self._part_tables(kind)
+
+    def _part_tables(self, kind: str) -> Iterator[FittingTable]:
+        """Yield the scores of categories or tasks, and what differs on shared items."""
+        parts = [part for part in self.measured if part[0] == kind]
+        names = {part: Text(on_one_line(part[1], NAME_WIDTH)) for part in parts}
+        headings = [str(place + 1) for place in range(len(self.names))]
+        table = _table(f"Mean score by {kind}", kind, headings)
+        for part in parts:
+            of_part = [one.by_item if one else None for one in self.measured[part]]
+            table.add_row(names[part], *(_cells(one)[0] for one in of_part))
+        yield table
+        pairs = [f"{b + 1}-{a + 1}" for a, b in self.pairs]
+        title = f"Differences by {kind}, of the items of both"
+        if len(pairs) > 2:
+            table = _table(f"{title}, with intervals by item", kind, pairs)
+            for part in parts:
+                of_pairs = [pair.by_item for pair in self.paired[part]]
+                table.add_row(names[part], *(" ".join(_cells(d, d)) for d in of_pairs))
+            yield table
+            return
+        for place, pair in enumerate(pairs):
+            table = _table(f"{title}: {pair}", kind, PAIR_HEADINGS)
+            for part in parts:
+                table.add_row(names[part], *_pair_cells(self.paired[part][place]))
+            yield table
+
 
 def _by_kind(found: Mapping[Part, Sequence[Any]], place: int) -> dict[str, Any]:
     plain: dict[str, Any] = {"all": {}, "category": {}, "task": {}}
@@ -140,10 +142,34 @@ def _by_kind(found: Mapping[Part, Sequence[Any]], place: int) -> dict[str, Any]:
         value = values[place]
         plain[kind][name] = dataclasses.asdict(value) if value else None
         if isinstance(value, PartResult):
-            lost = value.failed + value.not_used
             answered = value.score_of_answered
             plain[kind][name] |= {
-                "without_score": lost,
+                "without_score": value.failed + value.not_used,
                 "score_of_answered": answered.mean if answered else None,
             }
     return plain | {"all": plain["all"][""]}
+
+
+def _table(title: str, first: str, others: Sequence[str]) -> FittingTable:
+    left_out = ("only in one", "truncated", "by task", "score of answered")
+    return FittingTable(
+        [first],
+        others,
+        [*left_out, "completions", "answered", "no score", "by item", "items"],
+        title=title,
+        box=box.SIMPLE_HEAD,
+        padding=0,
+    )
+
+
+def _cells(value: Estimate | None, *others: Estimate | None) -> list[str]:
+    """Return a mean and the intervals that it has."""
+    spans = [each.interval() if each else "-" for each in others]
+    return [f"{value.mean:.3f}" if value else "-", *spans]
+
+
+def _pair_cells(pair: Paired) -> list[str]:
+    """Return how many items two results share, and their means and difference there."""
+    means = f"{pair.means[1]:.3f} vs {pair.means[0]:.3f}" if pair.means else "-"
+    number = str(pair.by_item.samples if pair.by_item else 0)
+    return [number, means, *_cells(pair.by_item, pair.by_item, pair.by_task)]

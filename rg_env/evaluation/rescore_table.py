@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections import Counter, defaultdict
-from fractions import Fraction
+from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
 from rich import box
 from rich.text import Text
 
 from rg_env.errors import on_one_line
-from rg_env.evaluation.rescoring import CAUSES
+from rg_env.evaluation.numbers import GrowingTable, text_of
 from rg_env.evaluation.samples import Row
 from rg_env.reports.fitting_table import FittingTable
 
@@ -21,149 +20,116 @@ TEXT_WIDTH = 100
 MOST_REASONS = 10
 """Shown of a task."""
 
+LEAST_CHANGE = 1e-6
+
+COLUMNS: dict[str, Any] = {"task": pl.String, "outcome": pl.String, "reason": pl.String}
+COLUMNS |= {"place": pl.String, "item": pl.Int64, "changed": pl.Boolean}
+COLUMNS |= dict.fromkeys(SCORES, pl.Float64)
+"""Without a score, the last columns are null; with one, `reason` and `place`."""
+
 
 def _place(row: Row) -> str:
     return on_one_line(f"{row['source']} {row['place']}", 10 * TEXT_WIDTH)
 
 
-@dataclasses.dataclass
-class TaskCounts:
-    """The counts of one task, or of all.
+class RescoreTally:
+    """Counts rescored samples, and keeps the first `examples` of changed scores.
 
     Attributes:
-        items: Those that were made again, as hashes of their questions.
         answers: Completions that have a score.
-        saved: Of these, those that had a score before.
-        sums: Names of `SCORES` to the exact sum of these scores, which is the same in
-            whatever order they come.
-        changed: Answers that have another score now.
-        causes: Cause to the scores that it changed; several may change one.
-        unscored: Outcome and reason to the completions without a score.
-        places: The same to where the first of these stands.
+        unscored: Those that have none.
+        changed: Those whose score is not the saved one.
     """
 
-    items: set[int] = dataclasses.field(default_factory=set)
-    answers: int = 0
-    saved: int = 0
-    sums: dict[str, Fraction] = dataclasses.field(
-        default_factory=lambda: dict.fromkeys(SCORES, Fraction())
-    )
-    changed: int = 0
-    causes: Counter[str] = dataclasses.field(default_factory=Counter)
-    unscored: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
-    places: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
-
-    def add(self, row: Row) -> None:
-        """Count one line of the file of `rescore`."""
-        if row["score"] is None:
-            why = row["outcome"], row["reason"]
-            self.unscored[why] += 1
-            self.places.setdefault(why, _place(row))
-            return
-        self.items.add(hash((row["task"], row["question"])))
-        self.answers += 1
-        self.saved += row["scores"]["saved"] is not None
-        for name in SCORES:
-            self.sums[name] += Fraction(row["scores"][name] or 0.0)
-        self.changed += bool(row["changes"])
-        self.causes.update(row["changes"])
-
-    def mean(self, score: str) -> float | None:
-        """Return the mean of a score, None where there is none."""
-        number = self.saved if score == "saved" else self.answers
-        return float(self.sums[score] / number) if number else None
-
-    @property
-    def outcomes(self) -> Counter[str]:
-        """Of the completions without a score."""
-        outcomes: Counter[str] = Counter()
-        for (outcome, _), number in self.unscored.items():
-            outcomes[outcome] += number
-        return outcomes
-
-    def numbers(self) -> dict[str, Any]:
-        """Return the counts as plain values."""
-        return {
-            "items": len(self.items),
-            "completions": self.answers,
-            "mean": {score: self.mean(score) for score in SCORES},
-            "changed": self.changed,
-            "causes": self.causes,
-            "without_score": self.outcomes,
-        }
-
-    def cells(self) -> tuple[str, ...]:
-        """Return a row of the table."""
-        means = [self.mean(score) for score in ("saved", "library", "ours")]
-        shown = ("-" if mean is None else f"{mean:.3f}" for mean in means)
-        causes = [f"{cause} {n}" for cause in CAUSES if (n := self.causes[cause])]
-        why = f"{self.changed}: {', '.join(causes)}" if causes else "-"
-        return str(len(self.items)), str(self.answers), *shown, why
-
-
-class RescoreTally:
-    """Counts rescored samples, and keeps the first `examples` of each cause."""
-
     def __init__(self, examples: int) -> None:
-        self._most = examples
-        self.all = TaskCounts()
-        self.by_task: defaultdict[str, TaskCounts] = defaultdict(TaskCounts)
-        self.examples: dict[str, list[Row]] = {cause: [] for cause in CAUSES}
+        self._most, self._rows = examples, GrowingTable(COLUMNS)
+        self.answers = self.unscored = self.changed = 0
+        self.examples: list[Row] = []
 
     def add(self, row: Row) -> None:
         """Count one line of the file of `rescore`."""
-        self.all.add(row)
-        self.by_task[row["task"]].add(row)
-        for cause in row["changes"]:
-            if len(self.examples[cause]) < self._most:
-                self.examples[cause].append(row)
+        names = [text_of(row[name]) for name in ("task", "outcome")]
+        if row["score"] is None:
+            self.unscored += 1
+            why = (text_of(row["reason"]), text_of(_place(row)))
+            self._rows.add([*names, *why, *[None] * (2 + len(SCORES))])
+        else:
+            self.answers += 1
+            scores = [row["scores"][name] for name in SCORES]
+            saved, ours = scores[0], scores[-1]
+            is_changed = saved is not None and abs(ours - saved) >= LEAST_CHANGE
+            self.changed += is_changed
+            if is_changed and len(self.examples) < self._most:
+                self.examples.append(row)
+            item = hash((row["task"], row["question"]))
+            self._rows.add([*names, None, None, item, is_changed, *scores])
+
+    def _counts(self) -> Iterator[tuple[str | None, dict[str, Any]]]:
+        """Yield the numbers of all, under None, and of each task, sorted."""
+        table = self._rows.table()
+        tasks = table["task"].unique().sort()
+        for task in [None, *tasks]:
+            those = table if task is None else table.filter(task=task)
+            scored = those.filter(pl.col("ours").is_not_null())
+            lost = those.filter(pl.col("ours").is_null())["outcome"]
+            yield (
+                task,
+                {
+                    "items": scored["item"].n_unique(),
+                    "completions": len(scored),
+                    # Sorted, since the last digits of a sum depend on its order.
+                    "mean": {name: scored[name].sort().mean() for name in SCORES},
+                    "changed": scored["changed"].sum(),
+                    "without_score": dict(lost.value_counts(sort=True).iter_rows()),
+                },
+            )
 
     def numbers(self) -> dict[str, Any]:
         """Return all counts as plain values."""
-        tasks = {task: self.by_task[task].numbers() for task in sorted(self.by_task)}
-        return {"all": self.all.numbers(), "tasks": tasks, "examples": self.examples}
+        (_, whole), *tasks = self._counts()
+        return {"all": whole, "tasks": dict(tasks), "examples": self.examples}
 
     def table(self) -> FittingTable:
         """Return the counts as a table, all first."""
-        title = "Saved completions scored again (mean scores)"
         table = FittingTable(
             ["task"],
-            ["items", "completions", "saved", "library", "ours"],
+            ["items", "completions", "saved", "library", "ours", "changed"],
             ["items", "completions", "library"],
-            title=title,
+            title="Saved completions scored again (mean scores)",
             box=box.SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
         )
-        table.add_column("changed, by")
-        table.add_row("all", *self.all.cells(), style="bold", end_section=True)
-        for task, counts in sorted(self.by_task.items()):
-            if counts.answers:
-                table.add_row(Text(on_one_line(task, NAME_WIDTH)), *counts.cells())
+        for task, of in self._counts():
+            means = (of["mean"][name] for name in ("saved", "library", "ours"))
+            shown = ("-" if mean is None else f"{mean:.3f}" for mean in means)
+            cells = map(str, (of["items"], of["completions"], *shown, of["changed"]))
+            if task is None:
+                table.add_row("all", *cells, style="bold", end_section=True)
+            elif of["completions"]:
+                table.add_row(Text(on_one_line(task, NAME_WIDTH)), *cells)
         return table
 
-    def lines(self) -> list[str]:
-        """Return what has no score with the reasons, then the examples."""
-        missing = self.all.unscored.total()
-        total = f"{missing} of {missing + self.all.answers} completions"
-        lines = [f"without a score, and so not in the means: {total}"] * bool(missing)
-        for task, counts in sorted(self.by_task.items()):
-            of = f"of {on_one_line(task, NAME_WIDTH)}"
-            for why, number in counts.unscored.most_common(MOST_REASONS):
-                outcome, reason = why[0], on_one_line(why[1], TEXT_WIDTH)
-                first = f"the first: {counts.places[why]}"
-                lines.append(f"no score: {number} {of}, {outcome}: {reason} ({first})")
-            others = counts.unscored.most_common()[MOST_REASONS:]
-            if others:
-                of = f"{sum(number for _, number in others)} {of}"
-                lines.append(f"no score: {of}, for {len(others)} other reasons")
-        for cause, rows in self.examples.items():
-            for row in rows:
-                task = on_one_line(row["task"], NAME_WIDTH)
-                scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
-                became = row["outcome"]
-                lines.append(f"{cause}: {task} {scores} ({became}) {_place(row)}")
-                lines += [
-                    f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"
-                    for key in ("gold_answer", "answer", "saved_answer")
-                ]
-        return lines
+    def lines(self) -> Iterator[str]:
+        """Yield what has no score with the reasons, then the examples."""
+        if self.unscored:
+            total = f"{self.unscored} of {self.unscored + self.answers} completions"
+            yield f"without a score, and so not in the means: {total}"
+        lost = self._rows.table().filter(pl.col("ours").is_null())
+        by = lost.group_by("task", "outcome", "reason", maintain_order=True)
+        reasons = by.agg(pl.len(), pl.col("place").first())
+        how: Any = {"descending": [False, True], "maintain_order": True}
+        reasons = reasons.sort("task", "len", **how)
+        for of_task in reasons.partition_by("task", maintain_order=True):
+            of = f"of {on_one_line(of_task['task'][0], NAME_WIDTH)}"
+            for _, outcome, why, number, place in of_task.head(MOST_REASONS).rows():
+                said = f"{outcome}: {on_one_line(why, TEXT_WIDTH)}"
+                yield f"no score: {number} {of}, {said} (the first: {place})"
+            if number := len(others := of_task[MOST_REASONS:]):
+                rest = f"{others['len'].sum()} {of}"
+                yield f"no score: {rest}, for {number} other reasons"
+        for row in self.examples:
+            task = on_one_line(row["task"], NAME_WIDTH)
+            scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
+            yield f"changed: {task} {scores} ({row['outcome']}) {_place(row)}"
+            for key in ("gold_answer", "answer", "saved_answer"):
+                yield f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"

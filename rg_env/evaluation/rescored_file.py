@@ -16,7 +16,7 @@ from rg_env.rollouts.json_encoding import readable
 from rg_env.rollouts.line_file import LineFile
 from rg_env.scoring.score import UNSCORED
 
-WRITTEN = {"source", "place", "task", "question", "score", "scores", "changes"}
+WRITTEN = {"source", "place", "task", "question", "score", "scores"}
 WRITTEN |= {"outcome", "reasoning_gym"}
 
 TRIED_AGAIN = frozenset({"timeout", UNSCORED})

@@ -21,8 +21,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.statistics import grouped
+from rg_env.evaluation.samples import Sample, grouped
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import is_unusable, why_no_entry
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
@@ -49,10 +48,6 @@ RULES = {
 }
 """Scores to how they come about, each with one step more than the one before."""
 
-CAUSES = ("version", "guard", "extraction", "fix", "normalization")
-"""Why a score is not the saved one: another library (or other rules, where the saved
-score is one of ours), then the steps of ours."""
-
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
 ANSWER_DEADLINE_S = 20.0
@@ -63,7 +58,6 @@ STOPS = (PoolClosedError, PreloadError)
 
 ITEMS_AT_ONCE = 16
 KEPT_DATASETS = 20
-LEAST_CHANGE = 1e-6
 KEPT = ("run", "model", "source", "place", "finish_reason", "level")
 ORIGIN = ("seed", "params", "dataset", "index")
 
@@ -113,8 +107,8 @@ class Rescoring:
             take: Given the new samples of each item, as they come.
 
         Returns:
-            The new samples, in the order of the old ones. `row` says all three scores,
-            the saved one and what changed it.
+            The new samples, in the order of the old ones. `row` says all three scores
+            and the saved one.
 
         Raises:
             PoolError: The pool is closed or cannot start.
@@ -166,16 +160,12 @@ class Rescoring:
         """Score the samples of one item; raises as `GroupScorer.score_group`."""
         read = await off_loop(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
-        saved = {a for s in samples if (a := s.row.get("answer")) is not None}
         handle = TaskHandle(task=samples[0].task, params=params)
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
-            # The saved answer is scored as well, which tells a difference that comes
-            # of its extraction from one that comes of the scorer.
-            answers = [*own, *sorted(saved - {*own})] if name == "library" else own
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
-            found = await scorer.score_group(handle, entry, answers) if answers else []
-            scores[name] = dict(zip(answers, found, strict=True))
+            found = await scorer.score_group(handle, entry, own) if own else []
+            scores[name] = dict(zip(own, found, strict=True))
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
             none = Score(0.0, failure, None)
@@ -189,14 +179,12 @@ class Rescoring:
                 late = Score(0.0, "timeout", answer)
                 new.append(self._new(sample, late, score=None, reason=why))
                 continue
-            of_saved = scores["library"].get(sample.row.get("answer"))
             values = {name: score.value for name, score in mine.items()}
             more = {
                 "question": entry["question"],
                 "gold_answer": entry["answer"],
                 "answer": answer,
                 "scores": {"saved": sample.score, **values},
-                "changes": _causes(sample, of_saved, mine),
                 "normalized": mine["ours"].normalized,
             }
             new.append(self._new(sample, mine["ours"], **more))
@@ -214,7 +202,6 @@ class Rescoring:
             "outcome": ours.outcome,
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
-            "changes": [],
             **more,
             **{key: sample.row[key] for key in KEPT + ORIGIN if key in sample.row},
             "reasoning_gym": self._library.release,
@@ -297,32 +284,6 @@ class Rescoring:
         if own not in places and len(places) != 1:
             raise _NoItemError(*ANOTHER)
         return own if own in places else places[0]
-
-
-def _causes(
-    sample: Sample, of_saved: Score | None, mine: Mapping[str, Score]
-) -> list[str]:
-    """Return the causes for which a score is not the saved one, [] if it is."""
-    saved, ours = sample.score, mine["ours"]
-    if saved is None or abs(ours.value - saved) < LEAST_CHANGE:
-        return []
-    if sample.row.get("outcome") not in (None, "scorer_error"):  # its score is of ours
-        other = "guard" if ours.outcome == "rejected" else "version"
-        return [other if ours.answer == sample.row.get("answer") else "extraction"]
-    steps = [
-        ("extraction", mine["library"].value),
-        ("fix", mine["fixes"].value),
-        ("normalization", ours.value),
-    ]
-    if of_saved is not None:
-        first = "guard" if of_saved.outcome == "rejected" else "version"
-        steps.insert(0, (first, of_saved.value))
-    before = [saved, *(value for _, value in steps)]
-    return [
-        cause
-        for (cause, value), was in zip(steps, before, strict=False)
-        if abs(value - was) >= LEAST_CHANGE
-    ]
 
 
 async def rescored(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:

@@ -12,15 +12,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rg_env.scoring.extraction import FORMAT_FAILURES
 
 logger = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 NOT_USED = "not_used"
 """Outcome of an item that is not sampled: its reference answer is not right."""
@@ -69,9 +70,20 @@ class Sample:
         return self.score is not None and self.outcome not in UNANSWERED
 
 
-def scored(samples: Iterable[Sample]) -> list[Sample]:
-    """Return the samples that have a score."""
-    return [sample for sample in samples if sample.score is not None]
+def grouped(
+    things: Iterable[T], key: Callable[[T], Hashable]
+) -> dict[Hashable, list[T]]:
+    """Return things by what they share, in the order in which they come."""
+    found: dict[Hashable, list[T]] = {}
+    for thing in things:
+        found.setdefault(key(thing), []).append(thing)
+    return found
+
+
+def finite(value: Any) -> float | None:
+    """Return a number; None for all else, and for what is too large for a float."""
+    is_finite = type(value) in (int, float) and -1e300 < value < 1e300
+    return value if is_finite else None
 
 
 # -- the lines of samples.jsonl --------------------------------------------------------

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import polars as pl
 from rich import box
 
+from rg_env.evaluation.numbers import Estimate, estimates, table_of
 from rg_env.evaluation.samples import TRUNCATED, Row
-from rg_env.evaluation.statistics import Estimate, estimate, grouped
 from rg_env.reports.fitting_table import FittingTable
 from rg_env.rollouts.shaping import has_variance
 
@@ -29,10 +30,14 @@ there a group that teaches costs twice as many samples."""
 
 MOSTLY = 0.5
 
+COLUMNS: dict[str, Any] = {"task": pl.String, "item": pl.Int64, "band": pl.Int64}
+COLUMNS |= {"variance": pl.Boolean, "completions": pl.Int64}
+COLUMNS |= dict.fromkeys(("score", "truncated", "tokens", "seconds"), pl.Float64)
+"""Of a table of groups, in which the last four are sums over their completions."""
+
 Bounds = tuple[float, float]
-
-
-Rows = Sequence[Row]
+Bands = tuple[int, int]
+"""The first of some neighbouring bands, and the first one after them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,55 +86,53 @@ class TaskScreen:
         return self.found.share.mean if self.found else 0.0
 
 
-def _share(rows: Iterable[Row]) -> Estimate | None:
-    flags = [float(has_variance(row["scores"])) for row in rows]
-    return estimate(flags, range(len(flags))) if flags else None
-
-
-def _numbers(rows: Rows) -> Numbers | None:
-    share = _share(rows)
-    if share is None:
-        return None
-
-    def mean(key: str) -> float:
-        return statistics.fmean(value for row in rows for value in row[key])
-
-    ends = [end in TRUNCATED for row in rows for end in row["finish_reasons"]]
-    seconds = statistics.fmean(row["seconds"] for row in rows)
-    means = mean("task_scores"), statistics.fmean(ends), mean("completion_tokens")
-    return Numbers(len(rows), share, *means, seconds)
-
-
-def _banded(rows: Rows, bounds: Bounds | None) -> list[list[Row]]:
-    """Return the rows of each band of the range."""
+def _row(number: int, row: Row, bounds: Bounds | None) -> tuple[object, ...]:
     low, high = bounds or (0.0, 0.0)
-    if low == high:
-        return [list(rows)]
-    bands: list[list[Row]] = [[] for _ in range(BANDS)]
-    for row in rows:
-        place = (row["level"] - low) / (high - low)
-        bands[min(BANDS - 1, int(place * BANDS))].append(row)
-    return bands
+    place = (row["level"] - low) / (high - low) if low < high else 0.0
+    return (
+        row["task"],
+        number,
+        min(BANDS - 1, int(place * BANDS)),
+        has_variance(row["scores"]),
+        len(row["scores"]),
+        sum(row["task_scores"]),
+        sum(end in TRUNCATED for end in row["finish_reasons"]),
+        sum(row["completion_tokens"]),
+        row["seconds"],
+    )
 
 
-def _is_poor(end: Sequence[Rows], others: Sequence[Rows]) -> bool:
-    """Return whether the bands at an end clearly have less variance than the others."""
-    found, rest = (_share(itertools.chain(*bands)) for bands in (end, others))
-    if found is None or rest is None:
-        return False
-    return found.high < min(rest.low, POOR * rest.mean)
+def _numbers(groups: pl.DataFrame) -> dict[tuple[str, Bands], Numbers]:
+    """Return the numbers of each task in all neighbouring bands that have a group."""
+    ends = itertools.combinations(range(BANDS + 1), 2)
+    ranges = pl.DataFrame([*ends], schema=["first", "last"], orient="row")
+    band, by = pl.col("band"), ["task", "first", "last"]
+    is_in = (band >= pl.col("first")) & (band < pl.col("last"))
+    table = groups.join(ranges, how="cross").filter(is_in)
+    shares = estimates(table, pl.col("variance"), by, strata=None)
+    means = [pl.col(n).sum() / pl.col("completions").sum() for n in [*COLUMNS][5:8]]
+    found = table.group_by(by).agg(pl.len(), *means, pl.col("seconds").mean())
+    return {
+        (task, (first, last)): Numbers(number, shares[task, first, last], *others)
+        for task, first, last, number, *others in found.iter_rows()
+    }
 
 
-def _left(bands: Sequence[Rows]) -> tuple[int, int]:
-    """Return first and last of the bands without poor ends, the shortest taken first.
+def _left(found: Mapping[Bands, Numbers], last: int) -> Bands:
+    """Return the bands without poor ends, the shortest taken first."""
 
-    The last one is not among them.
-    """
-    first, last, size = 0, len(bands), 1
+    def is_poor(end: Bands, others: Bands) -> bool:
+        """Return whether some clearly have less variance than the others."""
+        if end not in found or others not in found:
+            return False
+        rest = found[others].share
+        return found[end].share.high < min(rest.low, POOR * rest.mean)
+
+    first, size = 0, 1
     while size < last - first:
-        if _is_poor(bands[last - size : last], bands[first : last - size]):
+        if is_poor((last - size, last), (first, last - size)):
             last, size = last - size, 1
-        elif _is_poor(bands[first : first + size], bands[first + size : last]):
+        elif is_poor((first, first + size), (first + size, last)):
             first, size = first + size, 1
         else:
             size += 1
@@ -147,16 +150,22 @@ def _why_left_out(found: Numbers | None, least_share: float) -> str:
 
 
 def _task_screen(
-    task: str, rows: Rows, bounds: Bounds | None, least_share: float
+    task: str,
+    numbers: Mapping[Bands, Numbers],
+    bounds: Bounds | None,
+    least_share: float,
 ) -> TaskScreen:
-    bands = _banded(rows, bounds)
-    first, last = _left(bands)
-    found, levels = _numbers([*itertools.chain(*bands[first:last])]), None
+    low, high = bounds or (0.0, 0.0)
+    number = BANDS if low < high else 1
+    each = [numbers.get((band, band + 1)) for band in range(number)]
+    first, last = _left(numbers, number)
+    levels, width = None, (high - low) / number
     if bounds is not None:
-        low, width = bounds[0], (bounds[1] - bounds[0]) / len(bands)
         levels = round(low + first * width, 4), round(low + last * width, 4)
+    found = numbers.get((first, last))
+    bands = [None if of is None else of.share for of in each]
     why = _why_left_out(found, least_share)
-    return TaskScreen(task, [*map(_share, bands)], levels, found, why)
+    return TaskScreen(task, bands, levels, found, why)
 
 
 def screen_rows(
@@ -172,10 +181,14 @@ def screen_rows(
             were not; tasks without a row are there as well.
         least_share: Of groups with variance, in (0, 1]; a task with less is left out.
     """
-    by_task = grouped(rows, lambda row: row["task"])
+    known = (row for row in rows if row["task"] in bounds)
+    each = (_row(n, row, bounds[row["task"]]) for n, row in enumerate(known))
+    by_task: dict[str, dict[Bands, Numbers]] = {task: {} for task in sorted(bounds)}
+    for (task, bands), numbers in _numbers(table_of(each, COLUMNS)).items():
+        by_task[task][bands] = numbers
     found = [
-        _task_screen(task, by_task.get(task, []), bounds[task], least_share)
-        for task in sorted(bounds)
+        _task_screen(task, numbers, bounds[task], least_share)
+        for task, numbers in by_task.items()
     ]
     return sorted(found, key=lambda task: (bool(task.left_out), -task.share))
 
@@ -210,7 +223,7 @@ def _cells(task: TaskScreen) -> list[str]:
     ]
 
 
-def table_of(tasks: Sequence[TaskScreen]) -> FittingTable:
+def table_for(tasks: Sequence[TaskScreen]) -> FittingTable:
     """Return the results as a table for the terminal, without its `TITLE`."""
     table = FittingTable(
         [""],

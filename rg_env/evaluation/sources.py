@@ -76,7 +76,7 @@ PUBLISHED = {"size": 50, "seed": 45}
 """Of every published dataset; a question without a seed is sought in that of these."""
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
-KEPT += ["level", "formats", "normalized", "reward", "changes", "reason"]
+KEPT += ["level", "formats", "normalized", "reward", "reason"]
 KEPT += ["prompt_tokens", "completion_tokens", "preset"]
 OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
 OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}

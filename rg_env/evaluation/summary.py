@@ -8,121 +8,29 @@ item that is not used, is counted apart.
 from __future__ import annotations
 
 import dataclasses
-import operator
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
+import polars as pl
 from rich import box
 from rich.text import Text
 
 from rg_env.errors import counted
-from rg_env.evaluation.samples import NOT_USED, Sample, scored
-from rg_env.evaluation.statistics import Estimate, best_of, estimate, grouped
+from rg_env.evaluation.numbers import (
+    WHOLE,
+    Estimate,
+    PartResult,
+    results,
+    row_of,
+    table_of,
+    with_parts,
+)
+from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.reports.fitting_table import FittingTable
 from rg_env.scoring.score import UNSCORED
 from rg_env.tasks.evaluation_specs import PresetName, load_preset
-
-
-@dataclasses.dataclass(frozen=True)
-class PartResult:
-    """What some samples came to: all of them, those of a category or of a task.
-
-    Estimates are clustered by item; best_of_k and pass_at_k are of the items that have
-    k completions with a score, and None where k is 1.
-
-    Attributes:
-        by_item: Mean score of the completions.
-        by_task: The same, clustered by task; None for a single task.
-        right: Share of the completions whose score is 1.0, which is pass@1.
-        best_of_k: Mean of the best score of k completions, without bias.
-        pass_at_k: Chance that one of k completions is right, without bias.
-        answered: Share of the completions that hold an answer.
-        score_of_answered: Mean score of these.
-        truncated: Completions that were cut off; None where no file says so.
-        failed: Completions without a score.
-        not_used: Items that are not used.
-    """
-
-    items: int
-    completions: int
-    by_item: Estimate
-    by_task: Estimate | None
-    right: Estimate
-    best_of_k: Estimate | None
-    pass_at_k: Estimate | None
-    answered: float
-    score_of_answered: Estimate | None
-    truncated: int | None
-    failed: int
-    not_used: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the same as JSON, with the mean score and its interval first."""
-        found = dataclasses.asdict(self)
-        by_item = found.pop("by_item")
-        first = {name: by_item[name] for name in ("mean", "low", "high")}
-        return {**first, **found}
-
-
-def _score(sample: Sample) -> float:
-    return sample.score or 0.0
-
-
-_item, _task = operator.attrgetter("item"), operator.attrgetter("task")
-_right = operator.attrgetter("is_right")
-
-
-def _mean(
-    samples: Sequence[Sample],
-    value: Callable[[Sample], float] = _score,
-) -> Estimate:
-    items, tasks = map(_item, samples), map(_task, samples)
-    return estimate([*map(value, samples)], [*items], [*tasks])
-
-
-def _of_k(
-    samples: Sequence[Sample], k: int, value: Callable[[Sample], float]
-) -> Estimate | None:
-    """Return the best of k completions of each item that has k or more."""
-    best: dict[Any, float] = {
-        item: best_of([*map(value, of_item)], k)
-        for item, of_item in grouped(samples, _item).items()
-        if len(of_item) >= k > 1
-    }
-    tasks = [task for task, _ in best]
-    return estimate([*best.values()], [*best], tasks) if best else None
-
-
-def result_of(samples: Sequence[Sample], k: int = 1) -> PartResult | None:
-    """Return what samples came to, None where none has a score.
-
-    Args:
-        samples: With and without a score.
-        k: Completions of an item.
-    """
-    done = scored(samples)
-    if not done:
-        return None
-    by_item, answered = _mean(done), [s for s in done if s.is_answered]
-    tasks = [*map(_task, done)]
-    not_used = sum(sample.outcome == NOT_USED for sample in samples)
-    is_known = any("finish_reason" in sample.row for sample in samples)
-    return PartResult(
-        items=by_item.clusters,
-        completions=len(done),
-        by_item=by_item,
-        by_task=estimate([*map(_score, done)], tasks) if len({*tasks}) > 1 else None,
-        right=_mean(done, _right),
-        best_of_k=_of_k(done, k, _score),
-        pass_at_k=_of_k(done, k, _right),
-        answered=len(answered) / len(done),
-        score_of_answered=_mean(answered) if answered else None,
-        truncated=sum(s.is_truncated for s in samples) if is_known else None,
-        failed=len(samples) - len(done) - not_used,
-        not_used=not_used,
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,28 +77,23 @@ class EvalSummary:
                 "eval/answered": found.answered,
                 "eval/truncated": found.truncated or 0,
             }
-            others = {
-                "score_of_answered": found.score_of_answered,
-                "best_of_k": found.best_of_k,
-                "pass_at_k": found.pass_at_k,
-            }
-            numbers |= {f"eval/{n}": e.mean for n, e in others.items() if e is not None}
+            for name in ("score_of_answered", "best_of_k", "pass_at_k"):
+                if (value := getattr(found, name)) is not None:
+                    numbers[f"eval/{name}"] = value.mean
         for kind, group in (("category", self.by_category), ("task", self.by_task)):
-            for name, value in group.items():
-                numbers[f"eval/{kind}/{name}"] = value.by_item.mean
-        numbers.update({f"eval/outcome/{k}": n for k, n in self.outcomes.items()})
-        return numbers
+            for name, part in group.items():
+                numbers[f"eval/{kind}/{name}"] = part.by_item.mean
+        return numbers | {f"eval/outcome/{k}": n for k, n in self.outcomes.items()}
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON."""
-        groups: dict[str, Any] = {
-            name: {n: row.as_json() for n, row in getattr(self, name).items()}
-            for name in ("by_category", "by_task")
-        }
-        for name in ("overall", "as_published"):
-            row = getattr(self, name)
-            groups[name] = None if row is None else row.as_json()
-        return vars(self) | groups
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {name: plain(of) for name, of in value.items()}
+            return value.as_json() if isinstance(value, PartResult) else value
+
+        return {name: plain(value) for name, value in vars(self).items()}
 
     def table(self, *, with_tasks: bool = False) -> FittingTable:
         """Return the results as a table for the terminal, tasks on request."""
@@ -221,11 +124,11 @@ class EvalSummary:
 
     def _cells(self, row: PartResult) -> list[str]:
         of_k = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
+        intervals = (row.by_item, row.by_task)
         return [
             str(row.items),
             _shown(row.by_item),
-            _interval(row.by_item),
-            _interval(row.by_task),
+            *("" if of is None else of.interval(2) for of in intervals),
             *map(_shown, [row.right, *of_k]),
             f"{row.answered:.0%}",
             _shown(row.score_of_answered),
@@ -261,19 +164,6 @@ def _shown(value: Estimate | None) -> str:
     return "" if value is None else f"{value.mean:.3f}"
 
 
-def _interval(value: Estimate | None) -> str:
-    return "" if value is None else value.interval(2)
-
-
-def _results(pairs: Iterable[tuple[str, Sample]], k: int) -> dict[str, PartResult]:
-    groups = grouped(pairs, lambda pair: pair[0])
-    found = {
-        str(name): result_of([sample for _, sample in groups[name]], k)
-        for name in sorted(groups, key=str)
-    }
-    return {name: row for name, row in found.items() if row is not None}
-
-
 def _changed_tasks(samples: Iterable[Sample]) -> list[str]:
     found = {(sample.row.get("preset"), sample.task) for sample in samples}
     return sorted(
@@ -287,21 +177,27 @@ def summarise(samples: Sequence[Sample]) -> EvalSummary:
     """Sum up an evaluation, whatever the order of its samples."""
     # The last digits of a sum of floats depend on their order.
     samples = sorted(samples, key=lambda s: (*s.item, s.score or 0.0, s.outcome))
-    used = [sample for sample in samples if sample.outcome != NOT_USED]
-    by_item = Counter(sample.item for sample in used)
+    table = table_of(map(row_of, samples))
+    is_used = pl.col("outcome") != NOT_USED
     # What most items have: a question that was drawn twice has twice as many.
-    k = statistics.mode(by_item.values()) if by_item else 1
-    not_used = Counter(s.task for s in samples if s.outcome == NOT_USED)
+    sizes = table.filter(is_used).group_by("item", maintain_order=True).len()["len"]
+    k = statistics.mode(sizes) if len(sizes) else 1
+    found = results(with_parts(table), k=k)
     changed = _changed_tasks(samples)
-    others = [sample for sample in samples if sample.task not in changed]
+    others = table.filter(~pl.col("task").is_in(changed))
+    of_others = results(with_parts(others, ["all"]), k=k)
+    not_used = Counter(s.task for s in samples if s.outcome == NOT_USED)
+    by_kind: dict[str, dict[str, PartResult]] = {"category": {}, "task": {}}
+    for kind, name in sorted(found.keys() - {WHOLE}):
+        by_kind[kind][name] = found[kind, name]
     return EvalSummary(
         k=k,
-        overall=result_of(samples, k),
-        by_category=_results(((s.category, s) for s in samples), k),
-        by_task=_results(((s.task, s) for s in samples), k),
-        failed_requests=sum(sample.score is None for sample in used),
+        overall=found.get(WHOLE),
+        by_category=by_kind["category"],
+        by_task=by_kind["task"],
+        failed_requests=sum(s.score is None for s in samples) - not_used.total(),
         not_used=dict(sorted(not_used.items())),
         outcomes=dict(Counter(sample.outcome for sample in samples)),
         changed=changed,
-        as_published=result_of(others, k) if changed else None,
+        as_published=of_others.get(WHOLE) if changed else None,
     )

@@ -66,7 +66,7 @@ LIBRARIES = {
 """File of the report to the package that has it and its place there."""
 
 SHOWN: tuple[str, ...]
-SHOWN = ("scores", "formats", "normalized", "reward", "changes", "reason")
+SHOWN = ("scores", "formats", "normalized", "reward", "reason")
 SHOWN += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
 """What the reader shows of a sample's row, unchanged."""
 

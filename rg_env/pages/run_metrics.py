@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import counted
+from rg_env.evaluation.samples import finite, grouped
 from rg_env.evaluation.sources import HISTORY, METRICS
-from rg_env.evaluation.statistics import grouped
 from rg_env.pages.run_names import Place, place_of
 
 USUAL: tuple[str, ...]
@@ -64,18 +64,12 @@ class RunMetrics:
         return {"name": names[self.place], "steps": self.steps, "values": values}
 
 
-def _finite(value: Any) -> float | None:
-    # No bool, and no whole number that is too large for a float.
-    is_finite = type(value) in (int, float) and -1e300 < value < 1e300
-    return value if is_finite else None
-
-
 def _mean(key: str, lines: Sequence[Any]) -> float | None:
     """Return the mean of a number over the rollouts of some lines, if any has it."""
-    known = [line for line in lines if _finite(line.get(key)) is not None]
+    known = [line for line in lines if finite(line.get(key)) is not None]
     if not known:
         return None
-    last = _finite(known[-1][key])
+    last = finite(known[-1][key])
     if last and last > 1 and all(isinstance(line[key], int) for line in known):
         return last  # a count, which has no mean
     weights = [line[WEIGHT] for line in known]
@@ -93,7 +87,7 @@ def _by_step(lines: Sequence[Any]) -> list[list[Any]]:
     steps: dict[float, list[Any]] = {}
     before = 0.0
     for line in lines:
-        total = _finite(line.get(SCORED)) or 0
+        total = finite(line.get(SCORED)) or 0
         # A run that was resumed counts from 0.
         new = total - before if total >= before else total
         before = total
@@ -117,7 +111,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
                 if isinstance(value, dict) and path.name == Path(HISTORY).name:
                     value = {f"trainer/{k}": v for k, v in value.items()}
                     value["step"] = value.pop("trainer/number", None)
-                if isinstance(value, dict) and _finite(value.get("step")) is not None:
+                if isinstance(value, dict) and finite(value.get("step")) is not None:
                     found.append(value)
     return found
 
@@ -145,7 +139,7 @@ def _metrics_of(place: Place, starts: Sequence[Any], points: int) -> RunMetrics:
     groups = FEWEST_ROLLOUTS * len(steps) // scored if scored else 0
     size = max(1, groups, -(-len(steps) // points))
     parts = [[*chain(*steps[i : i + size])] for i in range(0, len(steps), size)]
-    names = {key for line in lines for key in line if _finite(line[key]) is not None}
+    names = {key for line in lines for key in line if finite(line[key]) is not None}
     # A hundred tasks are the table, and not a hundred curves.
     names = {k for k in names - {"step", "time"} if "/task/" not in k}
     alarms = [[line["alarms"] for line in of if "alarms" in line] for of in starts]

@@ -12,8 +12,7 @@ import yaml
 
 from rg_env import patience
 from rg_env.demo.chat_tokenizer import load_tokenizer
-from rg_env.evaluation.samples import read_rows, sample_of
-from rg_env.evaluation.statistics import grouped
+from rg_env.evaluation.samples import grouped, read_rows, sample_of
 from rg_env.evaluation.summary import summarise
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.tasks.evaluation_specs import load_preset

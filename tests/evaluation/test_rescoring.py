@@ -58,50 +58,41 @@ def line_of(make_entry, task, answer, seed=3, params=None, **more):
     return line | {"question": entry["question"]} | more
 
 
-# -- what a score becomes, and why -----------------------------------------------------
+# -- what a score becomes --------------------------------------------------------------
 
 SCORES = {
-    "right": ((1.0, 1.0, 1.0), [], "right"),
-    "formatted": (("saved", "saved", 1.0), ["normalization"], "right"),
-    "wrong": ((0.0, 0.0, 0.0), [], "wrong"),
-    "twice": ((0.0, 0.0, 0.0), ["extraction"], "several_answers"),
-    "untagged": ((0.0, 0.0, 0.0), [], "no_answer"),
-    "empty": ((0.0, 0.0, 0.0), [], "no_answer"),
+    "right": ((1.0, 1.0, 1.0), "right"),
+    "formatted": (("saved", "saved", 1.0), "right"),
+    "wrong": ((0.0, 0.0, 0.0), "wrong"),
+    "twice": ((0.0, 0.0, 0.0), "several_answers"),
+    "untagged": ((0.0, 0.0, 0.0), "no_answer"),
+    "empty": ((0.0, 0.0, 0.0), "no_answer"),
 }
 
 
 @pytest.mark.parametrize("way", SCORES)
-def test_a_published_completion_has_three_scores_and_the_cause_of_a_change(
+def test_a_published_completion_has_three_scores_beside_the_saved_one(
     pool, gcd, tmp_path, way
 ):
     found = published.document("gcd", "arithmetic", GCD, gcd, lambda place: [way])
     new = scored_again(pool, published.write(tmp_path, "run", found))
-    values, causes, outcome = SCORES[way]
+    values, outcome = SCORES[way]
     for sample, entry in zip(new, gcd, strict=True):
         assert sample.outcome == outcome
         assert sample.score == values[-1]
-        assert sample.row["changes"] == causes
         saved = published.WAYS[way](entry["answer"])[2]
         expected = [saved, *(saved if v == "saved" else v for v in values)]
         assert list(sample.row["scores"].values()) == pytest.approx(expected)
         assert sample.row["gold_answer"] == entry["answer"]
 
 
-def test_what_a_fix_takes_from_a_wrong_answer_is_named(pool, make_entry, tmp_path):
+def test_a_fix_takes_the_score_of_a_wrong_answer(pool, make_entry, tmp_path):
     task = "game_of_life_halting"
     seed = next(s for s in range(20) if make_entry(task, {}, s)["answer"] == "True")
     line = line_of(make_entry, task, "perhaps", seed=seed)
     line["config"] = {"size": 1, "seed": line.pop("seed")}
     (new,) = of_lines(pool, tmp_path, line | {"score": 1.0})
     assert (new.row["scores"]["library"], new.score) == (1.0, 0.0)
-    assert new.row["changes"] == ["fix"]
-
-
-def test_what_another_library_scored_otherwise_is_named(pool, gcd, tmp_path):
-    found = published.document("gcd", "arithmetic", GCD, gcd[:1], lambda p: ["right"])
-    found["results"][0]["completions"][0]["score"] = 0.25
-    (new,) = scored_again(pool, published.write(tmp_path, "run", found))
-    assert (new.score, new.row["changes"]) == (1.0, ["version"])
 
 
 @pytest.mark.parametrize(
@@ -114,32 +105,9 @@ def test_what_another_library_scored_otherwise_is_named(pool, gcd, tmp_path):
     ],
     ids=["the same score", "no score", "unfinished thinking"],
 )
-def test_a_score_that_stays_or_is_the_first_is_no_change(
-    pool, make_entry, tmp_path, saved, outcome
-):
+def test_a_score_of_ours_is_the_same_again(pool, make_entry, tmp_path, saved, outcome):
     (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None, **saved))
     assert (new.outcome, new.score) == (outcome, float(outcome == "right"))
-    assert new.row["changes"] == []
-
-
-OF_OURS = {
-    "version": (None, {"score": 0.5, "outcome": "partial"}),
-    "extraction": (None, {"answer": None, "score": 0.0, "outcome": "no_answer"}),
-    "guard": ("x" * 20_001, {"score": 0.5, "outcome": "partial"}),
-}
-"""Cause to an answer, the right one if None, and what its line says of it."""
-
-
-@pytest.mark.parametrize("cause", OF_OURS)
-def test_a_score_of_ours_that_is_another_one_now_has_one_cause(
-    pool, make_entry, tmp_path, cause
-):
-    gold = make_entry("gcd", {}, 3)["answer"]
-    answer, saved = OF_OURS[cause]
-    answer = answer or gold
-    line = line_of(make_entry, "gcd", answer) | {"answer": answer, **saved}
-    (new,) = of_lines(pool, tmp_path, line)
-    assert new.row["changes"] == [cause]
 
 
 def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
@@ -204,7 +172,6 @@ def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_
     new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
     assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
     assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]
-    assert not any(sample.row["changes"] for sample in new)
 
 
 def test_samples_keep_their_order_and_those_of_an_item_are_scored_together(

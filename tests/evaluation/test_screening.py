@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from rg_env.evaluation.screening import BANDS, screen_rows, table_of
-from rg_env.evaluation.statistics import estimate
+from rg_env.evaluation.numbers import estimate
+from rg_env.evaluation.screening import BANDS, screen_rows, table_for
 
 WHOLE = (0.0, 1.0)
 MIXED, RIGHT, WRONG = [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]
@@ -136,7 +136,7 @@ def test_the_table_has_each_task_in_a_line_of_80_characters():
     rows = [*banded(0.9, 0.8, 0.7, 0.2, 0.0), row(RIGHT, task="lcm")]
     found = screen_rows(rows, {"gcd": WHOLE, "lcm": None, "maze": None}, 0.1)
     target = io.StringIO()
-    Console(file=target, width=80).print(table_of(found))
+    Console(file=target, width=80).print(table_for(found))
     lines = [line.split() for line in target.getvalue().splitlines()]
     assert ["gcd", "120", "80%", "(72", "to", "86)", "▇▇▆▂▁"] in [x[:7] for x in lines]
     assert ["lcm", "too easy"] in [[x[0], " ".join(x[-2:])] for x in lines if x]

@@ -15,9 +15,8 @@ import yaml
 
 from rg_env import ending
 from rg_env.errors import SettingError
-from rg_env.evaluation.comparison import paired
+from rg_env.evaluation.numbers import paired, results, row_of, table_of, with_parts
 from rg_env.evaluation.sources import Sources, metrics_beside
-from rg_env.evaluation.summary import result_of
 from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.pages.report_tally import FIGURES
@@ -220,8 +219,7 @@ def test_the_figures_and_outcomes_of_a_run_have_the_intervals_of_compare(
     samples_of(tmp_path, "one", rows)
     found = reported(tmp_path / "r", tmp_path / "one")
     samples = [*Sources([tmp_path / "one" / "samples.jsonl"]).samples()]
-    of = result_of(samples, k=2)
-    assert of is not None and of.pass_at_k is not None
+    of = results(with_parts(table_of(map(row_of, samples))), k=2)["all", ""]
     figures = figures_of(found)
     expected = {"score": of.by_item, "right": of.right, "pass": of.pass_at_k}
     for name, it in expected.items():
@@ -239,7 +237,9 @@ def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> N
     differences = reported(tmp_path / "r", tmp_path / "s")["differences"]
     found = {part: numbers for part, *numbers in differences}
     files = [tmp_path / "s" / name / "samples.jsonl" for name in ("one", "two")]
-    of = paired(*([*Sources([file]).samples()] for file in files)).by_item
+    both = [[*Sources([file]).samples()] for file in files]
+    rows = (row_of(sample, n) for n, those in enumerate(both) for sample in those)
+    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""].by_item
     assert of is not None
     expected = [of.mean, of.low, of.high, 8]
     assert found[-1] == found[0] == pytest.approx(expected, abs=1e-4)

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from rg_env.evaluation.comparison import paired
+from rg_env.evaluation.numbers import paired, row_of, table_of, with_parts
 from rg_env.evaluation.sources import Sources
 from rg_env.pages import report_tally
 from rg_env.pages.report import write_report
@@ -584,7 +584,9 @@ def test_the_difference_of_any_two_runs_is_that_of_compare(
     browser.wait(f"{card}.some(t => t.startsWith('B \u2212 A'))")
     said = next(text for text in browser.run(card) if text.startswith("B"))
     files = [path / "samples.jsonl" for path in (first, last)]
-    of = paired(*([*Sources([file]).samples()] for file in files)).by_item
+    samples = [[*Sources([file]).samples()] for file in files]
+    rows = (row_of(sample, n) for n, those in enumerate(samples) for sample in those)
+    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""].by_item
     assert of is not None
     numbers = [float(n.replace("\u2212", "-")) for n in re.findall(r"\S\d.\d+", said)]
     assert numbers == pytest.approx([of.mean, of.low, of.high], abs=6e-4)

@@ -9,11 +9,12 @@ import re
 import pytest
 from rich.console import Console
 
-from rg_env.cli import compare_command, doctor_command
+from rg_env.cli import doctor_command
 from rg_env.evaluation.comparison import Comparison
+from rg_env.evaluation.numbers import row_of, table_of
 from rg_env.evaluation.rescore_table import RescoreTally
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.screening import screen_rows, table_of
+from rg_env.evaluation.screening import screen_rows, table_for
 from rg_env.evaluation.summary import summarise
 from rg_env.installation import PROJECT
 from rg_env.items.task_check import TaskFindings
@@ -38,14 +39,14 @@ SUMMARY = summarise(_samples(NAME, "arithmetic"))
 
 
 def _screened():
-    return table_of(screen_rows([], {NAME: None}, 0.1))
+    return table_for(screen_rows([], {NAME: None}, 0.1))
 
 
 def _rescored():
     tally = RescoreTally(0)
     scores = dict.fromkeys(("saved", "library", "fixes", "ours"), 0.123)
     row = {"task": NAME, "question": "?", "score": 0.123, "scores": scores}
-    tally.add(row | {"changes": ["fix", "normalization", "guard", "extraction"]})
+    tally.add(row | {"outcome": "right"})
     return tally.table()
 
 
@@ -57,11 +58,15 @@ def _listed():
 
 def _compared(results):
     """Return the tables of results whose names are as short as names can be."""
-    those = {
-        str(n): _samples("ab", "c", range(n, 200)) + _samples(NAME, "games", range(n))
+    rows = (
+        row_of(sample, n)
         for n in range(results)
-    }
-    return compare_command.tables(Comparison(those, all_pairs=True), with_tasks=True)
+        for sample in _samples("ab", "c", range(n, 200))
+        + _samples(NAME, "games", range(n))
+    )
+    names = [str(n) for n in range(results)]
+    found = Comparison(names, table_of(rows), all_pairs=True)
+    return found.tables(with_tasks=True)
 
 
 TABLES = {

@@ -15,8 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.statistics import grouped
+from rg_env.evaluation.samples import Sample, grouped
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.reading.formulas import as_formula, read_formula

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rg_env.evaluation.samples import Sample, sample_of
-from rg_env.evaluation.statistics import grouped
+from rg_env.evaluation.samples import Sample, grouped, sample_of
 
 FULL = 1.0 - 1e-9
 LEAST_RIGHT, MOST_WRONG = 0.995, 0.001

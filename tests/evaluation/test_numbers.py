@@ -1,0 +1,213 @@
+"""Means, intervals, differences and pass@k of the parts of a table of samples."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import defaultdict
+from statistics import fmean
+
+import polars as pl
+import pytest
+
+from rg_env.evaluation.comparison import Comparison
+from rg_env.evaluation.numbers import (
+    WHOLE,
+    best_of,
+    estimate,
+    estimates,
+    paired,
+    results,
+    row_of,
+    table_of,
+    with_parts,
+)
+from rg_env.evaluation.samples import Sample
+
+
+def sample(score, question="q", task="t", category="c", outcome="right", **more):
+    return Sample(task, category, question, score, outcome, **more)
+
+
+def of(*scores_by_item, task="t"):
+    """Return samples of a task: of each item a score, or a list of scores."""
+    lists = [one if isinstance(one, list) else [one] for one in scores_by_item]
+    return [sample(s, str(n), task) for n, some in enumerate(lists) for s in some]
+
+
+def table(*results):
+    rows = (row_of(s, n) for n, some in enumerate(results) for s in some)
+    return with_parts(table_of(rows))
+
+
+def interval(samples, **how):
+    return estimates(table(samples), **how)[WHOLE]
+
+
+def difference(first, second):
+    return paired(table(first, second), 0, 1)[WHOLE]
+
+
+# -- intervals -------------------------------------------------------------------------
+
+
+def plain_variance(samples):
+    """Return the variance of the mean, each task a stratum, as the module tells it."""
+    tasks = defaultdict(lambda: defaultdict(list))
+    for one in samples:
+        tasks[one.task][one.question].append(one.score)
+    parts = [[*items.values()] for items in tasks.values() if len(items) > 1]
+    alone = [*itertools.chain(*(i.values() for i in tasks.values() if len(i) == 1))]
+    parts += [alone] if alone else []
+    squares, mean = 0.0, fmean(s.score for s in samples)
+    for items in parts:
+        n = len(items)
+        middle = fmean(itertools.chain(*items)) if n > 1 else mean
+        off = sum((sum(item) - len(item) * middle) ** 2 for item in items)
+        squares += off * (n / (n - 1) if n > 1 else 1)
+    return squares / len(samples) ** 2, sum(map(len, parts)) - len(parts)
+
+
+STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306, 10: 2.228, 28: 2.048}
+"""Degrees of freedom to the 97.5 % quantile, as tables have it."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_each_part_has_the_clustered_variance_within_its_tasks(seed):
+    rng = random.Random(seed)
+    samples = [
+        sample(
+            rng.choice([0.0, 0.5, 1.0]), str(rng.randrange(6)), f"t{rng.randrange(9)}"
+        )
+        for _ in range(60)
+    ]
+    found = estimates(table(samples), within=(-9.0, 9.0))
+    for (kind, name), one in found.items():
+        those = [s for s in samples if kind != "task" or s.task == name]
+        assert one.mean == pytest.approx(fmean(s.score for s in those), abs=1e-12)
+        variance, freedom = plain_variance(those)
+        if freedom in STUDENT:
+            half = (one.high - one.low) / 2
+            expected = STUDENT[freedom] * math.sqrt(variance)
+            assert half == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("within_tasks", [True, False])
+def test_an_interval_covers_the_mean_nineteen_times_of_twenty(within_tasks):
+    rng, covered = random.Random(1), 0
+    for _ in range(150):
+        # Tasks that are what they are, or items that are some of many.
+        chances = [rng.choice([0.05, 0.2, 0.9]) for _ in range(20)]
+        if not within_tasks:
+            chances = [rng.random() for _ in range(40)]
+        rows = [
+            sample(float(rng.random() < p), str(i if within_tasks else 0), f"{n}")
+            for n, p in enumerate(chances)
+            for i in range(4)
+        ]
+        by = {} if within_tasks else {"clusters": "task", "strata": None}
+        truth = fmean(chances) if within_tasks else 0.5
+        found = interval(rows, **by)
+        covered += found.low <= truth <= found.high
+    assert 0.9 <= covered / 150 <= 0.99
+
+
+def test_scores_that_are_all_equal_leave_an_interval_of_some_width():
+    found = interval(of(*[1.0] * 5))
+    assert (found.high, round(found.low, 2)) == (1.0, 0.57)
+
+
+def test_completions_of_one_item_that_are_alike_count_once():
+    once, thrice = (interval(of(*[[0.0] * n, [1.0] * n] * 20)) for n in (1, 3))
+    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
+
+
+@pytest.mark.parametrize(
+    ("scores", "half"),
+    [
+        # 2.776 is Student's quantile of four degrees of freedom, 0.0707 the error.
+        ([0.3, 0.2, 0.1, 0.0, -0.1], 2.776 * 0.0707107),
+        ([0.2], 1.2),
+    ],
+    ids=["few items widen it", "one item says nothing"],
+)
+def test_the_interval_of_a_difference_is_students(scores, half):
+    second = of(*(0.5 + score for score in scores))
+    found = difference(of(*[0.5] * len(scores)), second).by_item
+    assert found.mean - found.low == pytest.approx(half, rel=0.01)
+
+
+def test_an_estimate_of_single_scores_is_that_of_a_table():
+    assert estimate([0, 1, 1], "abc") == interval(of(0.0, 1.0, 1.0))
+    with pytest.raises(ValueError, match="no scores"):
+        estimate([], [])
+
+
+# -- k completions ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6])
+def test_the_best_of_k_is_the_mean_of_the_best_of_all_draws(k):
+    scores = [0.1, 0.8, 0.0, 0.8, 1.0]
+    draws = [*map(max, itertools.combinations(scores, k))]
+    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), k)).item()
+    assert found == (pytest.approx(fmean(draws)) if draws else None)
+
+
+def test_the_best_of_k_is_of_the_items_that_have_k_completions():
+    found = results(table(of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[WHOLE]
+    assert (found.best_of_k.mean, found.pass_at_k.mean) == (0.75, 0.5)
+    assert (found.best_of_k.samples, found.items, found.completions) == (2, 3, 5)
+
+
+# -- differences -----------------------------------------------------------------------
+
+
+def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
+    found = difference(
+        of(0.0, [0.5, 0.0, 1.0], 1.0, None), of(None, 1.0, 1.0, 1.0, 1.0)
+    )
+    assert found.by_item.mean == pytest.approx(0.25)
+    assert (found.by_item.samples, found.only_first, found.only_second) == (2, 1, 2)
+    assert found.means == (pytest.approx(0.75), 1.0)
+
+
+def test_equal_questions_of_two_tasks_are_two_items():
+    found = difference(of(1.0, task="t"), of(0.0, task="u"))
+    assert (found.by_item, found.only_first, found.only_second) == (None, 1, 1)
+
+
+def test_a_paired_interval_is_narrower_than_the_results_have_alone():
+    first = of(*(float(n % 2) for n in range(50)))
+    found = difference(first, of(1.0, 1.0, 1.0, *(n % 2 for n in range(3, 50))))
+    alone = interval(first)
+    assert found.by_item.high - found.by_item.low < (alone.high - alone.low) / 2
+
+
+def test_tasks_that_disagree_make_an_interval_by_task_wide_and_one_task_has_none():
+    first, second = (
+        [s for t in range(4) for s in of(*[x * (t < 2)] * 10, task=f"t{t}")]
+        for x in (0.0, 1.0)
+    )
+    found = difference(first, second)
+    spans = [each.high - each.low for each in (found.by_item, found.by_task)]
+    assert spans[1] > 2 * spans[0]
+    assert difference(of(1.0), of(0.0)).by_task is None
+
+
+def test_results_are_paired_with_the_first_or_all_with_each_other():
+    names, rows = list("xyz"), table_of(row_of(s, n) for n in range(3) for s in of(1.0))
+    assert Comparison(names, rows).pairs == [(0, 1), (0, 2)]
+    assert Comparison(names, rows, all_pairs=True).pairs == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_each_category_and_task_has_its_own_numbers():
+    first = [sample(1.0, task="t"), sample(0.0, task="u", category="d")]
+    rows = [*map(row_of, first), row_of(sample(0.0, task="t"), 1)]
+    found = Comparison(["x", "y"], table_of(rows)).numbers()
+    assert [[*of["task"]] for of in found["results"]] == [["t", "u"]] * 2
+    assert found["results"][1]["category"]["d"] is None
+    (between,) = found["differences"]
+    assert between["task"]["t"]["by_item"]["mean"] == -1.0
+    assert between["category"]["d"]["by_item"] is None
