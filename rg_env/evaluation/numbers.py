@@ -198,6 +198,7 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
     """Return the row of a sample, a value for each of `COLUMNS`."""
     row, is_scored = sample.row, sample.score is not None
     text, has_end = row.get("completion"), bool(row.get("finish_reason"))
+    level = finite(row.get("level"))
     # A group is one line of a file; in samples of evaluations, equal items.
     line, dot, _ = str(row.get("place", "")).rpartition(".")
     return (
@@ -211,7 +212,8 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
         sample.is_right if is_scored else None,
         sample.is_answered if is_scored else None,
         sample.is_truncated if has_end else None,
-        *(finite(row.get(name)) for name in ("level", "step", "completion_tokens")),
+        level if level is not None and 0 <= level <= 1 else None,
+        *(finite(row.get(name)) for name in ("step", "completion_tokens")),
         len(text) if isinstance(text, str) else None,
     )
 

@@ -39,7 +39,7 @@ from rg_env.errors import SettingError
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
 from rg_env.new_folder import new_folder
-from rg_env.pages.report_tally import Numbering, ReportTally
+from rg_env.pages.report_tally import ReportTally
 from rg_env.pages.run_metrics import alarms_of, overview_of, read_all_metrics
 from rg_env.pages.run_names import Place, is_dumped, metrics_of, names_of, place_of
 from rg_env.reports.progress_bar import WorkProgress
@@ -117,16 +117,16 @@ class _Texts:
 
     def _begin(self) -> None:
         self._rows: list[list[Any]] = []
-        self._table, self._size = Numbering(), 0
+        self._table: dict[str, int] = {}
+        self._size = 0
 
     def _number(self, value: object) -> int | None:
         if value is None:
             return None
-        text, before = str(value), len(self._table)
-        number = self._table.number(text)
-        if len(self._table) > before:
+        text = str(value)
+        if text not in self._table:
             self._size += min(len(text), LONGEST_TEXT)
-        return number
+        return self._table.setdefault(text, len(self._table))
 
     def add(self, row: Mapping[str, Any]) -> None:
         names = ("question", "gold_answer", "command", "completion", "answer", "system")
@@ -145,7 +145,7 @@ class _Texts:
         self._count += len(self._rows)
         chunk = {
             "number": len(self.starts),
-            "texts": [_cut(str(text)) for text in self._table.by_name],
+            "texts": [_cut(text) for text in self._table],
             "rows": self._rows,
         }
         name = f"texts-{len(self.starts):04}.js"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -52,21 +52,12 @@ PLACE = ("result", "part")
 """A run and a part: the number of a task, a category or a level."""
 
 Numbers = dict[str, Any]
+T = TypeVar("T")
 
 
-class Numbering:
-    """Numbers for names, in the order in which they come."""
-
-    def __init__(self, names: Iterable[Hashable] = ()) -> None:
-        self.by_name: dict[Any, int] = {n: i for i, n in enumerate(names)}
-
-    def number(self, name: Hashable) -> int:
-        """Return the number of a name."""
-        return self.by_name.setdefault(name, len(self.by_name))
-
-    def __len__(self) -> int:
-        """Return how many names there are."""
-        return len(self.by_name)
+def numbered(names: Iterable[T]) -> dict[T, int]:
+    """Return numbers for names, in the order in which they come."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _short(value: float | None) -> float | int:
@@ -125,12 +116,9 @@ class ReportTally:
     """Counts samples for the overview and keeps their columns for the reader."""
 
     def __init__(self) -> None:
-        self._runs, self._versions, self._rows = (
-            Numbering(),
-            Numbering(),
-            GrowingTable(),
-        )
-        self._previews: list[str | None] = []
+        self._runs: dict[tuple[run_names.Place, str | None], int] = {}
+        self._versions: dict[str, None] = {}
+        self._rows, self._previews = GrowingTable(), list[str | None]()
 
     def __len__(self) -> int:
         """Return how many samples there are."""
@@ -138,13 +126,15 @@ class ReportTally:
 
     def add(self, sample: Sample, run: tuple[run_names.Place, str | None]) -> None:
         """Count one sample of a run, which is a place and a model."""
-        self._rows.add(row_of(sample, self._runs.number(run)))
+        number = self._runs.setdefault(run, len(self._runs))
+        self._rows.add(row_of(sample, number))
         answer, versions = sample.row.get("answer"), sample.row.get("versions")
         begin = answer[:PREVIEW_CHARS] if isinstance(answer, str) else None
         self._previews.append(begin)
         if isinstance(versions, dict):
             pairs = sorted(versions.items())
-            self._versions.number(", ".join(f"{name} {is_at}" for name, is_at in pairs))
+            said = ", ".join(f"{name} {is_at}" for name, is_at in pairs)
+            self._versions[said] = None
 
     def overview(self, names: Mapping[run_names.Place, str]) -> Numbers:
         """Return what the page shows before anything is chosen.
@@ -158,9 +148,8 @@ class ReportTally:
         self._table = table.with_columns(
             pl.col(unit).alias("length"), pl.col("category").last().over("task")
         )
-        self._tasks = Numbering(table["task"].unique(maintain_order=True))
-        words = table["outcome"].unique(maintain_order=True)
-        self._outcomes = Numbering(dict.fromkeys([*OUTCOMES, *words]))
+        self._tasks = numbered(table["task"])
+        self._outcomes = numbered([*OUTCOMES, *table["outcome"]])
         figures, k = _figures(self._table)
         parts, categories = self._parts(figures)
         self._scores: dict[Any, Estimate] = {}
@@ -181,15 +170,15 @@ class ReportTally:
             every += self._of_runs(figures.with_columns(result=pl.lit(ALL)))
         runs = [
             {"name": _named(names[at], model), **every[number]}
-            for (at, model), number in self._runs.by_name.items()
+            for (at, model), number in self._runs.items()
         ]
         return {
             "samples": len(self),
             "unit": unit,
             "k": k,
-            "tasks": [[name, categories[name]] for name in self._tasks.by_name],
-            "parts": [*self._others.by_name],
-            "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes.by_name],
+            "tasks": [[name, categories[name]] for name in self._tasks],
+            "parts": [*self._others],
+            "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes],
             "figures": ["samples", *FIGURES, "low", "high"],
             "totals": [*self._rows_of(is_total=True)],
             "matrix": self._matrix(),
@@ -200,7 +189,7 @@ class ReportTally:
             ],
             "runs": runs,
             "all": every[-1],
-            "versions": list(self._versions.by_name),
+            "versions": [*self._versions],
         }
 
     def _parts(self, table: pl.DataFrame) -> tuple[list[pl.Expr], dict[str, str]]:
@@ -209,27 +198,30 @@ class ReportTally:
         Categories and levels follow the tasks. A level is named by its lowest and its
         highest value.
         """
-        self._others, first = Numbering(), len(self._tasks)
         categories = dict(table.select("task", "category").unique().iter_rows())
-        for name in sorted({*categories.values()} - {""}):
-            self._others.number(("category", name))
-        of_category = {c: n + first for (_, c), n in self._others.by_name.items()}
-        of_level: dict[float, int] = {}
+        names = sorted({*categories.values()} - {""})
+        parts: dict[str, dict[Any, Any]] = {"category": {c: (c,) for c in names}}
         levels = table["level"].drop_nulls().unique().sort().to_list()
-        for level in levels:
-            # 1 - 0.9 is a little less than 0.1.
-            tenth = min(9, int(level * 10 + 1e-9))
-            is_whole = len(levels) > MOST_LEVELS
-            ends = (tenth / 10, (tenth + 1) / 10) if is_whole else (level, level)
-            of_level[level] = self._others.number(("level", *ends)) + first
-
-        def numbered(column: str, numbers: Mapping[Any, int]) -> pl.Expr:
-            how: Any = {"default": None, "return_dtype": pl.Int64}
-            return pl.col(column).replace_strict(numbers, **how)
-
-        found = [numbered("task", self._tasks.by_name), pl.lit(ALL, pl.Int64)]
-        found += [numbered("category", of_category)] if of_category else []
-        return found + ([numbered("level", of_level)] if of_level else []), categories
+        # 1 - 0.9 is a little less than 0.1.
+        tenths = {level: min(9, int(level * 10 + 1e-9)) for level in levels}
+        parts["level"] = {v: (k / 10, (k + 1) / 10) for v, k in tenths.items()}
+        if len(levels) <= MOST_LEVELS:
+            parts["level"] = {level: (level, level) for level in levels}
+        those = [(kind, *ends) for kind, of in parts.items() for ends in of.values()]
+        self._others = numbered(those)
+        found, first = [pl.lit(ALL, pl.Int64)], len(self._tasks)
+        numbers = {
+            "task": self._tasks,
+            **{
+                kind: {v: self._others[(kind, *ends)] + first for v, ends in of.items()}
+                for kind, of in parts.items()
+            },
+        }
+        how: Any = {"default": None, "return_dtype": pl.Int64}
+        found += [
+            pl.col(k).replace_strict(of, **how) for k, of in numbers.items() if of
+        ]
+        return found, categories
 
     def _rows_of(self, *, is_total: bool) -> Iterator[list[float | int]]:
         """Yield run, part, figures and interval of the totals, or of all else."""
@@ -263,7 +255,7 @@ class ReportTally:
         }
         shares = {
             number: estimates(table, pl.col("outcome") == word, by)
-            for word, number in self._outcomes.by_name.items()
+            for word, number in self._outcomes.items()
         }
         counts = table.group_by(by).agg(pl.len(), pl.col("item").n_unique()).sort(by)
         found = []
@@ -299,9 +291,9 @@ class ReportTally:
         first = table.select(pl.col("first").min().over("item")).to_series()
         return {
             "run": table["result"].to_list(),
-            "task": [self._tasks.by_name[name] for name in table["task"]],
+            "task": [self._tasks[name] for name in table["task"]],
             "item": (first.rank("dense") - 1).to_list(),
-            "outcome": [self._outcomes.by_name[word] for word in table["outcome"]],
+            "outcome": [self._outcomes[word] for word in table["outcome"]],
             **{
                 name: [None if v is None else _short(v) for v in table[name]]
                 for name in ("score", "level", "step", "length")

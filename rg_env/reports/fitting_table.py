@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -13,9 +13,6 @@ from rich.text import Text
 
 WIDEST_NAME = 40
 """Of a name that has a column to itself; a longer one is folded."""
-
-LEAST_NAME = 8
-"""Of a name that is folded in a terminal which is narrower than any table."""
 
 PIPE_WIDTH = 1000
 """Nothing is left out where no terminal says how wide it is."""
@@ -57,54 +54,42 @@ class FittingTable(Table):
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
         """Draw the columns that have room, and name those that are left out below."""
-        whole, room = self.columns, options.max_width
+        whole, title = self.columns, self.title
         shown, left_out = list(whole), list[str]()
+        if title:  # else folded to the width of the table
+            yield Text(str(title), style="table.title")
+        self.title = None
+
+        def take(columns: Sequence[Column]) -> bool:
+            """Make these the columns; say whether they need more room."""
+            # rich leaves out the padding at the edges by `_index`.
+            self.columns = [replace(c, _index=n) for n, c in enumerate(columns)]
+            sizes = [self._measure_column(console, widest, c) for c in self.columns]
+            needed = self._extra_width
+            for column, size in zip(self.columns, sizes, strict=True):
+                folded = min(size.minimum, WIDEST_NAME)
+                needed += size.maximum if column.no_wrap else folded
+            is_too_wide = needed > options.max_width
+            for column, size in zip(self.columns, sizes, strict=True):
+                if not (column.no_wrap or is_too_wide):
+                    padding = self._get_padding_width(column._index)
+                    folded = min(size.minimum, WIDEST_NAME) - padding
+                    column.min_width = max(folded, column.min_width or 0)
+            return is_too_wide
+
+        widest = options.update(width=PIPE_WIDTH)
         for heading in self._leaves_out:
-            if self._needed(shown, console, options) <= room:
+            if not take(shown):
                 break
             left_out.append(heading)
             shown = [column for column in shown if column.header != heading]
-        if self.title:  # else folded to the width of the table
-            yield Text(str(self.title), style="table.title")
-        title, self.title = self.title, None
         while shown:
             last = len(shown)
             # One column after the first has to be shown, or this would not end.
-            while last > 2 and self._needed(shown[:last], console, options) > room:
+            while take(shown[:last]) and last > 2:
                 last -= 1
-            self._take(shown[:last], console, options)
             yield from super().__rich_console__(console, options)
             shown = [*shown[:1], *shown[last:]] if last < len(shown) else []
         if left_out:
             yield Text(f"no room for: {', '.join(left_out)}")
         self.columns, self.title = whole, title
-
-    def _sizes(
-        self, shown: Sequence[Column], console: Console, options: ConsoleOptions
-    ) -> list[tuple[int, int]]:
-        """Make these the columns; return the widths that they need and could use."""
-        columns = enumerate(shown)
-        # rich leaves out the padding at the edges by `_index`.
-        self.columns = [dataclasses.replace(c, _index=n) for n, c in columns]
-        widest, found = options.update(width=PIPE_WIDTH), []
-        for column in self.columns:
-            size = self._measure_column(console, widest, column)
-            folded = min(size.minimum, WIDEST_NAME)
-            needed = size.maximum if column.no_wrap else folded
-            found.append((needed, size.maximum))
-        return found
-
-    def _needed(self, *of: Any) -> int:
-        return sum(needed for needed, _ in self._sizes(*of)) + self._extra_width
-
-    def _take(
-        self, shown: Sequence[Column], console: Console, options: ConsoleOptions
-    ) -> None:
-        """Make these the columns; those that fold share the room, or what it lacks."""
-        sizes = self._sizes(shown, console, options)
-        left = options.max_width - self._extra_width - sum(n for n, _ in sizes)
-        for column, (needed, most) in zip(self.columns, sizes, strict=True):
-            if not column.no_wrap:
-                more = max(min(most - needed, left), min(0, LEAST_NAME - needed))
-                column.width = needed + more - self._get_padding_width(column._index)
-                left -= more
