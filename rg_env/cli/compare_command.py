@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -16,48 +17,54 @@ from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.reports.progress_bar import WorkProgress
 
-Results = dict[str, list[Sample]]
+if TYPE_CHECKING:
+    import polars as pl
 
 
-def _read(paths: Sequence[str], score: str | None) -> tuple[Results, list[str]]:
-    """Return the samples of each path, or of each run in it, and what is unread.
+def _read(
+    paths: Sequence[str], score: str | None
+) -> tuple[list[str], pl.DataFrame, list[str]]:
+    """Return names of results, each a path or a run in it, their samples, the unread.
 
     Raises:
         SettingError: A path holds none, or none with a score, or not with that one.
     """
-    results: Results = {}
-    by_path = [Sources(files_of([path]), with_texts=False) for path in paths]
+    from rg_env.evaluation.numbers import GrowingTable, row_of
+
+    rows, scored = GrowingTable(), dict[str, int]()
+    by_path = [Sources(files_of([path])) for path in paths]
     total = sum(sources.total_kb for sources in by_path)
     with WorkProgress("reading", total, "kB") as progress:
         for number, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
-            found: Results = {}
+            before = [*scored]
             for sample in sources.samples():
                 name = sample.row.get("run") or path
-                name += f" ({number + 1})" * (name in results)
-                found.setdefault(name, []).append(_with_score(sample, score, path))
+                name += f" ({number + 1})" * (name in before)
+                value = _score(sample, score, path)
+                scored[name] = scored.get(name, 0) + (value is not None)
+                sample = dataclasses.replace(sample, score=value)
+                rows.add(row_of(sample, [*scored].index(name)))
                 if read := sources.kb_since_last():
                     progress.advance(by=read)
-            if not found:
+            if len(scored) == len(before):
                 said = "; ".join([path, *sources.unread_said()])
                 raise SettingError(f"command line: no completion in {said}")
-            for name, of in found.items():
-                if all(sample.score is None for sample in of):
-                    said = f"no completion of {name} has a score"
-                    raise SettingError(f"command line: {said}")
-            results |= found
-    return results, [line for sources in by_path for line in sources.unread_said()]
+    if lacking := [name for name, known in scored.items() if not known]:
+        raise SettingError(f"command line: no completion of {lacking[0]} has a score")
+    unread = [line for sources in by_path for line in sources.unread_said()]
+    return [*scored], rows.table(), unread
 
 
-def _with_score(sample: Sample, score: str | None, path: str) -> Sample:
-    """Return a sample of `rescore` with another one of its scores."""
+def _score(sample: Sample, score: str | None, path: str) -> float | None:
+    """Return the score of a sample, or another one that `rescore` gave it."""
     if score is None or (sample.score is None and "scores" in sample.row):
-        return sample
+        return sample.score
     value = (sample.row.get("scores") or {}).get(score)
     if not isinstance(value, float) or not 0 <= value <= 1:
         raise SettingError(
             f"--score {score}: {path} has a sample without it; files of rescore have it"
         )
-    return dataclasses.replace(sample, score=value)
+    return value
 
 
 @click.command("compare", cls=Command, example="compare data/evaluate data/evaluate_1")
@@ -85,11 +92,9 @@ def compare(
     of process, or of published results of reasoning-gym, where each run is one.
     """
     from rg_env.evaluation.comparison import NAME_WIDTH, Comparison
-    from rg_env.evaluation.numbers import row_of, table_of
 
-    results, unread = _read(paths, score)
-    rows = (row_of(s, n) for n, of in enumerate(results.values()) for s in of)
-    found = Comparison([*results], table_of(rows), all_pairs=pairs)
+    results, table, unread = _read(paths, score)
+    found = Comparison(results, table, all_pairs=pairs)
     if as_json:
         print_text(json.dumps(found.numbers() | {"unread": unread}, indent=2))
     else:

@@ -42,15 +42,11 @@ Bands = tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """What some groups have in common; all but the number and the share are means.
+    """What some groups have in common.
 
-    Attributes:
-        groups: How many.
-        share: Of groups with variance.
-        score: Before it is shaped to a reward, in [0, 1].
-        truncated: Share of completions that were cut off.
-        tokens: Length of a completion.
-        seconds: From a group's request to its scores.
+    The share is of groups with variance; scores, before they are shaped to rewards,
+    cut-off completions and their lengths are means of completions, and the seconds
+    from a request to its scores are of groups.
     """
 
     groups: int

@@ -315,16 +315,16 @@ class Sources:
     """Reads the samples of files, one file at a time.
 
     Args:
-        with_texts: Whether the completions are kept, which are nearly all there is.
+        files: In the order in which they are read.
 
     Attributes:
         unread: "damaged" and "foreign" to how many lines or documents are, and
             `OUT_OF_RANGE` to how many completions have such a score, taken for none.
     """
 
-    def __init__(self, files: Sequence[Path], *, with_texts: bool = True) -> None:
+    def __init__(self, files: Sequence[Path]) -> None:
         files = [file for file in files if not file.as_posix().endswith(NO_SAMPLES)]
-        self._files, self._with_texts = files, with_texts
+        self._files = files
         self._first_unread: dict[str, str] = {}
         self._bytes = self._said_kb = 0
         self.unread: Counter[str] = Counter()
@@ -369,8 +369,6 @@ class Sources:
         if not (row.get("source") and row.get("place")):
             parts = [str(part) for part in (number, row.get("place")) if part]
             row |= {"source": str(file), "place": ".".join(parts)}
-        if not self._with_texts:
-            row.pop("completion", None)
         return dataclasses.replace(sample, row=row)
 
     def kb_since_last(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import polars as pl
@@ -207,16 +208,13 @@ class ReportTally:
         parts["level"] = {v: (k / 10, (k + 1) / 10) for v, k in tenths.items()}
         if len(levels) <= MOST_LEVELS:
             parts["level"] = {level: (level, level) for level in levels}
-        those = [(kind, *ends) for kind, of in parts.items() for ends in of.values()]
-        self._others = numbered(those)
+        for kind, of in parts.items():
+            parts[kind] = {value: (kind, *ends) for value, ends in of.items()}
+        self._others = numbered(chain(*(of.values() for of in parts.values())))
         found, first = [pl.lit(ALL, pl.Int64)], len(self._tasks)
-        numbers = {
-            "task": self._tasks,
-            **{
-                kind: {v: self._others[(kind, *ends)] + first for v, ends in of.items()}
-                for kind, of in parts.items()
-            },
-        }
+        numbers: dict[str, dict[Any, int]] = {"task": self._tasks}
+        for kind, of in parts.items():
+            numbers[kind] = {v: self._others[part] + first for v, part in of.items()}
         how: Any = {"default": None, "return_dtype": pl.Int64}
         found += [
             pl.col(k).replace_strict(of, **how) for k, of in numbers.items() if of

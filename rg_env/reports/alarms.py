@@ -157,13 +157,11 @@ def _means_of(group: GroupRecord) -> _Means:
 
 
 def _means_over(groups: Sequence[_Means]) -> _Means:
-    lengths = [group.length for group in groups if group.length is not None]
-    return _Means(
-        statistics.fmean(group.score for group in groups),
-        statistics.median(lengths) if lengths else None,
-        statistics.fmean(group.format_failures for group in groups),
-        statistics.fmean(group.level for group in groups),
-    )
+    scores, lengths, failures, levels = zip(*groups, strict=True)
+    known = [length for length in lengths if length is not None]
+    length = statistics.median(known) if known else None
+    mean = statistics.fmean
+    return _Means(mean(scores), length, mean(failures), mean(levels))
 
 
 def _example(group: GroupRecord, rollout: RolloutRecord) -> str:

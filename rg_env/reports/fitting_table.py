@@ -71,10 +71,11 @@ class FittingTable(Table):
                 needed += size.maximum if column.no_wrap else folded
             is_too_wide = needed > options.max_width
             for column, size in zip(self.columns, sizes, strict=True):
-                if not (column.no_wrap or is_too_wide):
+                if not column.no_wrap:
                     padding = self._get_padding_width(column._index)
                     folded = min(size.minimum, WIDEST_NAME) - padding
-                    column.min_width = max(folded, column.min_width or 0)
+                    # In a window that is too narrow for all, names give way.
+                    column.min_width = None if is_too_wide else folded
             return is_too_wide
 
         widest = options.update(width=PIPE_WIDTH)

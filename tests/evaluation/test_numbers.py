@@ -196,12 +196,6 @@ def test_tasks_that_disagree_make_an_interval_by_task_wide_and_one_task_has_none
     assert difference(of(1.0), of(0.0)).by_task is None
 
 
-def test_results_are_paired_with_the_first_or_all_with_each_other():
-    names, rows = list("xyz"), table_of(row_of(s, n) for n in range(3) for s in of(1.0))
-    assert Comparison(names, rows).pairs == [(0, 1), (0, 2)]
-    assert Comparison(names, rows, all_pairs=True).pairs == [(0, 1), (0, 2), (1, 2)]
-
-
 def test_each_category_and_task_has_its_own_numbers():
     first = [sample(1.0, task="t"), sample(0.0, task="u", category="d")]
     rows = [*map(row_of, first), row_of(sample(0.0, task="t"), 1)]

@@ -107,9 +107,3 @@ def test_two_processes_do_not_write_one_file(tmp_path):
     with pytest.raises(OSError, match="another process"):
         RescoredFile(path, VERSION)
     file.close()
-
-
-def test_a_file_that_holds_nothing_is_removed(tmp_path):
-    file, _ = opened(tmp_path / "out.jsonl")
-    file.close()
-    assert list(tmp_path.iterdir()) == []

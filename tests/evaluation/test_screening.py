@@ -98,16 +98,6 @@ def test_levels_that_are_left_lie_in_the_range_that_was_given():
     assert screened(rows, (0.2, 0.7)).levels == (0.2, 0.4)
 
 
-def test_the_prediction_is_of_the_levels_that_are_left():
-    task = screened(banded(0.9, 0.5, 0.0, 0.0, 0.0))
-    assert task.share == pytest.approx(0.7)
-    assert task.found.groups == 80
-
-
-def test_a_range_of_one_level_is_kept():
-    assert screened([row(MIXED, 0.3)] * 3, (0.3, 0.3)).levels == (0.3, 0.3)
-
-
 # -- tasks -----------------------------------------------------------------------------
 
 

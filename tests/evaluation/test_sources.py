@@ -54,8 +54,8 @@ EVALUATED = {
 OWN = {"task": "sums", "seed": 7, "parameters": {"a": 1}, "text": "<answer>4</answer>"}
 
 
-def read(path, **how):
-    sources = Sources(files_of([str(path)]), **how)
+def read(path):
+    sources = Sources(files_of([str(path)]))
     return list(sources.samples()), sources
 
 
@@ -263,11 +263,6 @@ def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
         ("y", "b"),
     ]
     assert sources.unread == {"foreign": 1}
-
-
-def test_texts_can_be_left_out(tmp_path):
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", OWN), with_texts=False)
-    assert "completion" not in sample.row
 
 
 @pytest.mark.parametrize("name", ["missing", "empty"])

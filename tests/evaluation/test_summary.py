@@ -61,12 +61,6 @@ def test_a_completion_that_workers_gave_no_score_is_no_failed_request():
     assert "without a score: 1 completion whose requests failed" in notes
 
 
-def test_a_task_with_failed_requests_alone_has_no_score():
-    summary = summarise([sample("gcd", 1.0), failed("maze")])
-    assert set(summary.by_task) == {"gcd"}
-    assert set(summary.by_category) == {"arithmetic"}
-
-
 @pytest.mark.parametrize("samples", [[], [failed()]])
 def test_without_a_score_there_is_no_overall_number(samples):
     summary = summarise(samples)
@@ -91,40 +85,12 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
 # -- k completions ---------------------------------------------------------------------
 
 
-def test_of_k_completions_the_best_and_the_chance_of_a_right_one_are_given():
-    rows = [sample("gcd", score, item=0) for score in (0.0, 0.5)]
-    rows += [sample("gcd", score, item=1) for score in (0.0, 1.0)]
-    found = summarise(rows)
-    assert found.k == 2
-    assert found.overall.best_of_k.mean == 0.75
-    assert found.overall.pass_at_k.mean == 0.5
-    assert found.overall.right.mean == 0.25
-
-
 def test_an_item_with_a_failed_request_has_no_best_of_k():
     rows = [sample("gcd", score, item=0) for score in (1.0, 1.0)]
     rows += [sample("gcd", 0.0, item=1), failed(item=1)]
     found = summarise(rows).overall
     assert (found.best_of_k.mean, found.best_of_k.samples) == (1.0, 1)
     assert found.by_item.mean == pytest.approx(2 / 3)
-
-
-def test_of_one_completion_there_is_no_best():
-    found = summarise([sample("gcd", 1.0), sample("maze", 0.0)]).overall
-    assert found.best_of_k is None and found.pass_at_k is None
-
-
-def test_an_interval_by_task_is_that_of_as_many_tasks_and_one_task_has_none():
-    rows = [
-        sample(f"task{t}", float(t % 2), item=i) for t in range(6) for i in range(50)
-    ]
-    summary = summarise(rows)
-    found = summary.overall
-    assert (
-        found.by_task.high - found.by_task.low > found.by_item.high - found.by_item.low
-    )
-    assert found.by_task.mean == found.by_item.mean
-    assert all(row.as_json()["by_task"] is None for row in summary.by_task.values())
 
 
 # -- presets ---------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import yaml
 from rg_env import ending
 from rg_env.errors import SettingError
 from rg_env.evaluation.numbers import paired, results, row_of, table_of, with_parts
-from rg_env.evaluation.sources import Sources, metrics_beside
+from rg_env.evaluation.sources import Sources
 from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.pages.report_tally import FIGURES
@@ -89,13 +89,6 @@ def test_a_file_that_is_completed_meanwhile_is_read(tmp_path: Path) -> None:
     whole = dump(tmp_path, [group(rollout("2", 1.0))])
     part = whole.with_name(f"{whole.name}.part")
     assert len(list(Sources([part]).samples())) == 1
-
-
-def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    path = dump(tmp_path, [group(rollout("2", 1.0))])
-    path.write_bytes(path.read_bytes() + b"{broken\n")
-    (said,) = reported(tmp_path / "report", path)["unread"]
-    assert "damaged lines or files: 1" in said and path.name in said
 
 
 def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) -> None:
@@ -171,13 +164,6 @@ def test_three_runs_have_the_mean_and_interval_of_each_part_in_a_matrix(
     task, category = b
     assert task == category and task[1] < task[0] == 500 < task[2]
     assert (a[0][:2], c[0][0], c[0][2]) == ([0, 0], 1000, 1000)
-
-
-def test_a_mean_that_is_nearly_one_is_not_one_in_the_matrix(tmp_path: Path) -> None:
-    for name, score in (("a", 1.0), ("b", 0.9998), ("c", 0.0)):
-        samples_of(tmp_path / "s", name, [{"question": 1, "score": score}])
-    matrix = reported(tmp_path / "r", tmp_path / "s")["matrix"]
-    assert [run[0][0] for run in matrix] == [1000, 999, 0]
 
 
 def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
@@ -364,14 +350,6 @@ def test_numbers_of_steps_are_curves_but_for_those_of_tasks(tmp_path: Path) -> N
     assert chosen["values"] == {"loss": [0.5, 1.0]}
 
 
-def test_the_numbers_of_many_steps_are_means_of_few(tmp_path: Path) -> None:
-    numbers = [{"step": k, "train/mean_score": k % 2} for k in range(1, 3001)]
-    metrics_of(tmp_path, *numbers)
-    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
-    assert metrics["steps"][-1] == 3000 and len(metrics["steps"]) == 150
-    assert set(metrics["values"]["train/mean_score"]) == {0.5}
-
-
 def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     numbers = ({"train/mean_score": k % 2} for k in range(8))
     lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
@@ -381,13 +359,6 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     assert metrics["steps"] == [4, 8]
     assert metrics["values"]["train/mean_score"] == [0.5, 0.5]
     assert metrics["values"]["train/rollouts_scored"] == [32, 64]  # a count, no mean
-
-
-def test_a_folder_that_cannot_be_written_is_named_itself(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    path.write_text(json.dumps({"task": "gcd", "completion": "x", "score": 1.0}))
-    with pytest.raises(SettingError, match="--out: '/proc/mine' cannot be written"):
-        write_report([str(path)], Path("/proc/mine"))
 
 
 def test_what_a_report_lacks_is_said_in_the_log_too(
@@ -544,19 +515,6 @@ def test_an_item_of_a_dataset_is_made_by_the_library() -> None:
 # -- the folder ------------------------------------------------------------------------
 
 
-def test_what_is_read_before_a_click_is_less_than_a_megabyte(tmp_path: Path) -> None:
-    answers = [(f"What is {k}?", str(k), float(k % 2)) for k in range(3)]
-    # What is in both a run and a task is read later.
-    pairs = [*((run, 0) for run in range(60)), *((0, task) for task in range(100))]
-    for run, task in pairs:
-        published(tmp_path / "p", f"model_{run}", f"task_of_number_{task}", answers)
-    reported(tmp_path / "report", tmp_path / "p")
-    files = (tmp_path / "report").iterdir()
-    later = ("texts", "samples", "cells", "metrics")
-    first = [f for f in files if not f.name.startswith(later)]
-    assert sum(file.stat().st_size for file in first) < 1_000_000
-
-
 def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
     folder = tmp_path / "report"
@@ -596,11 +554,6 @@ def test_a_signal_leaves_no_half_of_a_report(
         reported(tmp_path / "report", path)
     assert end.value.status == 130
     assert [each.name for each in tmp_path.iterdir()] == ["d"]
-
-
-def test_no_report_is_made_of_a_file_that_is_not_there(tmp_path: Path) -> None:
-    made = report.report_of([tmp_path / "rows.jsonl"], tmp_path / "r", title="rows")
-    assert made is None and list(tmp_path.iterdir()) == []
 
 
 def test_the_command_says_where_the_page_is(

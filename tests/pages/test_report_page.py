@@ -221,14 +221,6 @@ def test_dump_files_alone_have_no_curves_and_the_page_says_why(
     assert browser.run("document.getElementById('curves').parentElement.hidden")
 
 
-def test_the_curves_of_a_run_are_those_of_its_metrics_which_know_all_groups(
-    browser: Browser, training: Path
-) -> None:
-    browser.open(training)
-    found = browser.run(f"{TITLES}.map(f => f.textContent)")
-    assert (found, browser.run(CANVASES)) == (["score over steps"], 1)
-
-
 def test_a_number_of_the_metrics_is_read_and_drawn_when_it_is_chosen(
     browser: Browser, training: Path
 ) -> None:
@@ -332,15 +324,6 @@ def test_the_tasks_are_sorted_by_a_click_and_filtered_by_typing(
     assert first_tasks(browser) == ["spell_backward"]
 
 
-def test_a_click_on_a_task_shows_its_rollouts(browser: Browser, training: Path) -> None:
-    browser.open(training)
-    browser.run("document.querySelector('#task-rows tbody button').click()")
-    browser.wait(f"{FOUND} === '21 of 61 rollouts'")
-    tasks = browser.run(f"[...{ROWS}].map(r => r.cells[1].textContent)")
-    assert set(tasks) == {"gcd"}
-    assert browser.errors == []
-
-
 # -- the reader ------------------------------------------------------------------------
 
 
@@ -361,14 +344,6 @@ def test_rollouts_are_filtered(
     browser.open(training, place)
     browser.wait(f"{FOUND} === '{count} of 61 rollouts'")
     assert browser.errors == []
-
-
-def test_a_choice_of_the_filters_filters(browser: Browser, training: Path) -> None:
-    browser.open(training)
-    pick(browser, "by-outcome", "partial")
-    browser.wait(f"{FOUND} === '10 of 61 rollouts'")
-    pick(browser, "by-task", "gcd")
-    browser.wait(f"{FOUND} === '3 of 61 rollouts'")
 
 
 def test_a_rollout_is_read_when_it_is_opened_its_thinking_folded(
@@ -416,25 +391,7 @@ def test_everything_that_is_clicked_is_reached_by_the_keyboard(
     assert {"Tasks", "gcd", "right", "1", "Show rollouts"} <= reached
 
 
-def test_megabytes_are_cut_in_the_view_with_their_length(
-    browser: Browser, training: Path
-) -> None:
-    browser.open(training, "open=60")
-    browser.wait(f"{PRE}.length > 3")
-    text: str = browser.run(f"{PRE}.at(-1)")
-    assert len(text) < 40_000
-    assert text.startswith("<answer>777") and text.endswith("777</answer>")
-    assert "of 2,000,017 characters are left out here" in text
-
-
 # -- two beside each other -------------------------------------------------------------
-
-
-def test_two_models_stand_beside_each_other(browser: Browser, models: Path) -> None:
-    browser.open(models)
-    heads = "[...document.querySelectorAll('#task-rows .dt-column-title')]"
-    found = browser.run(f"{heads}.map(h => h.textContent)")
-    assert {"score A", "score B", "B \u2212 A", "they disagree"} <= set(found)
 
 
 def test_what_is_compared_has_its_intervals(browser: Browser, models: Path) -> None:

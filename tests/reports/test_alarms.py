@@ -16,7 +16,6 @@ from rg_env.reports.alarms import (
     NAMES,
     WINDOW,
     Alarms,
-    logprobs_fit,
 )
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.scoring.extraction import extract_answer
@@ -282,11 +281,6 @@ def test_truncations_ring():
 def test_logprobs_that_cannot_be_ring(mean):
     stream = simulated(random.Random(9), WINDOW)
     assert rung(watched(stream, logprobs=[mean] * GROUP_SIZE)[0]) == {"logprobs"}
-
-
-@pytest.mark.parametrize("mean", [None, 0.0, -0.01, -11.0])
-def test_logprobs_that_can_be_fit(mean):
-    assert logprobs_fit(mean)
 
 
 # -- how much is said and kept ---------------------------------------------------------

@@ -38,14 +38,6 @@ def test_scores_are_summed_by_task():
     assert metrics.mean_score == pytest.approx(2.5 / 6)
 
 
-def test_outcomes_are_counted_by_task_too():
-    metrics = Metrics(Ledger())
-    metrics.record_group(group("gcd", right=1.0, wrong=0.0))
-    metrics.record_group(group("lcm", right=1.0))
-    assert metrics.outcomes == {"right": 2, "wrong": 1}
-    assert metrics.task_outcomes["lcm", "right"] == 1
-
-
 def test_there_are_numbers_before_the_first_rollout():
     metrics = Metrics(Ledger())
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
