@@ -374,42 +374,35 @@ def results(
         k: Completions of an item.
     """
     done, is_not_used = table.filter(HAS_SCORE), pl.col("outcome") == NOT_USED
-    by_item, right = (estimates(done, pl.col(v), by) for v in ("score", "right"))
-    by_task = estimates(done, by=by, clusters="task", strata=None)
-    answered = estimates(done.filter(pl.col("answered")), by=by)
-    best: dict[Key, Estimate] = {}
-    passed: dict[Key, Estimate] = {}
+    of_tasks = estimates(done, by=by, clusters="task", strata=None)
+    means = {
+        "by_item": estimates(done, by=by),
+        "by_task": {part: of for part, of in of_tasks.items() if of.clusters > 1},
+        "right": estimates(done, pl.col("right"), by),
+        "score_of_answered": estimates(done.filter(pl.col("answered")), by=by),
+        "best_of_k": {},
+        "pass_at_k": {},
+    }
     if k > 1:
         items = done.group_by(*by, "task", "item", maintain_order=True).agg(
-            best_of(SCORE, k).alias("best"), best_of(pl.col("right"), k).alias("passed")
+            best_of_k=best_of(SCORE, k), pass_at_k=best_of(pl.col("right"), k)
         )
-        best, passed = (estimates(items, pl.col(v), by) for v in ("best", "passed"))
+        for name in ("best_of_k", "pass_at_k"):
+            means[name] = estimates(items, pl.col(name), by)
+    truncated = pl.col("truncated")
     counts = table.group_by(by, maintain_order=True).agg(
-        SCORE.count().alias("done"),
-        pl.col("answered").mean(),
-        pl.when(pl.col("truncated").count() > 0).then(pl.col("truncated").sum()),
-        (pl.len() - SCORE.count() - is_not_used.sum()).alias("failed"),
-        is_not_used.sum().alias("not_used"),
+        completions=SCORE.count(),
+        answered=pl.col("answered").mean(),
+        truncated=pl.when(truncated.count() > 0).then(truncated.sum()),
+        failed=pl.len() - SCORE.count() - is_not_used.sum(),
+        not_used=is_not_used.sum(),
     )
     found: dict[Key, PartResult] = {}
-    for *key, completions, share, truncated, failed, not_used in counts.iter_rows():
-        if (part := tuple(key)) not in by_item:
-            continue
-        of_task = by_task[part]
-        found[part] = PartResult(
-            items=by_item[part].clusters,
-            completions=completions,
-            by_item=by_item[part],
-            by_task=of_task if of_task.clusters > 1 else None,
-            right=right[part],
-            best_of_k=best.get(part),
-            pass_at_k=passed.get(part),
-            answered=share,
-            score_of_answered=answered.get(part),
-            truncated=truncated,
-            failed=failed,
-            not_used=not_used,
-        )
+    for row in counts.iter_rows(named=True):
+        part = tuple(row.pop(name) for name in by)
+        if score := means["by_item"].get(part):
+            these: Any = {name: of.get(part) for name, of in means.items()}
+            found[part] = PartResult(items=score.clusters, **these, **row)
     return found
 
 
@@ -431,23 +424,21 @@ def paired(
     is_shared = a.is_not_null() & b.is_not_null()
     within = (-1.0, 1.0)
     by_item = estimates(both, b - a, by, within=within)
-    how = {"clusters": "task", "strata": None, "within": within}
-    by_task = estimates(both, b - a, by, **how)
+    of_tasks = estimates(both, b - a, by, clusters="task", strata=None, within=within)
     counts = both.group_by(by, maintain_order=True).agg(
-        a.filter(is_shared).mean().alias("mean_1"),
-        b.filter(is_shared).mean().alias("mean_2"),
-        b.is_null().sum().alias("only_1"),
-        a.is_null().sum().alias("only_2"),
+        a.filter(is_shared).mean().alias("first"),
+        b.filter(is_shared).mean().alias("second"),
+        only_first=b.is_null().sum(),
+        only_second=a.is_null().sum(),
     )
     found = {}
-    for *key, mean_1, mean_2, only_1, only_2 in counts.iter_rows():
-        part = tuple(key)
-        of_task = by_task.get(part)
+    for row in counts.iter_rows(named=True):
+        part = tuple(row.pop(name) for name in by)
+        both_means, of_task = (row.pop("first"), row.pop("second")), of_tasks.get(part)
         found[part] = Paired(
-            (mean_1, mean_2) if part in by_item else None,
+            both_means if part in by_item else None,
             by_item.get(part),
             of_task if of_task and of_task.clusters > 1 else None,
-            only_1,
-            only_2,
+            **row,
         )
     return found
