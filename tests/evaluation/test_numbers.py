@@ -69,18 +69,16 @@ def plain_variance(samples):
     return squares / len(samples) ** 2, sum(map(len, parts)) - len(parts)
 
 
-STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 8: 2.306, 10: 2.228, 28: 2.048}
+STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Degrees of freedom to the 97.5 % quantile, as tables have it."""
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_each_part_has_the_clustered_variance_within_its_tasks(seed):
     rng = random.Random(seed)
     samples = [
-        sample(
-            rng.choice([0.0, 0.5, 1.0]), str(rng.randrange(6)), f"t{rng.randrange(9)}"
-        )
-        for _ in range(60)
+        sample(rng.choice([0.0, 0.5, 1.0]), str(rng.randrange(4)), f"t{number % 5}")
+        for number in range(12)
     ]
     found = estimates(table(samples), within=(-9.0, 9.0))
     for (kind, name), one in found.items():

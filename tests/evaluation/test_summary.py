@@ -51,6 +51,7 @@ def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
     summary = summarise([sample("gcd", 1.0), unused(), unused()])
     assert summary.not_used == {"maze": 2}
     assert (summary.failed_requests, summary.overall.items) == (0, 1)
+    assert (summary.overall.failed, summary.overall.not_used) == (0, 2)
     assert "without a score: 2 items not used (maze 2)" in summary.notes()
 
 

@@ -115,6 +115,7 @@ def test_the_sums_of_runs_and_tasks_are_those_of_their_cells(tmp_path: Path) -> 
         those = [c for c in tasks if run == -1 and task in (c[1], 3)]
         assert samples == sum(cell[2] for cell in those)
     assert len(found["totals"]) == 4
+    assert found["all"]["items"] == 3
     assert found["all"]["samples"] == sum(run["samples"] for run in found["runs"])
 
 
@@ -134,12 +135,13 @@ def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) -> None:
-    scores = [(1.0, 0.0), (0.0, 0.0), (0.5, 0.0), (1.0,)]
+    scores = [(1.0, 0.0), (0.0, 0.0, 0.0), (0.5, 0.0), (1.0,)]
     rows = [{"question": q, "score": s} for q, of in enumerate(scores) for s in of]
     samples_of(tmp_path, "one", rows)
     found = reported(tmp_path / "r", tmp_path / "one")
-    passed = figures_of(found)["pass"][0]
+    passed, differ = (figures_of(found)[name][0] for name in ("pass", "variance"))
     assert (found["k"], passed) == (2, pytest.approx(1 / 3, abs=1e-4))
+    assert differ == pytest.approx(2 / 3, abs=1e-4)  # of groups of two or more
 
 
 def test_levels_are_parts_a_tenth_of_the_scale_where_there_are_many(
