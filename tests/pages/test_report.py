@@ -156,13 +156,14 @@ def test_levels_are_parts_a_tenth_of_the_scale_where_there_are_many(
     assert many[1:] == [["level", k / 10, (k + 1) / 10] for k in range(10)]
 
 
-def test_three_runs_have_the_mean_and_interval_of_each_part_in_a_matrix(
+def test_runs_have_the_mean_and_interval_of_each_part_in_a_matrix(
     tmp_path: Path,
 ) -> None:
-    for name, score in (("a", 0.0), ("b", 0.5), ("c", 1.0)):
+    for name, score in (("a", 0.0), ("b", 0.5), ("c", 1.0), ("d", 0.9998)):
         rows = [{"question": k, "score": score} for k in range(9)]
         samples_of(tmp_path / "s", name, rows)
-    a, b, c = reported(tmp_path / "r", tmp_path / "s")["matrix"]
+    a, b, c, d = reported(tmp_path / "r", tmp_path / "s")["matrix"]
+    assert d[0][0] == 999  # what is nearly 1 is not 1
     task, category = b
     assert task == category and task[1] < task[0] == 500 < task[2]
     assert (a[0][:2], c[0][0], c[0][2]) == ([0, 0], 1000, 1000)
