@@ -250,14 +250,6 @@ def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
     assert {one["name"] for one in found["metrics"]} == {places[1], places[3]}
 
 
-def test_the_metrics_of_rows_have_the_name_of_their_run(tmp_path: Path) -> None:
-    rows = dump(tmp_path, [group(rollout("2", 1.0))])
-    rows = rows.rename(tmp_path / "rows_of_a_long_name.jsonl")
-    metrics_beside(rows).write_text('{"step": 1, "train/mean_score": 1}')
-    found = reported(tmp_path / "report", rows)
-    assert found["runs"][0]["name"] == found["metrics"][0]["name"]
-
-
 def test_the_metrics_of_a_dump_file_lie_in_a_folder_beside_it(tmp_path: Path) -> None:
     path = dump(tmp_path, [group(rollout("2", 1.0))])
     (tmp_path / "metrics").mkdir()
