@@ -89,13 +89,9 @@ def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
     ("changes", "named"),
     [
         ({"base_url": "localhost:9004"}, "expected an address"),
-        (
-            {"timeout": 0},
-            r"openai\.timeout: 0 is not allowed; expected a number greater",
-        ),
+        ({"timeout": 0}, r"openai\.timeout: 0 is not allowed"),
         ({"num_max_requests_at_once": -1}, "num_max_requests_at_once"),
         ({"rolling_buffer_length": 10**30}, "rolling_buffer_length"),
-        ({"model_name": " "}, "model_name"),
     ],
 )
 def test_a_config_of_the_framework_is_checked_as_well(changes, named):
@@ -105,7 +101,7 @@ def test_a_config_of_the_framework_is_checked_as_well(changes, named):
 
 
 def test_a_key_that_no_request_can_carry_is_refused_and_not_repeated():
-    with pytest.raises(SettingError, match="without spaces") as refused:
+    with pytest.raises(SettingError, match="api_key") as refused:
         listed(APIServerConfig(base_url=NOWHERE, api_key="secret\nline"))
     assert "secret" not in str(refused.value)
 

@@ -92,7 +92,7 @@ def step_at(level, mix=0.1, scale=SCALE):
 
 @pytest.mark.processes
 def test_an_item_is_printed_with_the_score_of_a_piped_answer():
-    done = shown("gcd", "--level", "0.7", "--seed", "5", answer="  2\n")
+    done = shown("gcd", "--level=0.7", "--seed=5", "--answer=-", answer="  2\n")
     assert (done.returncode, done.stderr) == (0, "")
     said = done.stdout.splitlines()
     assert [
