@@ -26,7 +26,7 @@ LEAST_MEMORY_MIB = 512
 
 _PACKAGES = (
     "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
-    " pydantic rich sympy tenacity tokenizers uplot uvicorn wandb yaml"
+    " polars pydantic rich starlette sympy tenacity tokenizers uplot uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which

@@ -46,7 +46,8 @@ def refusal() -> str:
 
 def requirements(root: Path) -> dict[str, Requirement]:
     lines = (root / "requirements.txt").read_text().splitlines()
-    wanted = [Requirement(line) for line in lines if not line.startswith("#")]
+    texts = [line.partition("#")[0].strip() for line in lines]
+    wanted = [Requirement(text) for text in texts if text]
     return {requirement.name: requirement for requirement in wanted}
 
 

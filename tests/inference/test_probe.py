@@ -420,10 +420,11 @@ def bodies_of(trains):
             env = ReasoningGymEnv(env_config(), configs)
             env._inference.trains = trains
             prompt = Prompt([{"role": "user", "content": "2 + 2?"}], PROMPT, False)
-            asking = [
-                env._inference.generate(prompt, 2, Sampling(9, 1.0, 1.0, "train"))
-                for _ in range(4)
-            ]
+            how = Sampling(9, 1.0, 1.0, "train")
+            await env._inference.generate(prompt, 2, how)
+            probes = [each.probe() for each in env._inference._servers.clients]
+            await asyncio.gather(*probes)
+            asking = [env._inference.generate(prompt, 2, how) for _ in range(4)]
             made = await asyncio.gather(*asking)
             await env.close()
             return made
