@@ -89,8 +89,7 @@ from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.evaluation.sources import METRICS, metrics_beside
-from rg_env.inference.inference import Inference
-from rg_env.inference.server_types import client_of, close_clients
+from rg_env.inference.client import client_of, close_clients
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
 from rg_env.items.item_source import PATIENCE_S
@@ -198,19 +197,18 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build the collaborators, in the order of their dependencies."""
-        config, length, clients = self.config, self._length, self.server.servers
+        config, length = self.config, self._length
         self._test_items: list[Any] = []
         self.task_curricula: dict[str, Any] = {}  # stays empty in the original too
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
         self._api = ApiClient(config.rollout_server_url)
         self._session = session = ApiSession(self._api)
-        self._servers = servers = Servers(clients)
-        self._inference = Inference(
-            self.server, self.tokenizer, server.server_type, servers
+        self._servers = servers = Servers(
+            self.server, self.tokenizer, server.server_type
         )
         self._requests = requests = RolloutRequests(
-            config, length, self.tokenizer, self._inference, server
+            config, length, self.tokenizer, servers, server
         )
         requests.default_prompt = lambda: system_prompt  # which may be assigned
         self._dumps = dumps = Dumps(
@@ -320,7 +318,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self._server_types,
             has_our_clients=self.server_cls is client_of,
         )
-        self._inference.trains = True
+        self._servers.trains = True
         await self._live("serve", self._serve_loop.serve())
 
     async def process_manager(self) -> None:
@@ -487,7 +485,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return {
             **self._dumps.losses(),
             **self._servers.events,
-            **{f"finish_reason_{end}": n for end, n in self._inference.ends.items()},
             "api_retries": self._api.retries,
             "worker_deaths": 0 if self._pool is None else self._pool.deaths,
             **({} if self._items is None else self._items.items.events),

@@ -145,7 +145,7 @@ class ApiClient:
                 return orjson.loads(content)
         except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as error:
             # A ValueError: the body is no JSON, as of a proxy in place of the API.
-            said = self.without_secret(no_reply(error).said)
+            said = self.without_secret(no_reply(error).text)
             raise ApiUnreachableError(f"{method} {path}: {said}") from error
         except RequestFailedError as error:  # of a body without an end
             raise ApiUnreachableError(f"{method} {path}: {error}") from error

@@ -13,9 +13,9 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Completion, Sampling
 from rg_env.inference.connection import template_kwargs_of
-from rg_env.inference.inference import Inference
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
+from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.item_source import ItemSource, NoItemsError
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
@@ -67,13 +67,13 @@ class RolloutRequests:
         config: ReasoningGymEnvConfig,
         length: LengthLimit,
         tokenizer: Any,
-        inference: Inference,
+        servers: Servers,
         server: Any,
     ) -> None:
         self._config = config
         self._length = length
         self._tokenizer = tokenizer
-        self._inference = inference
+        self._servers = servers
         self._template_kwargs = template_kwargs_of(server)
         self._prompts = Prompts(tokenizer, self._template_kwargs)
         self.published_prompt = ""
@@ -231,7 +231,7 @@ class RolloutRequests:
         # An evaluation item may leave no room, and servers refuse 0 tokens.
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
         sampling = Sampling(max_tokens=room, split=split, **how)
-        found = await self._inference.generate(prompt, n, sampling, on_reply)
+        found = await self._servers.generate(prompt, n, sampling, on_reply)
         return [_rollout(prompt, completion, entry, dataset) for completion in found]
 
 

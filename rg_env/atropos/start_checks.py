@@ -42,7 +42,7 @@ def check_can_train(
 
     Our clients detect what a server can do; for other clients, the server type decides.
     """
-    from rg_env.inference.inference import TOKEN_TYPES  # as in check_command
+    from rg_env.inference.servers import TOKEN_TYPES  # as in check_command
 
     for kind in server_types:
         if not has_our_clients and kind not in TOKEN_TYPES:

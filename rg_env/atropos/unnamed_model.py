@@ -55,7 +55,7 @@ def served_models(server: Any, give_up_s: float = math.inf) -> list[ServedModel]
     """
     ends_s, said = time.monotonic() + give_up_s, ""
     while isinstance(found := _ask(server), Failure):
-        told = f"{server.base_url} {found.how} ({found.said})"
+        told = f"{server.base_url} {found.how} ({found.text})"
         if found.setting is not None:
             raise SettingError(f"{found.setting}: {told}")
         told += "; start the server or set --openai.base_url"

@@ -1,11 +1,11 @@
-"""The client of one inference server, whatever its type.
+"""The client of one inference server, and its variants by the type of server.
 
 Mends B22, B23 and B25 of docs/host_defects.md: a request is made once, and the next try
-is `Inference`'s, at whatever server is chosen then; what hangs at a server that is gone
-is queried elsewhere; connections are kept open; token ids come by whatever route the
-server has; health is checked at every type's `/health`, within a time; and the newest
-`rolling_buffer_length` timings are kept. What is sent is what the framework's own
-classes send.
+is that of `Servers`, at whatever server is chosen then; what hangs at a server that is
+gone is queried elsewhere; connections are kept open; token ids come by whatever route
+the server has; health is checked at every type's `/health`, within a time; and the
+newest `rolling_buffer_length` timings are kept. What is sent is what the framework's
+own classes send.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
+from atroposlib.envs.server_handling.sglang_server import SGLangServer
+from atroposlib.envs.server_handling.vllm_server import VLLMServer
 from openai.types import Completion as TextCompletion
 from openai.types.chat import ChatCompletion
 
@@ -42,8 +44,7 @@ from rg_env.inference.probe import ProbeRequest, find_route, greeting, no_route
 from rg_env.inference.prompts import Prompt, with_one_bos
 from rg_env.inference.request_failures import (
     LONGEST_READ,
-    NOTHING,
-    SILENT,
+    SILENCE,
     Failure,
     RequestFailedError,
     bad_reply,
@@ -51,9 +52,11 @@ from rg_env.inference.request_failures import (
     failure_of,
 )
 from rg_env.inference.routes import (
+    ATROPOS,
     CHAT,
     COMPLETIONS,
     NO_SUCH_FORM,
+    SGLANG,
     Body,
     TokenRoute,
     chat_of,
@@ -155,12 +158,11 @@ class Client(APIServer):
             self._tasks[name] = asyncio.ensure_future(work())
 
     async def _recover(self) -> None:
-        silence = Failure("TimeoutError", SILENT, NOTHING)
         pause_s = self.state.next_pause_s() if self.state.is_out else 0.0
         while True:
             await asyncio.sleep(pause_s)
             hanging = asyncio.get_running_loop().call_later(
-                patience.PROBE_SILENT_AFTER_S, self.leave_out, silence
+                patience.PROBE_SILENT_AFTER_S, self.leave_out, SILENCE
             )
             try:
                 if self.is_probed and self.config.health_check:
@@ -212,7 +214,7 @@ class Client(APIServer):
         trains = sampling.split == "train"
         async with self.sem if trains else self.eval_sem:
             if not self.state.admits:
-                raise ServerLeftOutError(self.state.failure.said)
+                raise ServerLeftOutError(self.state.failure.text)
             began, how = time.time(), sampling.fields | {"n": n}
             asking = asyncio.ensure_future(self.ask(self.route, prompt, how, on_reply))
             self._under_way.add(asking)
@@ -223,10 +225,10 @@ class Client(APIServer):
                 self._under_way.discard(asking)
                 asking.cancel()
             if asking.cancelled():  # by `leave_out`
-                raise ServerLeftOutError(self.state.failure.said)
+                raise ServerLeftOutError(self.state.failure.text)
             try:
-                made = asking.result()
-                check_some_usable(made)
+                completions = asking.result()
+                check_some_usable(completions)
             except Exception as error:
                 self.note_failure(error)
                 raise
@@ -234,7 +236,7 @@ class Client(APIServer):
         timings = self.request_timings if trains else self.eval_request_timings
         timings.append(time.time() - began)
         (self.attempts_list if trains else self.eval_attempts_list).append(1)
-        return made
+        return completions
 
     async def ask(
         self,
@@ -264,18 +266,17 @@ class Client(APIServer):
 
         path, n = route.path if route else CHAT, fields.get("n", 1)
         most = (fields.get(MAX_TOKENS) or UNLIMITED_TOKENS) + len(tokens)
-        made = await self.query(path, body, read, n, most, on_reply)
-        if len(made) == 1 < n and not self._ignores_n and not self.is_probed:
+        completions = await self.query(path, body, read, n, most, on_reply)
+        if len(completions) == 1 < n and not self._ignores_n and not self.is_probed:
             self._ignores_n = True
             logger.warning(
                 "%s returns one completion whatever n is: it is queried as often as"
                 " there are rollouts",
                 self.config.base_url,
             )
-        return made
+        return completions
 
     def _chat_body(self, given: Body) -> Body:
-        """Return the body of a chat from the framework's arguments."""
         fields = {**given}
         more = extra_body_of(self.config) | (fields.pop("extra_body", None) or {})
         if MAX_TOKENS in fields:
@@ -306,11 +307,7 @@ class Client(APIServer):
         try:
             replies = await asyncio.gather(*requests)
         except RequestFailedError as error:
-            failure = error.failure
-            if (
-                failure.parameter == MAX_TOKENS
-                and MAX_COMPLETION_TOKENS in failure.said
-            ):
+            if MAX_COMPLETION_TOKENS in error.failure.text:
                 self._limit_name = MAX_COMPLETION_TOKENS  # from the next try on
             raise
         finally:
@@ -327,9 +324,9 @@ class Client(APIServer):
             # Put together there, too: 5 MB take 16 ms.
             return await off_loop(read, bodies, release_gil)
         except NO_SUCH_FORM as error:
-            text = b"".join(replies[0])[:LONGEST_READ].decode("utf-8", "replace")
-            said = body_summary(text, *secrets_of(self.config)) or "empty"
-            raise bad_reply(f"a reply without completions: {said}") from error
+            begin = b"".join(replies[0])[:LONGEST_READ].decode("utf-8", "replace")
+            text = body_summary(begin, *secrets_of(self.config)) or "empty"
+            raise bad_reply(f"a reply without completions: {text}") from error
 
     # -- for the framework's own methods -----------------------------------------------
 
@@ -342,10 +339,10 @@ class Client(APIServer):
             await self.probe()
         if self.route is None:
             raise no_route(self, "it gives no token ids")
-        made = await self.ask(self.route, Prompt([], tokens, False), fields)
-        told = [completion.told for completion in made if completion.told is not None]
-        ids, logprobs = [each.tokens for each in told], [each.logprobs for each in told]
-        return tokens, ids, logprobs, [each.finish_reason for each in told]
+        completions = await self.ask(self.route, Prompt([], tokens, False), fields)
+        choices = [each.choice for each in completions if each.choice is not None]
+        ids, logprobs = [c.tokens for c in choices], [c.logprobs for c in choices]
+        return tokens, ids, logprobs, [c.finish_reason for c in choices]
 
     async def _chat_completion_wrapper(self, **fields: Any) -> ChatCompletion:
         return await self.query(
@@ -370,3 +367,57 @@ class Client(APIServer):
         await self.connection.close()
         if hasattr(self, "openai"):
             await self.openai.close()
+
+
+class VllmClient(Client, VLLMServer):
+    """A client of vLLM: the server of Atropos' example trainer, or a stock one."""
+
+    routes = (COMPLETIONS, ATROPOS, SGLANG)
+
+
+class SglangClient(Client, SGLangServer):
+    """A client of SGLang."""
+
+    routes = (SGLANG, COMPLETIONS, ATROPOS)
+
+
+class TrlClient(Client):
+    """A client of TRL's server, which is a stock vLLM since TRL 1.12."""
+
+    routes = (COMPLETIONS, SGLANG, ATROPOS)
+
+
+class OpenAiClient(Client):
+    """A client of an endpoint of the OpenAI kind.
+
+    The framework refuses to train with a client that is its `OpenAIServer`, whatever
+    the server gives, so this one is none.
+    """
+
+    chats = True
+    routes = (COMPLETIONS, SGLANG, ATROPOS)
+
+
+CLIENTS: dict[str, type[Client]] = {
+    "vllm": VllmClient,
+    "sglang": SglangClient,
+    "openai": OpenAiClient,
+    "trl": TrlClient,
+}
+"""By `server_type`."""
+
+
+def client_of(config: Any, reasoning_config: Any = None) -> Client:
+    """Return our client of a server; the framework calls this as it would a class."""
+    return CLIENTS[config.server_type](config, reasoning_config=reasoning_config)
+
+
+async def close_clients(clients: Iterable[Any]) -> None:
+    """End the health checks of clients and close their connections."""
+    for client in clients:
+        if getattr(client, "check_task", None) is not None:
+            client.check_task.cancel()
+        if isinstance(client, Client):
+            await client.close()
+        elif hasattr(client, "openai"):  # a subclass named its own client
+            await client.openai.close()

@@ -44,7 +44,6 @@ HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
 
 THINK, END_THINK = "<think>", "</think>"
-REASONING = ("reasoning_content", "reasoning")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Completion:
         masks: -100 for the prompt, the token id for the completion.
         logprobs: 1.0 for the prompt; None where the server gives none.
         unusable: Why the completion cannot be used; None if it can.
-        told: What the server has said in the reply; None of a chat.
+        choice: As the server has returned it; None of a chat.
     """
 
     text: str
@@ -67,7 +66,7 @@ class Completion:
     masks: list[int]
     logprobs: list[float] | None
     unusable: Failure | None = None
-    told: TokenChoice | None = None
+    choice: TokenChoice | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +88,9 @@ class Sampling:
     @property
     def fields(self) -> dict[str, Any]:
         """The fields of a request."""
-        named = ("max_tokens", "temperature", "top_p")
-        return {name: getattr(self, name) for name in named}
+        fields = dataclasses.asdict(self)
+        del fields["split"]
+        return fields
 
 
 def cut(completion: Completion, limit_tokens: int) -> Completion:
@@ -107,26 +107,25 @@ def cut(completion: Completion, limit_tokens: int) -> Completion:
     )
 
 
-def check_some_usable(made: list[Completion]) -> None:
+def check_some_usable(completions: list[Completion]) -> None:
     """Raise an error where no completion of a reply is usable."""
-    whys = [completion.unusable for completion in made]
+    whys = [completion.unusable for completion in completions]
     if None not in whys:
         why = next(iter(whys), None) or Failure(UNUSABLE, "there is none")
-        said = f"none of {len(made)} completions is usable: {why.said}"
-        raise RequestFailedError(dataclasses.replace(why, said=said))
+        text = f"none of {len(whys)} completions is usable: {why.text}"
+        raise RequestFailedError(dataclasses.replace(why, text=text))
 
 
 # -- of token ids ----------------------------------------------------------------------
 
 
-def end_of(reason: Any) -> Any:
+def _end_of(reason: Any) -> Any:
     """Return the word for why a completion ended, which SGLang puts in an object."""
     return reason.get("type", "stop") if isinstance(reason, dict) else reason
 
 
 def _why_cut_off(reason: Any) -> Failure | None:
-    """Return why a completion is not whole, by its finish reason; None where it is."""
-    end = end_of(reason) or "none"
+    end = _end_of(reason) or "none"
     # Some say more behind a colon, as "content_filter: RECITATION".
     word = end.partition(":")[0].lower() if isinstance(end, str) else "none"
     if word not in NOT_WHOLE:
@@ -166,15 +165,14 @@ def why_unusable(
     except TypeError:  # None
         is_finite = False
     if not is_finite or len(tokens) != len(numbers):
-        said = "a log-probability that is no number, or none for a token"
-        return Failure(UNUSABLE, said)
+        text = "a log-probability that is no number, or none for a token"
+        return Failure(UNUSABLE, text)
     if max(numbers) > HIGHEST_LOGPROB:
-        said = "logits perhaps (--logprobs-mode of vLLM)"
-        said = f"a log-probability above 0 ({max(numbers):.3g}): {said}"
-        return Failure(UNUSABLE, said)
+        text = f"a log-probability above 0 ({max(numbers):.3g}): logits perhaps"
+        return Failure(UNUSABLE, f"{text} (--logprobs-mode of vLLM)")
     if min(tokens) < 0 or (highest is not None and max(tokens) > highest):
-        said = f"a token id that the tokenizer does not have ({max(tokens)})"
-        return Failure(UNUSABLE, said, setting=TOKENIZER)
+        text = f"a token id that the tokenizer does not have ({max(tokens)})"
+        return Failure(UNUSABLE, text, setting=TOKENIZER)
     return None
 
 
@@ -195,12 +193,12 @@ def from_tokens(
             text = tokenizer.decode(ids, skip_special_tokens=True)
         completion = Completion(
             text=text,
-            finish_reason=end_of(reason),
+            finish_reason=_end_of(reason),
             tokens=prompt + tokens,
             masks=[PROMPT_MASK] * len(prompt) + tokens,
             logprobs=[PROMPT_LOGPROB] * len(prompt) + cast(list[float], logprobs),
             unusable=unusable,
-            told=choice,
+            choice=choice,
         )
         completions.append(completion)
         release_gil()
@@ -211,8 +209,8 @@ def from_tokens(
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    told = (message.get(name) for name in REASONING)
-    return next((text for text in told if isinstance(text, str) and text), "")
+    texts = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    return next((text for text in texts if isinstance(text, str) and text), "")
 
 
 def _content(message: Mapping[str, Any]) -> str | None:
@@ -221,17 +219,16 @@ def _content(message: Mapping[str, Any]) -> str | None:
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(text for text in parts if isinstance(text, str))
-    told = message.get("refusal") if content is None else content
-    return told if isinstance(told, str) else None
+    text = message.get("refusal") if content is None else content
+    return text if isinstance(text, str) else None
 
 
 def _why_no_answer(choice: Mapping[str, Any]) -> Failure | None:
-    """Return why a choice holds no answer of the model; None where it does."""
     message, reason = choice["message"], choice.get("finish_reason")
     cut_off = _why_cut_off(reason)
     if cut_off is not None or _content(message) is not None:
         return cut_off
-    # A model may use up its tokens with thinking that nobody is told of.
+    # A model may use up its tokens with thinking that it does not show.
     has_thought = _reasoning(message) or reason == "length"
     return None if has_thought else Failure(UNUSABLE, "no content")
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import re
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
@@ -35,9 +34,6 @@ from rg_env.settings.server_settings import TEMPLATE_KWARGS
 
 V1 = "/v1"
 """What paths of the OpenAI kind begin with, and the settings' URL ends with."""
-
-_OVERLONG = re.compile(r"(/(chat/)?completions)?/*$")
-_VERSIONS = re.compile(rf"({V1})+$")
 
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which our servers close an idle connection: what goes out
@@ -63,8 +59,8 @@ def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
     If the URL of an OpenAI-compatible endpoint does not end with the API version, the
     version in OpenAI's paths is left out.
     """
-    base = _OVERLONG.sub("", base_url, count=1)
-    root = _VERSIONS.sub("", base)
+    base = base_url.rstrip("/")
+    root = base.removesuffix(V1)
     return root + (path.removeprefix(V1) if is_openai and root == base else path)
 
 
@@ -77,8 +73,8 @@ def headers_of(config: Any) -> dict[str, str]:
 
 def secrets_of(config: Any) -> list[str]:
     """Return the values that no message may repeat: the key and the headers."""
-    key, values = getattr(config, "api_key", None), headers_of(config).values()
-    return [key or "", *values, *(value.removeprefix("Bearer ") for value in values)]
+    values = headers_of(config).values()
+    return [*values, *(value.removeprefix("Bearer ") for value in values)]
 
 
 def extra_body_of(config: Any) -> dict[str, Any]:
@@ -103,13 +99,13 @@ def template_kwargs_of(config: Any) -> dict[str, Any]:
 
 async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[bytes]:
     """Return the blocks of a body; `RequestFailedError` where there are more bytes."""
-    read, left = [], most_bytes
+    read, room = [], most_bytes
     async for block in blocks:
-        left -= len(block)
-        if left < 0:
+        room -= len(block)
+        if room < 0:
             most = most_bytes // MEBIBYTE
-            said = f"the reply is longer than {most} MiB, far more than was asked for"
-            raise bad_reply(said, LONG_REPLY)
+            text = f"the reply is longer than {most} MiB, far more than was asked for"
+            raise bad_reply(text, LONG_REPLY)
         read.append(block)
     return read
 
@@ -176,21 +172,21 @@ class Connection:
 
     async def _refusal(self, reply: aiohttp.ClientResponse) -> Failure:
         """Read what a reply says that refuses; name the models, if that is why."""
-        said = b""
-        while len(said) < REFUSAL_BYTES and (block := await reply.content.readany()):
-            said += block
-        words = said[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
+        body = b""
+        while len(body) < REFUSAL_BYTES and (block := await reply.content.readany()):
+            body += block
+        words = body[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
         secrets = secrets_of(self.config)
         failure = refusal(reply.status, words, reply.headers, *secrets)
-        names: list[str] = []
-        if failure.setting == MODEL:
-            with contextlib.suppress(RequestFailedError, LookupError, TypeError):
-                names = [str(row["id"]) for row in await self.models()]
-        if names:
-            more = ["..."] if len(names) > MOST_MODELS else []
-            has = f"it has: {', '.join([*names[:MOST_MODELS], *more])}"
-            failure = dataclasses.replace(failure, advice=has)
-        return failure
+        if failure.setting != MODEL:
+            return failure
+        try:
+            names = [str(row["id"]) for row in await self.models()]
+        except (RequestFailedError, LookupError, TypeError):
+            return failure
+        more = ["..."] if len(names) > MOST_MODELS else []
+        has = f"it has: {', '.join([*names[:MOST_MODELS], *more]) or 'none'}"
+        return dataclasses.replace(failure, advice=has)
 
     async def check_health(self) -> None:
         """Raise an error if the health check fails; a server without one passes."""

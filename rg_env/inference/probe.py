@@ -43,8 +43,7 @@ PROBE_TOKENS = 8
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
 
-NO_ROUTE, WRONG_SETTING = "NoRouteError", "WrongSettingError"
-"""Kinds of failures."""
+NO_ROUTE = "NoRouteError"
 
 
 class ProbeRequest(NamedTuple):
@@ -68,16 +67,15 @@ def greeting(tokenizer: Any) -> ProbeRequest:
     return ProbeRequest(prompt, {"n": 2})
 
 
-def no_route(client: Any, told: str) -> RequestFailedError:
+def no_route(client: Any, reason: str) -> RequestFailedError:
     """Return the error for a server none of whose routes gives what is needed."""
-    said = f"cannot {'train' if client.needs_tokens else 'be queried'}: {told}"
+    text = f"cannot {'train' if client.needs_tokens else 'be queried'}: {reason}"
     advice = "see docs/servers.md"
-    return RequestFailedError(Failure(NO_ROUTE, said, setting=URL, advice=advice))
+    return RequestFailedError(Failure(NO_ROUTE, text, setting=URL, advice=advice))
 
 
 def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
-    """Return the error for a setting that fits no route of a server."""
-    return RequestFailedError(Failure(WRONG_SETTING, reason, setting=setting))
+    return RequestFailedError(Failure("WrongSettingError", reason, setting=setting))
 
 
 # -- the search ------------------------------------------------------------------------
@@ -86,7 +84,7 @@ def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     """Return the route of token ids at which to query a `Client`; None for a chat."""
     routes: Sequence[TokenRoute] = client.routes
-    told, failures = [], []
+    reasons, failures = [], []
     for route in routes if client.needs_tokens or not client.chats else ():
         try:
             await _try_route(client, route, request)
@@ -94,7 +92,7 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         except RequestFailedError as error:
             if _ends_search(error.failure):
                 raise
-            told.append(f"{route.path}: {error.failure.said}")
+            reasons.append(f"{route.path}: {error.failure.text}")
             failures.append(error.failure)
     telling = _telling(failures)
     # Some gateways answer 500 for ever to token ids, and a chat well.
@@ -109,11 +107,11 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
                 return None
             if _ends_search(error.failure) or error.failure.kind == UNUSABLE:
                 raise
-            told.append(f"{CHAT}: {error.failure.said}")
+            reasons.append(f"{CHAT}: {error.failure.text}")
             telling = telling or _telling([error.failure])
     if telling is not None:
         raise RequestFailedError(telling)
-    raise no_route(client, "; ".join(dict.fromkeys(told)))
+    raise no_route(client, "; ".join(dict.fromkeys(reasons)))
 
 
 def _ends_search(failure: Failure) -> bool:
@@ -138,12 +136,12 @@ def _telling(failures: Sequence[Failure]) -> Failure | None:
 async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> None:
     prompt = list(request.prompt.tokens)
     fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
-    made: list[Completion] = await client.ask(route, request.prompt, fields)
-    check_some_usable(made)
-    told = [completion.told for completion in made if completion.told is not None]
-    if told[0].prompt is not None and told[0].prompt != prompt:
+    completions: list[Completion] = await client.ask(route, request.prompt, fields)
+    check_some_usable(completions)
+    first = completions[0].choice
+    if first is not None and first.prompt not in (None, prompt):
         raise bad_reply("it changes the tokens of the prompt")
-    _check_texts(client, made)
+    _check_texts(client, completions)
     temperature = fields.get("temperature", 1.0)
     is_kept = client.needs_tokens or request.writes_rows
     # At 1 both kinds are equal, and nothing can be divided by 0.
@@ -151,12 +149,12 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
         await _check_temperature(client, route, prompt, temperature)
 
 
-def _check_texts(client: Any, made: Sequence[Completion]) -> None:
+def _check_texts(client: Any, completions: Sequence[Completion]) -> None:
     def plain(text: Any) -> str:
         # Two decoders may treat spaces and half a character differently.
         return "".join(str(text or "").replace("\ufffd", "").split())
 
-    texts = [(plain(each.text), plain(each.told and each.told.text)) for each in made]
+    texts = [(plain(c.text), plain(c.choice and c.choice.text)) for c in completions]
     pairs = [pair for pair in texts if pair[1]]  # an end alone has no text
     if not pairs:
         logger.warning(
@@ -181,7 +179,6 @@ def _check_texts(client: Any, made: Sequence[Completion]) -> None:
 async def _check_temperature(
     client: Any, route: TokenRoute, prompt: list[int], temperature: float
 ) -> None:
-    """Refuse log-probabilities of temperature 1 where another is sampled with."""
     url, spans = client.config.base_url, []
     try:
         for each in (1.0, temperature):
@@ -200,7 +197,7 @@ async def _check_temperature(
         logger.warning(
             "whether %s returns log-probabilities of env.temperature cannot be seen"
             " (%s)",
-            *(url, error.failure.said),
+            *(url, error.failure.text),
         )
         return
     at_one, at_own = spans

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import email.utils
 import errno
 import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 import orjson
@@ -42,7 +40,7 @@ UNUSABLE, CUT_OFF = "unusable", "finish_reason_"
 than any correct one; of a completion of no use, and the beginning of the kind of one
 that the server broke off."""
 
-LONGEST_READ, LONGEST_SAID, DEEPEST = 2**16, 200, 12
+LONGEST_READ, LONGEST_TEXT = 2**16, 200
 
 SHORTEST_SECRET = 4
 """A shorter key is a placeholder, and would be found in every second word."""
@@ -68,32 +66,30 @@ class Failure:
 
     Attributes:
         kind: What it is counted as, in `failed_requests_<kind>`.
-        said: A line for people, in which no secret stands.
+        text: A line for people, in which no secret stands.
         how: `ERROR`, `NO_USE` or `NOTHING`.
         status: Of the reply that refuses, None where none does.
         setting: The setting at fault; None where none is known.
         advice: What to do about the setting.
-        parameter: The field of the request that the server names, or "".
         rest_s: How long a busy server wants to be left alone; None if it is not busy.
     """
 
     kind: str
-    said: str
+    text: str
     how: str = NO_USE
     status: int | None = None
     setting: str | None = None
     advice: str = ""
-    parameter: str = ""
     rest_s: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("kind", "said", "advice"):  # they may repeat a server's words
+        for name in ("kind", "text", "advice"):  # they may repeat a server's words
             object.__setattr__(self, name, printable(getattr(self, name)))
 
     @property
     def sentence(self) -> str:
-        """What was said, and what to do about it."""
-        return f"{self.said}; {self.advice}" if self.advice else self.said
+        """The text, and what to do about it."""
+        return f"{self.text}; {self.advice}" if self.advice else self.text
 
     @property
     def is_temporary(self) -> bool:
@@ -106,19 +102,23 @@ class Failure:
         return self.status in OF_THE_PATH and self.setting is None
 
 
+NO_SERVER = Failure("NoServerError", "no request is answered", NOTHING)
+SILENCE = Failure("TimeoutError", SILENT, NOTHING)
+
+
 class RequestFailedError(RunError):
     """A request to an inference server failed; it is never a wrong answer."""
 
     about = "inference failed"
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.said)
+        super().__init__(failure.text)
         self.failure = failure
 
 
-def bad_reply(said: str, kind: str = BAD_REPLY) -> RequestFailedError:
-    """Return the error for a reply that cannot be used; the message says why."""
-    return RequestFailedError(Failure(kind, said))
+def bad_reply(text: str, kind: str = BAD_REPLY) -> RequestFailedError:
+    """Return the error for a reply that cannot be used; the text says why."""
+    return RequestFailedError(Failure(kind, text))
 
 
 def failure_of(error: BaseException, *secrets: str) -> Failure:
@@ -131,8 +131,8 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
     # aiohttp's name of it, and openai's
     status = getattr(error, "status", None) or getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 400:
-        said = getattr(error, "message", None) or type(error).__name__
-        return refusal(status, said, getattr(error, "headers", None), *secrets)
+        text = getattr(error, "message", None) or type(error).__name__
+        return refusal(status, text, getattr(error, "headers", None), *secrets)
     return no_reply(error, *secrets)
 
 
@@ -141,10 +141,9 @@ def failure_of(error: BaseException, *secrets: str) -> Failure:
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and what it was made of, outermost first."""
-    for _ in range(DEEPEST):
-        if error is not None:
-            yield error
-            error = error.__cause__ or error.__context__
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def permanent_fault(error: BaseException) -> str | None:
@@ -188,15 +187,15 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _PARAMETER = re.compile(r'"param"\s*:\s*"(?:body\.)?(\w+)"')
 
 
-def _setting_of(status: int, said: str, parameter: str) -> str | None:
+def _setting_of(status: int, text: str, parameter: str) -> str | None:
     """Return the setting that a refusal names, if it names one."""
     if status in OF_THE_KEY:
         return KEY
     if status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
         return None
-    if parameter == "model" or _MODEL.search(said):
+    if parameter == "model" or _MODEL.search(text):
         return MODEL
-    is_context = _CONTEXT.search(f"{parameter} {said}")
+    is_context = _CONTEXT.search(f"{parameter} {text}")
     return CONTEXT if is_context and status != NOT_FOUND else None
 
 
@@ -205,7 +204,7 @@ def _line(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "(the key)")
-    return " ".join(text.split()).rstrip(".")[:LONGEST_SAID]
+    return " ".join(text.split()).rstrip(".")[:LONGEST_TEXT]
 
 
 def _message(body: Any) -> str | None:
@@ -216,50 +215,39 @@ def _message(body: Any) -> str | None:
         return body if isinstance(body, str) else None
     for name in ("error", "detail", "message", "msg"):
         if body.get(name):
-            told = _message(body[name])
+            text = _message(body[name])
             where = ".".join(map(str, body.get("loc") or []))
-            return f"{where}: {told}" if where and told else told
+            return f"{where}: {text}" if where and text else text
     return None
 
 
 def body_summary(text: str, *secrets: str) -> str:
     """Return what a body says, a line for people, in which no secret is repeated."""
     try:
-        told = _message(orjson.loads(text))
+        message = _message(orjson.loads(text))
     except (orjson.JSONDecodeError, RecursionError):
-        told = None
+        message = None
     # A page of HTML without a title has no sentence to repeat.
     title = _TITLE.search(text)
     plain = title[1] if title else "" if "<" in text[:50] else text
-    return _line(told or plain, secrets)
-
-
-def retry_after_s(header: str, now: datetime) -> float:
-    """Return for how long a server wants to rest: seconds or a date, as HTTP has it."""
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        until = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return patience.BUSY_REST_S
-    # A date in "-0000" has no time zone.
-    return (until.replace(tzinfo=until.tzinfo or timezone.utc) - now).total_seconds()
+    return _line(message or plain, secrets)
 
 
 def refusal(
-    status: int, text: str, headers: Mapping[str, str] | None = None, *secrets: str
+    status: int, body: str, headers: Mapping[str, str] | None = None, *secrets: str
 ) -> Failure:
     """Return the failure of a request that a reply refuses; see `body_summary`."""
-    named, words = _PARAMETER.search(text), body_summary(text, *secrets)
-    parameter, headers = named[1] if named else "", headers or {}
-    said, setting = f"{status} {words}".rstrip(), _setting_of(status, words, parameter)
+    named, headers = _PARAMETER.search(body), headers or {}
+    words = body_summary(body, *secrets)
+    setting = _setting_of(status, words, named[1] if named else "")
+    text = f"{status} {words}".rstrip()
     if status < NOT_FOUND and "Location" in headers:
         leads = _line(headers["Location"], secrets)
-        said, setting = f"{status}, it redirects to {leads}", URL
+        text, setting = f"{status}, it redirects to {leads}", URL
     rest_s = patience.BUSY_REST_S if status == TOO_MANY_REQUESTS else None
-    if "Retry-After" in headers:
-        asked_s = retry_after_s(headers["Retry-After"], datetime.now(timezone.utc))
-        said = f"it asks to wait {asked_s:.0f} s; {said}"
-        rest_s = asked_s if status in (TOO_MANY_REQUESTS, UNAVAILABLE) else None
-    advice, kind = ADVICE.get(setting or "", ""), f"status_{status}"
-    return Failure(kind, said, ERROR, status, setting, advice, parameter, rest_s)
+    wait = headers.get("Retry-After", "").strip()
+    if wait.isdecimal():  # a date counts as none
+        text = f"it asks to wait {float(wait):.0f} s; {text}"
+        rest_s = float(wait) if status in (TOO_MANY_REQUESTS, UNAVAILABLE) else None
+    advice = ADVICE.get(setting or "", "")
+    return Failure(f"status_{status}", text, ERROR, status, setting, advice, rest_s)

@@ -54,8 +54,7 @@ Body = dict[str, Any]
 SamplingFields = Mapping[str, Any]
 
 
-def lacking(what: str) -> RequestFailedError:
-    """Return the error for a correct reply without something that a trainer needs."""
+def _lacking(what: str) -> RequestFailedError:
     return bad_reply(f"the reply has no {what}", "MissingInReplyError")
 
 
@@ -100,7 +99,6 @@ class TokenRoute:
 
 
 def _with_limit(sampling: SamplingFields, name: str) -> Body:
-    """Return what is sampled with, the limit under this name."""
     limits = ("max_tokens", "max_new_tokens", "max_completion_tokens")
     return {name if key in limits else key: value for key, value in sampling.items()}
 
@@ -135,38 +133,33 @@ _CHOICES = msgspec.json.Decoder(_Choices)
 _TOKENS = msgspec.json.Decoder(list[str | None] | None)
 
 
-def is_another_model(asked: str, told: Any) -> bool:
-    """Say whether a server names a model in its reply that is not the one asked for.
-
-    Some name a folder or nothing, and some add an owner or a version.
-    """
-    if not isinstance(told, str) or not told or told.startswith(("/", ".")):
+def _is_another_model(asked: str, named: Any) -> bool:
+    # Some name a folder or nothing, and some add an owner or a version.
+    if not isinstance(named, str) or named.startswith(("/", ".")):
         return False
-    names = [name.rstrip("/").rpartition("/")[2].lower() for name in (asked, told)]
-    return not names[0].startswith(names[1]) and not names[1].startswith(names[0])
+    a, b = (name.rstrip("/").rpartition("/")[2].lower() for name in (asked, named))
+    return not a.startswith(b) and not b.startswith(a)
 
 
 def read_completions(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
     """Read a reply of `/v1/completions`; see `TokenRoute.read`."""
     reply = _CHOICES.decode(body)
-    if is_another_model(asked, reply.model):
+    if _is_another_model(asked, reply.model):
         raise bad_reply(f"the reply is of the model {reply.model!r}, not {asked!r}")
     for raw in reply.choices:
         choice = _CHOICE.decode(raw)
-        ids, told = choice.token_ids, choice.logprobs or _Logprobs()
+        ids, of_tokens = choice.token_ids, choice.logprobs or _Logprobs()
         if ids is None:
-            names = _TOKENS.decode(told.tokens)
-            written = [
-                _ID.fullmatch(each or "") for each in ([""] if names is None else names)
-            ]
+            names = _TOKENS.decode(of_tokens.tokens) or [None]
+            written = [_ID.fullmatch(name or "") for name in names]
             ids = [int(each[1]) for each in written if each is not None]
             if len(ids) < len(written):
-                raise lacking("token ids")
-        if told.token_logprobs is None:
-            raise lacking("log-probabilities")
+                raise _lacking("token ids")
+        if of_tokens.token_logprobs is None:
+            raise _lacking("log-probabilities")
         prompt = choice.prompt_token_ids or reply.prompt_token_ids
         end, text = choice.finish_reason, choice.text
-        yield TokenChoice(ids, told.token_logprobs, end, text, prompt)
+        yield TokenChoice(ids, of_tokens.token_logprobs, end, text, prompt)
 
 
 def _completions_body(
@@ -297,9 +290,8 @@ SGLANG = TokenRoute(
 
 def chat_of(bodies: Iterable[bytes]) -> dict[str, Any]:
     """Return chats as one; raises one of `NO_SUCH_FORM` where one is none."""
-    chats = [
-        json.loads(body) for body in bodies
-    ]  # orjson refuses half a pair of UTF-16
+    # orjson refuses half a pair of UTF-16.
+    chats = [json.loads(body) for body in bodies]
     choices = [choice for chat in chats for choice in chat["choices"]]
     if not all(isinstance(choice["message"], dict) for choice in choices):
         raise TypeError("a choice without a message")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from rg_env import patience
-from rg_env.inference.request_failures import ABOUT_THE_REQUEST, NOTHING, Failure
+from rg_env.inference.request_failures import ABOUT_THE_REQUEST, NO_SERVER, Failure
 
 
 class ServerState:
@@ -36,7 +36,7 @@ class ServerState:
         self._pause_s = patience.CIRCUIT_FIRST_PAUSE_S
         self._out_since = self._rests_until = self.clock()
         self.is_out = self.has_answered = False
-        self.failure = Failure("NoServerError", "no request is answered", NOTHING)
+        self.failure = NO_SERVER
         self.on_change: Callable[[], None] = lambda: None
 
     @property

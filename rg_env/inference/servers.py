@@ -1,4 +1,8 @@
-"""All inference servers of a run: whether any is available, and the log about it.
+"""The inference servers of a run: groups of completions, and whether a server is there.
+
+For training, every server is queried for token ids and log-probabilities. Otherwise a
+server that returns none, or that has the type openai, is queried as a chat. Whatever
+goes wrong with a request is a `RequestFailedError`, and never a wrong answer.
 
 Until a server has returned a completion, a reply that waiting cannot improve stops the
 start and names the setting at fault. After that, it counts as a failed request like any
@@ -11,31 +15,52 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
+from tenacity import RetryError
+
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.client import Client
+from rg_env.inference.client import CLIENTS, Client, ServerLeftOutError
+from rg_env.inference.completions import (
+    PROMPT_MASK,
+    Completion,
+    Sampling,
+    cut,
+    from_chat,
+    highest_id,
+    why_unusable,
+)
+from rg_env.inference.connection import secrets_of
 from rg_env.inference.probe import ProbeRequest
+from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import (
+    NO_SERVER,
     NOTHING,
     UNUSABLE,
     URL,
     Failure,
     RequestFailedError,
+    failure_of,
 )
-from rg_env.inference.server_types import CLIENTS
 from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+TOKEN_TYPES = frozenset({"vllm", "sglang"})
+"""Types whose clients are queried for token ids, where a subclass names the client."""
+
+MOST_ENDS, LONGEST_END = 16, 32
+"""Words for an end that are counted, each by its name; the others are `other`."""
 
 
 class NoServerError(RequestFailedError):
@@ -46,24 +71,30 @@ class Servers:
     """The servers of a run.
 
     Args:
-        servers: The framework's server objects; only clients of ours are probed.
+        manager: The framework's `ServerManager`; only clients of ours are probed.
+        tokenizer: The environment's tokenizer.
+        server_type: vllm, sglang, openai or trl: of servers whose client does not say.
 
     Attributes:
         clients: Those of the servers that are ours.
         gave_up: Set once it is time to end.
         failures: Failed requests since the run began, those tried again included.
         kinds: The same by kind.
+        ends: How many completions ended with which word.
     """
 
-    def __init__(self, servers: Sequence[Any]) -> None:
-        self._servers = servers
-        self.clients = [each for each in servers if isinstance(each, Client)]
+    def __init__(self, manager: Any, tokenizer: Any, server_type: str) -> None:
+        self._manager = manager
+        self._tokenizer = tokenizer
+        self._server_type = server_type
+        self.clients = [each for each in manager.servers if isinstance(each, Client)]
+        self._trains = False
         self._left_out: set[Client] = set()
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
         self._failing_since: float | None = None
-        self._said_s: float | None = None
-        self._newest = Failure("NoServerError", "no request is answered", NOTHING)
+        self._logged_s: float | None = None
+        self._newest = NO_SERVER
         self._has_answered = False
         self._end_start: Callable[[], object] | None = None
         self._refused = 0
@@ -71,34 +102,113 @@ class Servers:
         self.gave_up = asyncio.Event()
         self.failures = 0
         self.kinds: Counter[str] = Counter()
+        self.ends: Counter[str] = Counter()
         for client in self.clients:
-            client.state.on_change = partial(self._say_change, client)
+            client.state.on_change = partial(self._log_change, client)
+            if not hasattr(client, "tokenizer"):
+                client.tokenizer = tokenizer
 
     @property
-    def _urls(self) -> str:
-        configs = [getattr(server, "config", None) for server in self._servers]
-        return ", ".join(config.base_url for config in configs if config is not None)
+    def trains(self) -> bool:
+        """Whether a trainer gets the completions."""
+        return self._trains
+
+    @trains.setter
+    def trains(self, trains: bool) -> None:
+        self._trains = trains
+        for client in self.clients:
+            client.needs_tokens = trains
 
     @property
     def events(self) -> dict[str, int]:
         """Name and number of what was counted, as it is logged."""
         kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
-        return {"failed_requests": self.failures, **kinds}
+        ends = {f"finish_reason_{end}": n for end, n in self.ends.items()}
+        return {"failed_requests": self.failures, **kinds, **ends}
+
+    @property
+    def _urls(self) -> str:
+        configs = [getattr(server, "config", None) for server in self._manager.servers]
+        return ", ".join(each.base_url for each in configs if each is not None)
 
     @property
     def is_down(self) -> bool:
         """Whether an outage is going on."""
-        return self._said_s is not None
+        return self._logged_s is not None
 
-    def why_none(self) -> Failure | None:
-        """Return why no server can be queried now; None if one can."""
-        if any(getattr(server, "server_healthy", True) for server in self._servers):
-            return None
-        if not self.clients:
-            return Failure("NoServerError", "the health check fails", NOTHING)
-        return self.clients[0].state.failure
+    # -- completions -------------------------------------------------------------------
 
-    async def ready(self, *, trains: bool) -> Client | None:
+    async def generate(
+        self,
+        prompt: Prompt,
+        n: int,
+        sampling: Sampling,
+        on_reply: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """Sample exactly `n` completions of one prompt, of at most `max_tokens` each.
+
+        Args:
+            prompt: What is sent.
+            n: How many.
+            sampling: How they are sampled.
+            on_reply: Called when a reply has come, before it is read.
+
+        Raises:
+            RequestFailedError: No usable reply, or too few choices, in
+                `COMPLETION_TRIES`; or it is time to give up.
+        """
+        limit = len(prompt.tokens) + sampling.max_tokens
+        usable: list[Completion] = []
+
+        async def attempt() -> list[Completion]:
+            some = await self._request(prompt, n - len(usable), sampling, on_reply)
+            for completion in some:
+                if completion.unusable is None:
+                    usable.append(cut(completion, limit))
+                    word = str(completion.finish_reason)[:LONGEST_END]
+                    is_counted = word in self.ends or len(self.ends) < MOST_ENDS
+                    self.ends[word if is_counted else "other"] += 1
+            if len(usable) < n:
+                whys = (c.unusable for c in some if c.unusable is not None)
+                why = next(whys, Failure(UNUSABLE, "fewer were returned"))
+                text = f"{len(usable)} of {n} usable completions ({why.text})"
+                raise RequestFailedError(dataclasses.replace(why, text=text))
+            return usable[:n]
+
+        trying = patience.tried_again(
+            attempt,
+            _may_try_again,
+            lambda error: self.note_retry(failure_of(error)),
+            tries=patience.COMPLETION_TRIES,
+            first_pause_s=patience.COMPLETION_FIRST_PAUSE_S,
+            longest_pause_s=patience.COMPLETION_LONGEST_PAUSE_S,
+        )
+        return await self.unless_given_up(trying)
+
+    async def _request(
+        self,
+        prompt: Prompt,
+        n: int,
+        sampling: Sampling,
+        on_reply: Callable[[], None] | None,
+    ) -> list[Completion]:
+        while True:
+            client = await self._free_client(trains=sampling.split == "train")
+            try:
+                if client is None or self._manager.use_proxy:
+                    return await self._by_framework(prompt, n, sampling)
+                return await client.complete(prompt, n, sampling, on_reply)
+            except ServerLeftOutError:
+                await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+            except RequestFailedError:
+                raise
+            except Exception as error:
+                # Of a client that is not ours: openai's, pydantic's, in a retry error.
+                configs = [getattr(s, "config", None) for s in self._manager.servers]
+                secrets = [secret for each in configs for secret in secrets_of(each)]
+                raise RequestFailedError(failure_of(error, *secrets)) from error
+
+    async def _free_client(self, *, trains: bool) -> Client | None:
         """Wait for a server; return that with the most places, None of one not ours."""
         ends_s = time.monotonic() + patience.LONGEST_WAIT_FOR_SERVER_S
         while True:
@@ -114,9 +224,39 @@ class Servers:
                 return None
             if time.monotonic() > ends_s:
                 why = why or self._newest
-                said = f"no server is left: {why.said}"
-                raise NoServerError(Failure("NoServerError", said, why.how))
+                text = f"no server is left: {why.text}"
+                raise NoServerError(Failure("NoServerError", text, why.how))
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+
+    async def _by_framework(
+        self, prompt: Prompt, n: int, sampling: Sampling
+    ) -> list[Completion]:
+        """Query by the framework's own ways: its proxy, or a client of a subclass."""
+        arguments = {"n": n, **dataclasses.asdict(sampling)}
+        arguments["messages"] = [dict(message) for message in prompt.messages]
+        config = getattr(self._manager.servers[0], "config", None)
+        kind = getattr(config, "server_type", self._server_type)
+        if not self.trains and kind not in TOKEN_TYPES:
+            reply = await self._manager.chat_completion(**arguments)
+            choices = [choice.model_dump() for choice in reply.choices]
+            return from_chat(self._tokenizer, prompt, choices)
+        async with self._manager.managed_server(tokenizer=self._tokenizer) as managed:
+            reply = await managed.chat_completion(**arguments)
+            both = zip(reply.choices, managed.get_state()["nodes"], strict=True)
+        completions = []
+        for choice, node in both:
+            begin, end = node.masked_tokens.count(PROMPT_MASK), choice.finish_reason
+            sampled = node.tokens[begin:], node.logprobs[begin:]
+            completion = Completion(
+                text=choice.message.content or "",
+                finish_reason=end,
+                tokens=node.tokens,
+                masks=node.masked_tokens,
+                logprobs=node.logprobs,
+                unusable=why_unusable(*sampled, end, highest_id(self._tokenizer)),
+            )
+            completions.append(completion)
+        return completions
 
     # -- the start ---------------------------------------------------------------------
 
@@ -156,8 +296,9 @@ class Servers:
         if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
             setting = setting or URL
         if setting is not None:
-            told = f"{client.config.base_url}{' says' if failure.status else ':'}"
-            self._refusal = SettingError(f"{setting}: {told} {failure.sentence}")
+            verb = " says" if failure.status else ":"
+            text = f"{client.config.base_url}{verb} {failure.sentence}"
+            self._refusal = SettingError(f"{setting}: {text}")
             self.gave_up.set()  # requests under way need not be waited for
             self._end_start()
 
@@ -171,8 +312,8 @@ class Servers:
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if not request.done():
-                said = "given up after env.give_up_after_s"
-                raise RequestFailedError(Failure(UNUSABLE, said, NOTHING))
+                text = "given up after env.give_up_after_s"
+                raise RequestFailedError(Failure(UNUSABLE, text, NOTHING))
             answer = request.result()
         finally:
             for future in both:
@@ -195,7 +336,7 @@ class Servers:
         if not self.is_down and is_worth_a_line(count):
             logger.warning(
                 "an inference request failed (%s, %d so far): %.200s",
-                *(failure.kind, count, failure.said),
+                *(failure.kind, count, failure.text),
             )
         self._give_up_in_time()
         # Half the time that nothing was answered, within bounds.
@@ -207,15 +348,21 @@ class Servers:
     def note_answer(self) -> None:
         """A request was answered."""
         if self.is_down:
-            logger.log(
-                logging.WARNING if self._has_answered else logging.INFO,
-                "inference answers%s after %.0f s",
-                *(" again" if self._has_answered else "", self._failing_s()),
-            )
-        self._failing_since = self._said_s = None
+            again = " again" if self._has_answered else ""
+            logger.warning("inference answers%s after %.0f s", again, self._failing_s())
+        self._failing_since = self._logged_s = None
         self._has_answered = True
 
     # -- an outage ---------------------------------------------------------------------
+
+    def why_none(self) -> Failure | None:
+        """Return why no server can be queried now; None if one can."""
+        servers = self._manager.servers
+        if any(getattr(server, "server_healthy", True) for server in servers):
+            return None
+        if not self.clients:
+            return Failure("NoServerError", "the health check fails", NOTHING)
+        return self.clients[0].state.failure
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Begin to watch whether a server is there.
@@ -240,20 +387,37 @@ class Servers:
                 self._note_failing(why)
             self._give_up_in_time()
 
-    def _note_failing(self, failure: Failure) -> None:
-        self._newest = failure
-        if self._failing_since is None:
-            self._failing_since = time.monotonic()
-        why = self.why_none()
-        is_lost = why is not None and not any(c.state.is_resting for c in self.clients)
-        # Nothing was answered for long, or all servers are out and none only rests.
-        if is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S:
-            self._say_down(why or failure)
-
     def _failing_s(self) -> float:
         """Return how long all requests have been failing."""
         began = self._failing_since
         return 0.0 if began is None else time.monotonic() - began
+
+    def _note_failing(self, failure: Failure) -> None:
+        """Log the beginning of an outage, and once in a while that it goes on."""
+        self._newest, now = failure, time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        why = self.why_none()
+        is_lost = why is not None and not any(c.state.is_resting for c in self.clients)
+        # Nothing was answered for long, or all servers are out and none only rests.
+        is_outage = is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S
+        logged_s = -float("inf") if self._logged_s is None else self._logged_s
+        if not is_outage or now - logged_s < patience.OUTAGE_SAY_AGAIN_S:
+            return
+        self._logged_s, why = now, why or failure
+        how, advice, how_long = why.how, "", ""
+        if how == NOTHING:
+            how += "" if self._has_answered else " yet"
+            advice = "; start the server or set --openai.base_url"
+        if self._give_up_after_s is not None:
+            rest_s = max(0.0, self._give_up_after_s - self._failing_s())
+            how_long = f" for {round(rest_s, 1):g} s (env.give_up_after_s)"
+        logger.log(
+            # At a start it is normal: programs are started in any order.
+            logging.ERROR if self._has_answered else logging.WARNING,
+            "inference at %s %s (%.300s)%s; trying again%s",
+            *(self._urls, how, why.sentence, advice, how_long),
+        )
 
     def _give_up_in_time(self) -> None:
         limit_s = self._give_up_after_s
@@ -262,40 +426,13 @@ class Servers:
         if self._failing_s() >= limit_s:
             why = self.why_none() or self._newest
             logger.error(
-                "inference at %s %s; giving up after %g s (env.give_up_after_s)",
-                self._urls,
-                f"({why.said:.300})" if self.is_down else self._in_words(why),
-                limit_s,
+                "inference at %s %s (%.300s); giving up after %g s"
+                " (env.give_up_after_s)",
+                *(self._urls, why.how, why.sentence, limit_s),
             )
             self.gave_up.set()
 
-    def _in_words(self, failure: Failure) -> str:
-        """Describe what the servers do instead of answering, with advice."""
-        said = f"({failure.sentence:.300})"
-        if failure.how != NOTHING:
-            return f"{failure.how} {said}"
-        yet = "" if self._has_answered else " yet"
-        what_to_do = "start the server or set --openai.base_url"
-        return f"{failure.how}{yet} {said}; {what_to_do}"
-
-    def _say_down(self, failure: Failure) -> None:
-        """Name the servers at the beginning of an outage, and once in a while."""
-        now, said_s = time.monotonic(), self._said_s
-        if said_s is not None and now - said_s < patience.OUTAGE_SAY_AGAIN_S:
-            return
-        self._said_s = now
-        how_long = ""
-        if self._give_up_after_s is not None:
-            left_s = max(0.0, self._give_up_after_s - self._failing_s())
-            how_long = f" for {round(left_s, 1):g} s (env.give_up_after_s)"
-        logger.log(
-            # At a start it is normal: programs are started in any order.
-            logging.ERROR if self._has_answered else logging.WARNING,
-            "inference at %s %s; trying again%s",
-            *(self._urls, self._in_words(failure), how_long),
-        )
-
-    def _say_change(self, client: Client) -> None:
+    def _log_change(self, client: Client) -> None:
         """Name a server that was left out while others are queried, or is back."""
         url, state = client.config.base_url, client.state
         if client in self._left_out and not state.is_out:
@@ -307,6 +444,10 @@ class Servers:
                 "inference at %s is not used for now, other servers are (%.300s)",
                 *(url, state.failure.sentence),
             )
-        elif not state.is_out and self.is_down and not self._has_answered:
-            # The outage ends with an answer; until then requests may be waiting.
-            logger.info("inference is available after %.0f s", self._failing_s())
+
+
+def _may_try_again(error: BaseException) -> bool:
+    """Say whether another try is ours; a client that is not ours has made its own."""
+    if not isinstance(error, RequestFailedError) or isinstance(error, NoServerError):
+        return False
+    return not isinstance(error.__cause__, RetryError)

@@ -103,7 +103,7 @@ async def beside(*scripts, **settings):
 async def query(env):
     """Query four completions, as a group does."""
     prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
-    return await env._inference.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
+    return await env._servers.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
 
 
 async def query_often(env, times, at_once=8):

@@ -11,9 +11,9 @@ from transformers import AutoTokenizer
 from examples.train_small import small_server
 from examples.train_small.small_server import SmallServer, build_app
 from rg_env.demo.http_app import serve_app
+from rg_env.inference.client import CLIENTS
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.routes import COMPLETIONS
-from rg_env.inference.server_types import CLIENTS
 from tests.examples.policies import TOKENIZER, policy_of, write_folder
 from tests.support.parts import server_config, until
 

@@ -12,9 +12,9 @@ from rg_env.inference.completions import (
     whole_text,
     why_unusable,
 )
-from rg_env.inference.inference import MOST_ENDS
 from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.servers import MOST_ENDS
 from rg_env.scoring.extraction import extract_answer
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
@@ -40,7 +40,7 @@ def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
 )
 def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
     why = why_unusable(*WHOLE, end)
-    assert (why.kind, why.said) == (f"finish_reason_{word}", f"finish_reason {word}")
+    assert (why.kind, why.text) == (f"finish_reason_{word}", f"finish_reason {word}")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
     ],
 )
 def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
-    assert why in why_unusable(ids, logprobs, "stop", 999_999).said
+    assert why in why_unusable(ids, logprobs, "stop", 999_999).text
 
 
 def test_a_rounding_above_0_and_the_highest_id_are_of_use():
@@ -122,9 +122,9 @@ def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
             prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
             sampling = Sampling(max_tokens, 1.0, 1.0, "train")
             try:
-                made = await env._inference.generate(prompt, n, sampling)
+                made = await env._servers.generate(prompt, n, sampling)
                 while left:
-                    made = await env._inference.generate(prompt, n, sampling)
+                    made = await env._servers.generate(prompt, n, sampling)
             finally:
                 await env.close()
             return prompt, made, env._events()
@@ -254,10 +254,19 @@ class Template:
 
     def apply_chat_template(self, messages, **how):
         self.rendered.append(messages[-1]["content"][:9])
-        return f"{messages[-1]['content']}{how.get('more', '')}<think>\n"
+        return f"{messages[-1]['content']}{how.get('more', '')}"
 
     def encode(self, text, **how):
         return [1, 1, *text.encode()]
+
+
+@pytest.mark.parametrize("tag", ["", "<think>", "[THINK]", "<|START_THINKING|>"])
+def test_a_template_that_opens_the_thinking_is_noticed(tag):
+    class Opening(Template):
+        def apply_chat_template(self, messages, **how):
+            return f"hi{tag}\n"
+
+    assert render_prompt(Opening(), []).thinking_open == bool(tag)
 
 
 @pytest.mark.parametrize("size", [1, 9999])
@@ -270,5 +279,4 @@ def test_a_prompt_is_rendered_once_with_one_bos_also_off_the_event_loop(size):
     prompts = Prompts(tokenizer, {"more": "!"})
     first, *others = asyncio.run(run())
     assert others == [first] * 2 and len(tokenizer.rendered) == 1
-    assert list(first.tokens) == [1, *b"a" * size, *b"!<think>\n"]
-    assert first.thinking_open
+    assert list(first.tokens) == [1, *b"a" * size, *b"!"]

@@ -7,11 +7,11 @@ import pytest
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.inference.client import client_of
 from rg_env.inference.completions import Sampling
 from rg_env.inference.probe import NO_ROUTE, ProbeRequest
 from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.inference.server_types import client_of
 from tests.support.odd_servers import (
     HTML,
     MODEL,
@@ -418,13 +418,13 @@ def bodies_of(trains):
                 for url, kind in kinds
             ]
             env = ReasoningGymEnv(env_config(), configs)
-            env._inference.trains = trains
+            env._servers.trains = trains
             prompt = Prompt([{"role": "user", "content": "2 + 2?"}], PROMPT, False)
             how = Sampling(9, 1.0, 1.0, "train")
-            await env._inference.generate(prompt, 2, how)
-            probes = [each.probe() for each in env._inference._servers.clients]
+            await env._servers.generate(prompt, 2, how)
+            probes = [each.probe() for each in env._servers.clients]
             await asyncio.gather(*probes)
-            asking = [env._inference.generate(prompt, 2, how) for _ in range(4)]
+            asking = [env._servers.generate(prompt, 2, how) for _ in range(4)]
             made = await asyncio.gather(*asking)
             await env.close()
             return made

@@ -224,7 +224,7 @@ def test_a_token_that_holds_no_id_is_none(token):
 def test_a_logprob_that_is_null_leaves_the_others_usable():
     read = read_completions(reply_of(choice(), choice(logprobs=(None, -1.0))))
     whys = [why_unusable(*row) for row in zip(*read, strict=True)]
-    assert whys[0] is None and "log-probability" in whys[1].said
+    assert whys[0] is None and "log-probability" in whys[1].text
 
 
 @pytest.mark.parametrize(

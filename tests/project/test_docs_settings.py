@@ -13,7 +13,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.server_list import ServerSettings
 from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
-from rg_env.inference.server_types import CLIENTS
+from rg_env.inference.client import CLIENTS
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
 from rg_env.settings.environment_settings import DATA_DUMPS

@@ -72,11 +72,11 @@ def generated(odd, kind="openai", trains=False, **changes):
     async def run():
         async with serving(odd) as url:
             env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **changes)])
-            env._inference.trains = trains
+            env._servers.trains = trains
             prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
             try:
                 sampling = Sampling(9, 1.0, 1.0, "train")
-                return await env._inference.generate(prompt, 2, sampling)
+                return await env._servers.generate(prompt, 2, sampling)
             finally:
                 await env.close()
 
