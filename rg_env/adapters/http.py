@@ -7,13 +7,13 @@
     GET  /health
 
 If a completion has no score, its value is null with a reason, or the request fails with
-an error status; a failure never becomes a reward. `request_limits.py` limits what a
-client can send, hold and wait for.
+an error status; a failure never becomes a reward. A request is worked on once its whole
+body is there, and until its client leaves; `rg_env.serving` limits connections.
 """
 
 from __future__ import annotations
 
-import heapq
+import asyncio
 import itertools
 import json
 import statistics
@@ -26,23 +26,32 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import Message, Receive, Scope, Send
 
-from rg_env.adapters.request_limits import AGAIN, HEALTH, RequestLimits, refusal
 from rg_env.errors import LibraryError, RunError, SettingError
 from rg_env.standalone.item import Item
 from rg_env.standalone.scores import UNMATCHED, Result, score_async
 from rg_env.standalone.tasks import Tasks
+from rg_env.workers.worker_pool import default_pool_size
 
 T = TypeVar("T")
+
+MAX_BODY_BYTES = 16 * 2**20
+WORKED_ON = 2 * default_pool_size()
+"""The other requests wait, so that under load some are answered in time, not none."""
 
 MAX_ITEM_BYTES = 2**16
 MOST_COMPLETIONS = 1024
 MOST_ITEMS = 256
 NOT_ANSWERED = ("failed", "cancelled")
+"""Statuses of a response of NeMo Gym."""
 ITEMS_WITHIN_S = 30.0
 """After which the items that are made are sent, without the others."""
+
+AGAIN = {"Retry-After": "1"}
+HEALTH = "/health"
 
 
 class _Score(msgspec.Struct, forbid_unknown_fields=True):
@@ -132,10 +141,26 @@ def _reply(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
 
 
-def _refuse(request: Request, error: Exception) -> Response:
+def _refuse(request: Request | None, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         error = HTTPException(503, str(error), AGAIN)
-    return refusal(error)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+async def _body_of(scope: Scope, receive: Receive) -> bytes | None:
+    """Read the body of a request; return None if its client leaves."""
+    # uvicorn has refused a length that is no number.
+    announced = int(dict(scope["headers"]).get(b"content-length", 0))
+    body, more = bytearray(), True
+    while more:
+        if max(announced, len(body)) > MAX_BODY_BYTES:
+            raise HTTPException(413, f"over {MAX_BODY_BYTES} bytes")
+        part = await receive()
+        if part["type"] == "http.disconnect":
+            return None
+        body += part["body"]
+        more = part["more_body"]
+    return bytes(body)
 
 
 async def _health(request: Request) -> Response:
@@ -165,8 +190,8 @@ class ScoreServer:
         self._tasks = tasks
         self._shows_gold = shows_gold
         self._masks = masks
-        self._places = itertools.count()
-        self._given_back: list[int] = []
+        self._next = itertools.count()
+        self._places = asyncio.Semaphore(WORKED_ON)
         nemo_gym = [
             Route("/verify", self._verify, methods=["POST"]),
             Route("/seed_session", self._session, methods=["POST"]),
@@ -184,17 +209,43 @@ class ScoreServer:
             *([Mount("/", others)] if others is not None else []),
         ]
         kinds = (HTTPException, LibraryError, RunError, SettingError)
-        inner = Starlette(
+        self._inner = Starlette(
             routes=routes,
             exception_handlers=dict.fromkeys(kinds, _refuse),
             # Starlette does not run the lifespan of what is mounted.
             lifespan=others and others.router.lifespan_context,
         )
-        self._application = RequestLimits(inner)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
-        await self._application(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, until its client leaves; the health does not wait."""
+        if scope["type"] != "http" or scope["path"] == HEALTH:
+            return await self._inner(scope, receive, send)
+        try:
+            body = await _body_of(scope, receive)
+        except HTTPException as error:
+            return await _refuse(None, error)(scope, receive, send)
+        if body is None:
+            return None
+        whole: list[Message]
+        whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def received() -> Message:
+            # Never a disconnect: `leaving` waits for that, and ends the work.
+            return whole.pop() if whole else await asyncio.Future()
+
+        async def work() -> None:
+            async with self._places:
+                await self._inner(scope, received, send)
+
+        working = asyncio.ensure_future(work())
+        leaving = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            working.cancel()
+            leaving.cancel()
 
     # -- items and scores --------------------------------------------------------------
 
@@ -204,30 +255,20 @@ class ScoreServer:
             wanted = msgspec.convert(dict(request.query_params), _Range, strict=False)
         except ValueError as error:
             raise HTTPException(400, f"start and count: {error}") from error
-        deadline = time.monotonic() + ITEMS_WITHIN_S
+        deadline, position = time.monotonic() + ITEMS_WITHIN_S, 0
         start = wanted.start
-        positions = iter(self._next, None) if start is None else itertools.count(start)
-        taken: list[int] = []
+        positions = self._next if start is None else itertools.count(start)
         items: list[dict[str, Any]] = []
-        try:
-            while len(taken) < wanted.count and time.monotonic() < deadline:
-                taken.append(next(positions))
-                item = await run_in_threadpool(self._tasks.at, taken[-1])
-                if item is not None:
-                    items.append(self._shown(item, taken[-1]))
-        except BaseException:  # the client leaves, workers are lost
-            for position in taken if start is None else ():
-                heapq.heappush(self._given_back, position)
-            raise
-        return _reply({"items": items, "next": taken[-1] + 1})
+        for position in itertools.islice(positions, wanted.count):
+            item = await run_in_threadpool(self._tasks.at, position)
+            if item is not None:
+                items.append(self._fields_of(item, position))
+            if time.monotonic() > deadline:
+                break
+        return _reply({"items": items, "next": position + 1})
 
-    def _next(self) -> int:
-        """Return the first position that no request without `start` has had."""
-        back = self._given_back
-        return heapq.heappop(back) if back else next(self._places)
-
-    def _shown(self, item: Item, position: int) -> dict[str, Any]:
-        shown = {
+    def _fields_of(self, item: Item, position: int) -> dict[str, Any]:
+        fields = {
             "position": position,
             "task": item.task,
             "level": item.level,
@@ -235,7 +276,7 @@ class ScoreServer:
             "messages": item.messages,
             "item": msgspec.Raw(item.to_json().encode()),
         }
-        return {**shown, "gold": item.gold} if self._shows_gold else shown
+        return {**fields, "gold": item.gold} if self._shows_gold else fields
 
     async def _score(self, request: Request) -> Response:
         wanted = _decoded(await request.body(), _Score)
@@ -291,24 +332,24 @@ class ScoreServer:
         row = _decoded(await request.body(), dict[str, msgspec.Raw])
         item = self._item(_item_of_row(row))
         response = _decoded(row.get("response", b"{}"), _Response, "response")
-        found: dict[str, Any]
+        fields: dict[str, Any]
         try:
             if response.status in NOT_ANSWERED:
-                said = f"response: its status is {response.status}, so it has no score"
-                raise HTTPException(503, said)
+                text = f"response: its status is {response.status}, so it has no score"
+                raise HTTPException(503, text)
             (result,) = await self._results(item, [_written(response)])
-            found = {"reward": result.value, "outcome": result.outcome}
+            fields = {"reward": result.value, "outcome": result.outcome}
         except HTTPException as error:
             if error.status_code != 503 or not self._masks:
                 raise
-            found = {"reward": 0.0, "mask_sample": True}
-            found |= {"failure_kind": "verifier_error", "failure_reason": error.detail}
-        return _reply({**row, **found})
+            fields = {"reward": 0.0, "mask_sample": True}
+            fields |= {"failure_kind": "verifier_error", "failure_reason": error.detail}
+        return _reply({**row, **fields})
 
     async def _aggregate(self, request: Request) -> Response:
         """Return the mean reward of rows that were verified."""
         rows = _decoded(await request.body(), _Rows).verify_responses
         measured = [row.reward for row in rows if not row.mask_sample]
         metrics = {"mean/reward": statistics.fmean(measured)} if measured else {}
-        found = {"agent_metrics": metrics, "key_metrics": metrics}
-        return _reply({**found, "group_level_metrics": []})
+        both = {"agent_metrics": metrics, "key_metrics": metrics}
+        return _reply({**both, "group_level_metrics": []})

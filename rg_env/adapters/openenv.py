@@ -8,7 +8,9 @@ score is an error of the step and never a reward.
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import HTTPException
@@ -27,7 +29,7 @@ from rg_env.errors import shown
 from rg_env.installation import VERSION
 from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.standalone.item import Item
-from rg_env.standalone.scores import UNMATCHED, Result, score
+from rg_env.standalone.scores import UNMATCHED, score
 from rg_env.standalone.tasks import Tasks
 
 MOST_SESSIONS = 256
@@ -66,48 +68,22 @@ class ReasoningGymObservation(Observation):
     answer: str | None = None
 
 
-class Stream:
-    """The items and scores of all sessions, whose results do not move levels.
-
-    Args:
-        tasks: The stream.
-    """
-
-    def __init__(self, tasks: Tasks) -> None:
-        self.task_modules = tasks.task_modules
-        self._tasks = tasks
-        self._next = itertools.count()
-
-    def item(self, position: int | None) -> Item:
-        """Return the item of a position, or the next one; raises like `next(tasks)`.
-
-        If none can be made there, it is the first that can be made after it.
-        """
-        places = self._next if position is None else itertools.count(position)
-        for place in itertools.islice(places, MAX_FAILURES_IN_A_ROW):
-            if item := self._tasks.at(place):
-                return item
-        raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
-
-    def score(self, item: Item, completion: str) -> Result:
-        """Return the result of one completion; raises like `score`."""
-        return score(item, [completion])[0]
-
-
 class ReasoningGymEnvironment(
     Environment[ReasoningGymAction, ReasoningGymObservation, State]
 ):
     """One session.
 
     Args:
-        stream: Where its items come from.
+        tasks: The stream. Results do not move its levels.
+        places: The next positions, which all sessions share.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, tasks: Tasks, places: Iterator[int]) -> None:
         super().__init__()
-        self._stream = stream
+        self._tasks = tasks
+        self._places = places
         self._item: Item | None = None
         self._state = State()
 
@@ -122,7 +98,14 @@ class ReasoningGymEnvironment(
         given: Any = seed  # anything in a session
         if given is not None and not (isinstance(given, int) and given >= 0):
             raise HTTPException(422, f"seed: a number from 0 on, found {shown(given)}")
-        self._item = item = self._stream.item(seed)
+        # If none can be made there, it is the first that can be made after it.
+        places = self._places if seed is None else itertools.count(seed)
+        some = map(self._tasks.at, itertools.islice(places, MAX_FAILURES_IN_A_ROW))
+        item = next(filter(None, some), None)
+        if item is None:
+            text = f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made"
+            raise NoItemsError(text)
+        self._item = item
         self._state = State(episode_id=episode_id, step_count=0)
         return ReasoningGymObservation(
             task=item.task,
@@ -140,14 +123,14 @@ class ReasoningGymEnvironment(
             HTTPException: There is no item, or no score; in a session it is an error
                 message with the same sentence.
         """
-        modules, item = self._stream.task_modules, self._item
+        modules, item = self._tasks.task_modules, self._item
         try:
             item = Item.from_json(action.item, modules) if action.item else item
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         if item is None:
             raise HTTPException(409, "no item: call reset, or send its JSON as `item`")
-        result = self._stream.score(item, action.completion)
+        (result,) = score(item, [action.completion])
         if result.value is None:
             status = 422 if result.outcome == UNMATCHED else 503
             raise HTTPException(status, f"{result.outcome}: {result.reason}")
@@ -169,7 +152,7 @@ class ReasoningGymEnvironment(
         return self._state
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """Say what this is."""
+        """Return the name and version."""
         return EnvironmentMetadata(
             name="reasoning_gym",
             description="The tasks of reasoning-gym, one question an episode",
@@ -183,13 +166,8 @@ def application(tasks: Tasks) -> Any:
     Args:
         tasks: Whose items; a level of "curriculum" stays where it is.
     """
-    stream = Stream(tasks)
-
-    def environment() -> ReasoningGymEnvironment:
-        return ReasoningGymEnvironment(stream)
-
     return create_app(
-        environment,
+        functools.partial(ReasoningGymEnvironment, tasks, itertools.count()),
         ReasoningGymAction,
         ReasoningGymObservation,
         env_name="reasoning_gym",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import subprocess
 import sys
@@ -21,12 +22,11 @@ from openenv.validation.runtime.collector import collect_runtime_evidence
 from openenv.validation.runtime.contracts import RuntimePlan
 
 from rg_env import Item, Tasks, score
-from rg_env.adapters import request_limits
+from rg_env.adapters import http as server
 from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import (
     ReasoningGymAction,
     ReasoningGymEnvironment,
-    Stream,
     application,
 )
 from rg_env.items import group_scorer
@@ -117,7 +117,7 @@ def test_a_seed_that_is_no_position_is_refused_in_a_sentence(client):
 def test_the_limits_of_requests_hold_here_too(served, path):
     head = b"POST %s HTTP/1.1\r\nHost: [::]\r\nContent-Length: %d\r\n\r\n{"
     with served.connect() as client:
-        client.sendall(head % (path.encode(), request_limits.MAX_BODY_BYTES + 1))
+        client.sendall(head % (path.encode(), server.MAX_BODY_BYTES + 1))
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
@@ -138,11 +138,11 @@ def test_a_websocket_needs_the_secret(served, path, status):
 def test_completions_of_a_users_own_task_are_scored(monkeypatch):
     monkeypatch.setattr(group_scorer, "_shared", {})
     module = Path(__file__).parents[1] / "support" / "own_tasks.py"
-    item = next(Tasks("double", task_modules=[str(module)]))
-    stream = Stream(Tasks("double", task_modules=[str(module)]))
+    tasks = Tasks("double", task_modules=[str(module)])
+    item = next(tasks)
     answer = f"<answer>{item.gold}</answer>"
     action = ReasoningGymAction(completion=answer, item=item.to_json())
-    ended = ReasoningGymEnvironment(stream).step(action)
+    ended = ReasoningGymEnvironment(tasks, itertools.count()).step(action)
     for pool in group_scorer._shared.values():
         pool.close()
     assert ended.reward == 1.0
