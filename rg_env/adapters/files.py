@@ -13,7 +13,6 @@ says how they were made. The same items and completions give the same bytes.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import importlib.util
 import itertools
@@ -36,7 +35,7 @@ from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.new_folder import new_folder
 from rg_env.patience import REPEATS_IN_A_ROW
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.standalone.item import Item, LostItemError
+from rg_env.standalone.item import Item
 from rg_env.standalone.tasks import Tasks
 from rg_env.tasks.sampler import split_of
 
@@ -87,9 +86,10 @@ class Export:
         self.tasks: dict[str, Counter[str]] = {}
         self.left_out: Counter[str] = Counter()
         self._folder, self._form, self._columns = folder, form, COLUMNS[kind]
+        self._digest = hashlib.sha256()
 
     def __str__(self) -> str:
-        """Say how many rows there are, and what is left out."""
+        """Return how many rows there are, and what is left out."""
         rows = [f"{tasks.total()} {split}" for split, tasks in self.tasks.items()]
         lost = [f"{why}: {number}" for why, number in (+self.left_out).items()]
         return f"rows: {', '.join(rows) or 0}; left out: {', '.join(lost) or 'none'}"
@@ -97,22 +97,24 @@ class Export:
     def write(self, split: str, rows: Iterable[Row]) -> None:
         """Write the file of a split; without rows there is none."""
         rows = iter(rows)
-        with contextlib.ExitStack() as end:
-            write: Callable[[list[Row]], object] | None = None
-            while some := list(itertools.islice(rows, ROWS_AT_ONCE)):
-                write = write or self._writer(split, end)
+        if not (some := list(itertools.islice(rows, ROWS_AT_ONCE))):
+            return
+        tasks = self.tasks.setdefault(split, Counter())
+        with self._writer(split) as write:
+            while some:
                 write(some)
-                names = (row.get("extra_info", row)["task"] for row in some)
-                self.tasks.setdefault(split, Counter()).update(names)
+                self._digest.update(repr(some).encode(errors="replace"))
+                tasks.update(row.get("extra_info", row)["task"] for row in some)
+                some = list(itertools.islice(rows, ROWS_AT_ONCE))
 
-    def _writer(
-        self, split: str, end: contextlib.ExitStack
-    ) -> Callable[[list[Row]], object]:
+    @contextlib.contextmanager
+    def _writer(self, split: str) -> Iterator[Callable[[list[Row]], object]]:
         path = self._folder / f"{split}.{self._form}"
         if self._form == "jsonl":
-            lines = end.enter_context(path.open("w", encoding="utf-8"))
             encode = json.JSONEncoder(ensure_ascii=False).encode
-            return lambda rows: lines.writelines(f"{encode(row)}\n" for row in rows)
+            with path.open("w", encoding="utf-8") as file:
+                yield lambda rows: file.writelines(f"{encode(row)}\n" for row in rows)
+            return
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
@@ -124,18 +126,12 @@ class Export:
             return pyarrow.struct([(name, arrow(of)) for name, of in kind.items()])
 
         schema = pyarrow.schema(list(arrow(self._columns)))
-        file = end.enter_context(ParquetWriter(path, schema))
-        return lambda rows: file.write_table(pyarrow.Table.from_pylist(rows, schema))
+        with ParquetWriter(path, schema) as tables:
+            yield lambda rows: tables.write_table(
+                pyarrow.Table.from_pylist(rows, schema)
+            )
 
-    def _digest(self) -> str:
-        digest = hashlib.sha256()
-        for split in self.tasks:
-            with (self._folder / f"{split}.{self._form}").open("rb") as file:
-                while block := file.read(2**20):
-                    digest.update(block)
-        return digest.hexdigest()
-
-    def card(self, title: str, made: Mapping[str, Any]) -> str:
+    def card(self, title: str, how: Mapping[str, Any]) -> str:
         """Return README.md: how the files are loaded, their rows, how they came."""
         files = [{"split": s, "path": f"{s}.{self._form}"} for s in self.tasks]
         head = {
@@ -144,25 +140,23 @@ class Export:
             "configs": [{"config_name": "default", "data_files": files}],
             "dataset_info": {
                 # `datasets` makes the key of its cache of this head, not of the files.
-                "description": f"SHA-256 of the rows: {self._digest()}",
+                "description": f"SHA-256 of the rows: {self._digest.hexdigest()}",
                 # Else a column without values has no type, and another in each split.
                 "features": _features(self._columns),
             },
         }
         release = metadata.version("reasoning-gym")
-        versions = {"reasoning_gym_environment": VERSION, "reasoning_gym": release}
-        said = {**made, "left_out": dict(+self.left_out), "versions": versions}
-        table = [("Task", *self.tasks), ("---",) * (1 + len(self.tasks))]
-        for task in sorted(set[str]().union(*self.tasks.values())):
-            table += [(task, *(str(of[task]) for of in self.tasks.values()))]
-        parts = [
-            f"---\n{_yaml(head)}---",
-            f"# {title}",
-            "\n".join(f"| {' | '.join(cells)} |" for cells in table),
-            "How the rows were made, and what was left out:",
-            textwrap.indent(_yaml(said), "    "),
-        ]
-        return "\n\n".join(parts)
+        origin = {
+            **how,
+            "rows": {split: dict(sorted(n.items())) for split, n in self.tasks.items()},
+            "left_out": dict(+self.left_out),
+            "versions": {"reasoning_gym_environment": VERSION}
+            | {"reasoning_gym": release},
+        }
+        text = f"# {title}\n\nHow the rows were made, and what was left out:\n\n"
+        return (
+            f"---\n{_yaml(head)}---\n\n{text}{textwrap.indent(_yaml(origin), '    ')}"
+        )
 
 
 def _yaml(value: object) -> str:
@@ -186,7 +180,7 @@ def new_export(
     out: Path,
     kind: Kind,
     form: Form = "jsonl",
-    made: Mapping[str, Any] = MappingProxyType({}),
+    how: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Export]:
     """Yield what writes the splits; the folder is there when all of it is.
 
@@ -194,7 +188,7 @@ def new_export(
         out: The folder, which does not exist.
         kind: What a row is; beside rows for verl stands a file with `compute_score`.
         form: Of the files.
-        made: What the card says of how they were made, as plain values.
+        how: What the card says of how they were made, as plain values.
 
     Raises:
         SettingError: The folder is there, or pyarrow is not installed.
@@ -212,12 +206,8 @@ def new_export(
             raise RunError(f"{out}: there is nothing to train on ({export})")
         if kind == "verl":
             (folder / "compute_score.py").write_text(REWARD, encoding="utf-8")
-        card = export.card(f"reasoning-gym: {kind}", made)
+        card = export.card(f"reasoning-gym: {kind}", how)
         (folder / "README.md").write_text(card, encoding="utf-8")
-
-
-def _digest(*texts: str | None) -> bytes:
-    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).digest()
 
 
 # -- items -----------------------------------------------------------------------------
@@ -247,7 +237,7 @@ def new_items(
             "levels 'curriculum' and choice 'adaptive' need the results of training,"
             " which a file has none of; take random levels, a level or a range"
         )
-    known = {_digest(item.question): "questions of evaluation" for item in held_out}
+    known = {hash(item.question): "questions of evaluation" for item in held_out}
     repeats = failures = 0
     with contextlib.closing(draws(tasks, cluster)) as drawn:
         while repeats < REPEATS_IN_A_ROW:
@@ -259,7 +249,7 @@ def new_items(
                 if failures == MAX_FAILURES_IN_A_ROW:
                     raise NoItemsError(f"{failures} items in a row could not be made")
                 continue
-            question, repeats, failures = _digest(item.question), repeats + 1, 0
+            question, repeats, failures = hash(item.question), repeats + 1, 0
             if question in known:
                 left_out[known[question]] += 1
             else:
@@ -310,16 +300,15 @@ def usable(
     Raises:
         SettingError: One is of an evaluation item, and `with_evaluation` is not set.
     """
-    seen: set[bytes] = set()
-    for sample in map(_asked, samples):
-        row = sample.row
+    seen: set[int] = set()
+    for sample in samples:
+        row, text = sample.row, sample.row.get("completion")
         if not with_evaluation and _is_evaluated(row):
             raise SettingError(
                 f"{row['source']}, {row['place']}: the completion is of an evaluation"
                 " item; name files of training, or pass --with_evaluation"
             )
-        text = row.get("completion")
-        key = _digest(*_prompt_of(sample), text)
+        key = hash((*_prompt_of(sample), text))
         reasons = {
             "completions without a score": sample.score is None,
             "completions without a text or question": not (text and sample.question),
@@ -332,18 +321,6 @@ def usable(
             yield sample
         else:
             left_out[why] += 1
-
-
-def _asked(sample: Sample) -> Sample:
-    """Return a sample with its item's question, if it has a text and no question."""
-    has_all = sample.question or not sample.row.get("completion")
-    item = None if has_all else _item(sample)["item"]
-    if item is None:
-        return sample
-    try:
-        return dataclasses.replace(sample, question=Item.from_json(item).question)
-    except LostItemError:
-        return sample
 
 
 def _is_evaluated(row: Mapping[str, Any]) -> bool:

@@ -19,8 +19,8 @@ from rg_env.errors import RunError, SettingError, shown
 
 T = TypeVar("T")
 
-CALLS_A_NODE_MAY_LOSE = 10
-"""Nodes that may be lost under one call, before it is given up."""
+MOST_LOST_NODES = 10
+"""Under one call, before it is given up."""
 
 CONNECTING_S = 10.0
 
@@ -64,19 +64,19 @@ class Cluster:
             RunError: Too many nodes were lost, or the cluster is.
             Exception: What the function has raised.
         """
-        far = ray.remote(num_cpus=1, max_retries=CALLS_A_NODE_MAY_LOSE)(_called)
-        found: T
+        far = ray.remote(num_cpus=1, max_retries=MOST_LOST_NODES)(_called)
+        result: T
         try:
-            found, release = await far.remote(function, arguments)
+            result, release = await far.remote(function, arguments)
         except RayTaskError as error:
             raise error.cause from error
         except RayError as error:
             raise RunError(f"a call was lost with its node: {error}") from error
         here = metadata.version("reasoning-gym")
         if release != here:
-            said = f"a node has reasoning-gym {release}, this machine {here}"
-            raise SettingError(f"--ray: {said}")
-        return found
+            text = f"a node has reasoning-gym {release}, this machine {here}"
+            raise SettingError(f"--ray: {text}")
+        return result
 
     def close(self) -> None:
         """End the connection; calls that are running are ended."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,20 +96,23 @@ class GRPOTasks:
         self.reward_funcs = [Reward(self, thinking_open=thinking_open)]
         self.callbacks = [StateCallback(self)]
         self.is_training = False
-        self._rows = Rows(tasks, is_conversational)
+        self._is_conversational = is_conversational
         self._used = tasks.position
 
     @property
     def train_dataset(self) -> IterableDataset:
         """The stream as rows."""
-        return IterableDataset.from_generator(self._rows)
+        # A function of the module, since TRL's data sets pickle it to compute a digest.
+        rows = functools.partial(_rows, self.tasks, self._is_conversational)
+        return IterableDataset.from_generator(rows)
 
     def eval_dataset(
         self, samples_per_task: int, seed: int = 123, level: float | None = None
     ) -> Dataset:
         """Return the rows of `Tasks.evaluation`, whose results move nothing."""
         items = self.tasks.evaluation(samples_per_task, seed, level)
-        return Dataset.from_list([self._rows.row(item, NOT_TRAINING) for item in items])
+        how = NOT_TRAINING, self._is_conversational
+        return Dataset.from_list([_row(item, *how) for item in items])
 
     def item(self, line: str) -> Item:
         """Return the item of a row."""
@@ -138,37 +142,27 @@ class GRPOTasks:
         self._used = self.tasks.position
 
 
-class Rows:
-    """Makes rows of items. TRL's data sets pickle it, to compute a digest.
+def _rows(tasks: Tasks, is_conversational: bool) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a stream, each with the position behind it."""
+    while True:
+        item = _next(tasks)
+        yield _row(item, tasks.position, is_conversational)
 
-    Args:
-        tasks: The stream.
-        is_conversational: As `GRPOTasks` has it.
-    """
 
-    def __init__(self, tasks: Tasks, is_conversational: bool) -> None:
-        self._tasks, self._is_conversational = tasks, is_conversational
+def _next(tasks: Tasks) -> Item:
+    """Return the next item; an error of lost workers would end the training."""
+    for number in range(1, UNSCORED_TRIES):
+        with contextlib.suppress(WorkerLostError):
+            return next(tasks)
+        time.sleep(UNSCORED_PAUSE_S * number)
+    return next(tasks)
 
-    def __call__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the stream, each with the position behind it."""
-        while True:
-            item = self._next()
-            yield self.row(item, self._tasks.position)
 
-    def _next(self) -> Item:
-        """Return the next item; an error of lost workers would end the training."""
-        for number in range(1, UNSCORED_TRIES):
-            with contextlib.suppress(WorkerLostError):
-                return next(self._tasks)
-            time.sleep(UNSCORED_PAUSE_S * number)
-        return next(self._tasks)
-
-    def row(self, item: Item, position: int) -> dict[str, Any]:
-        """Return the row of an item."""
-        prompt: Any = item.messages
-        if not self._is_conversational:
-            prompt = "".join(f"{m['content']}\n\n" for m in item.messages)
-        return {"prompt": prompt, "item": item.to_json(), "position": position}
+def _row(item: Item, position: int, is_conversational: bool) -> dict[str, Any]:
+    prompt: Any = item.messages
+    if not is_conversational:
+        prompt = "".join(f"{m['content']}\n\n" for m in item.messages)
+    return {"prompt": prompt, "item": item.to_json(), "position": position}
 
 
 class Reward:
@@ -203,8 +197,8 @@ class Reward:
         # TRL gives it to a function of its own process, whose callbacks it calls.
         is_unchecked = "trainer_state" in others and not self._tasks.is_training
         if is_unchecked and {*position} != {NOT_TRAINING}:
-            said = "GRPOTrainer: the tasks need callbacks=tasks.callbacks"
-            raise SettingError(f"{said}, which check the settings and save their state")
+            text = "GRPOTrainer: the tasks need callbacks=tasks.callbacks"
+            raise SettingError(f"{text}, which check the settings and save their state")
         texts = map(_text, completions)
         pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
         groups = [

@@ -242,8 +242,8 @@ def test_without_pyarrow_parquet_is_refused_in_one_sentence(tmp_path, monkeypatc
 
 
 def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):
-    made = {"command": "export sft x"}
-    with files.new_export(tmp_path / "x", "sft", made=made) as export:
+    how = {"command": "export sft x"}
+    with files.new_export(tmp_path / "x", "sft", how=how) as export:
         export.write("train", [ROW, ROW])
     head, said = card_of(tmp_path / "x")
     files_of_splits = [{"split": "train", "path": "train.jsonl"}]
@@ -252,7 +252,7 @@ def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):
     assert said["versions"]["reasoning_gym"] == importlib.metadata.version(
         "reasoning-gym"
     )
-    assert "\n| gcd | 2 |\n" in (tmp_path / "x" / "README.md").read_text()
+    assert said["rows"] == {"train": {"gcd": 2}}
 
 
 # -- saved completions -----------------------------------------------------------------
@@ -367,18 +367,6 @@ def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
 
 
 @pytest.mark.processes
-def test_a_line_without_a_question_has_that_of_its_item(tmp_path):
-    item = Item("gcd", {}, 7)
-    line = {"task": "gcd", "seed": 7, "completion": "a", "score": 1.0}
-    other = line | {"params": {"min_numbers": "no number"}}
-    (row,), left_out = exported(tmp_path, "sft", line, line, other)
-    assert row["messages"][0] == {"role": "user", "content": item.question}
-    assert left_out == {
-        "completions that came again": 1,
-        "completions without a text or question": 1,
-    }
-
-
 @pytest.mark.parametrize("change", [{"seed": None}, {"level": 7}, {"params": [1]}])
 def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
     (row,), _ = exported(tmp_path, "sft", group(("a", 1.0), **change))

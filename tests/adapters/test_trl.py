@@ -93,12 +93,9 @@ def test_a_completion_without_a_score_has_the_reward_none():
     lost = dataclasses.replace(Item.from_json(row["item"]), digest="0" * 16)
     row["item"] = lost.to_json()
     logged = {}
-    completions = ["<answer>1</answer>", "no answer"]
-    assert rewards(tasks, [row] * 2, completions, log_metric=logged.__setitem__) == [
-        None,
-        0.0,
-    ]
-    assert logged == {"reasoning_gym/unscored": 0.5}
+    log = {"log_metric": logged.__setitem__}
+    assert rewards(tasks, [row], ["<answer>1</answer>"], **log) == [None]
+    assert logged == {"reasoning_gym/unscored": 1.0}
 
 
 def test_whole_groups_move_the_level_of_their_task():
