@@ -344,13 +344,6 @@ def test_completions_of_evaluation_items_are_refused_unless_asked_for(tmp_path, 
     assert texts(rows, "messages") == ["a", "t"]
 
 
-def test_a_line_of_rescore_has_no_text_to_train_on(tmp_path):
-    again = {"task": "gcd", "question": "q", "score": 1.0, "outcome": "right"}
-    again |= {"scores": {"saved": 1.0}, "source": "x", "place": "1", "run": None}
-    _, left_out = exported(tmp_path, "sft", group(("a", 1.0)), again)
-    assert left_out == {"completions without a text or question": 1}
-
-
 @pytest.mark.processes
 def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
     item = next(Tasks("gcd", levels="random"))

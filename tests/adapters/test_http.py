@@ -156,14 +156,8 @@ def test_items_are_those_of_the_stream_by_their_position(served):
     later, first = (served.get(f"/items?start={n}&count=3") for n in (3, 0))
     found = [*first["items"], *later["items"]]
     assert [each["item"] for each in found] == expected
-    assert [each["position"] for each in found] == list(range(6))
+    assert positions(first) + positions(later) == list(range(6))
     assert (first["next"], later["next"]) == (3, 6)
-
-
-def test_items_without_a_position_are_handed_out_once(served):
-    first, second = served.get("/items?count=2"), served.get("/items")
-    assert [each["position"] for each in first["items"]] == [0, 1]
-    assert [each["position"] for each in second["items"]] == [2]
 
 
 def test_items_that_are_made_too_late_are_left_to_the_next_request(start, monkeypatch):
@@ -274,10 +268,8 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
     ("path", "body", "status"),
     [
         ("/score", b"", 400),
-        ("/score", b"\xff\0{", 400),
         ("/score", b"[]", 400),
         ("/score", b'{"item": {}}', 400),
-        ("/score", b'{"item": {}, "completions": "text"}', 400),
         ("/score", b'{"item": {}, "completions": [1]}', 400),
         ("/score", b'{"item": {}, "completions": ["\\ud8"]}', 400),
         ("/score", b'{"item": {}, "completions": [], "more": 1}', 400),
@@ -285,8 +277,6 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         ("/score", b'{"item": {}, "completions": []}', 422),
         ("/score", b'{"item": %s, "completions": []}' % DEEP, 400),
         ("/score", b'{"item": "%s", "completions": []}' % (b"a" * 2**17), 422),
-        ("/score", b'{"item": {"task": "gcd", "params": %s}}' % DEEP, 400),
-        ("/verify", DEEP, 400),
         ("/verify", b'{"response": {"output": []}}', 400),
         ("/verify", b'{"item": {}, "response": {"output": []}}', 422),
         ("/verify", b'{"verifier_metadata": {"item": 1}}', 422),
@@ -382,17 +372,6 @@ def test_a_connection_without_a_whole_head_is_closed(start):
         with contextlib.suppress(ConnectionError):
             assert flooding.recv(20) in (b"", b"HTTP/1.1 400 Bad Req")
         assert idle.recv(1) == b""
-
-
-@pytest.mark.slow
-def test_an_idle_connection_is_kept_as_long_as_the_limit_says(start):
-    served = start(limits=ConnectionLimits())
-    client = http.client.HTTPConnection(*served.address, timeout=GUARD_S)
-    with contextlib.closing(client):
-        for idle_s in (0, 6):  # uvicorn's own limit is 5
-            time.sleep(idle_s)
-            client.request("GET", "/health")
-            assert client.getresponse().read()
 
 
 # -- the command -----------------------------------------------------------------------

@@ -259,12 +259,6 @@ async def test_a_server_that_hangs_is_given_up_in_time(logged):
     assert "accepts the connection but does not reply" in logged.text
 
 
-def test_an_outage_is_said_again_once_in_a_while(logged, monkeypatch):
-    monkeypatch.setattr(patience, "OUTAGE_SAY_AGAIN_S", 0.1)
-    asyncio.run(ended(bare(NOWHERE, give_up_after_s=0.6)))
-    assert logged.text.count("does not answer yet") > 1
-
-
 async def probe_only(env):
     request = functools.partial(env._requests.probe_request, "serve")
     await env._servers.unless_refused(asyncio.sleep(0.3), request)
@@ -346,10 +340,12 @@ def test_an_answer_ends_an_outage(logged, monkeypatch):
     assert "answers after" in first and "answers again after" in again
 
 
-def test_an_outage_is_one_line(logged, monkeypatch):
+@pytest.mark.parametrize(("again_s", "lines"), [(60.0, 1), (0.0, 3)])
+def test_an_outage_is_one_line_once_in_a_while(logged, monkeypatch, again_s, lines):
     monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    monkeypatch.setattr(patience, "OUTAGE_SAY_AGAIN_S", again_s)
     servers = asyncio.run(failing(500, 502, 503, answers=False))
-    assert len(begun(logged)) == 1
+    assert len(begun(logged)) == lines
     assert servers.kinds == {"status_500": 1, "status_502": 1, "status_503": 1}
 
 
