@@ -41,7 +41,13 @@ from rg_env.demo.http_app import (
     serve_as_child,
 )
 from rg_env.demo.model import Generation
-from rg_env.demo.protocols import COMPLETION, Answer, BadRequestError, Body
+from rg_env.demo.protocols import (
+    COMPLETION,
+    Answer,
+    BadRequestError,
+    Body,
+    read_query,
+)
 from rg_env.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
@@ -103,7 +109,7 @@ def read_request(body: Body, vocabulary: int) -> Request:
             raise BadRequestError(f"`{name}`: the small server cannot do {value!r}")
     if body.get("model") not in (None, MODEL_NAME):
         raise BadRequestError(f"`model`: there is only {MODEL_NAME!r} here")
-    ask = COMPLETION.read(body, DEFAULT_MAX_TOKENS)
+    ask = read_query(body, DEFAULT_MAX_TOKENS)
     temperature = body.get("temperature", 1.0)
     if isinstance(ask.prompt, str):
         raise BadRequestError("`prompt`: the small server takes a list of token ids")
@@ -265,7 +271,7 @@ class SmallServer:
         except Exception as error:  # noqa: BLE001 - as many kinds as policies
             return _failure("the policy could not sample", error)
         answer = Answer("", asked.prompt, [self._generation(*s) for s in samples])
-        encoded = orjson.dumps(COMPLETION.shape(body, answer))
+        encoded = orjson.dumps(COMPLETION(body, answer))
         return web.Response(body=encoded, content_type="application/json")
 
     def _generation(self, ids: list[int], logprobs: list[float]) -> Generation:

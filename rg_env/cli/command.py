@@ -1,25 +1,24 @@
-"""What the commands share, on top of click: help, log, types of options."""
+"""What the commands share, on top of click: help, log, options, workers, tables."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import ipaddress
 import logging
-import re
-import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rg_env import installation, logs
-from rg_env.errors import SettingError, shown
+from rg_env.errors import SettingError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from rg_env.adapters.ray import Cluster
+    from rg_env.workers.worker_pool import WorkerPool
 
 START = installation.COMMAND
 WORDS = f"{__name__}.words"
@@ -32,13 +31,6 @@ HELP_NAMES: dict[str, Any] = {
     "token_normalize_func": lambda word: word.replace("-", "_"),
 }
 
-MOST_ITEMS = 10_000
-"""Of a task, all made at the start."""
-
-
-LATENCY_MS = click.FloatRange(0.0, 600_000.0)
-"""Up to ten minutes, half of what a client waits for an answer."""
-
 
 def _set_level(context: click.Context, option: click.Parameter, is_on: bool) -> None:
     if is_on:
@@ -46,26 +38,14 @@ def _set_level(context: click.Context, option: click.Parameter, is_on: bool) -> 
         logs.set_own_level(level)
 
 
-def log_options() -> list[click.Parameter]:
-    """Return -v and -q, which every command has."""
-    rows = {
-        "verbose": "Log more, with tracebacks",
-        "quiet": "Log only warnings and errors",
-    }
-    return [
-        click.Option(
-            [f"-{name[0]}", f"--{name}"],
-            is_flag=True,
-            expose_value=False,
-            callback=_set_level,
-            help=text,
-        )
-        for name, text in rows.items()
-    ]
+LOG = {
+    "verbose": "Log more, with tracebacks",
+    "quiet": "Log only warnings and errors",
+}
 
 
 class Command(click.Command):
-    """A command whose help begins with an example.
+    """A command whose help begins with an example, and which has -v and -q.
 
     Args:
         example: A command line of it, without the program.
@@ -75,7 +55,10 @@ class Command(click.Command):
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
-        self.params += log_options()
+        for name, text in LOG.items():
+            how: dict[str, Any] = {"is_flag": True, "expose_value": False, "help": text}
+            option = [f"-{name[0]}", f"--{name}"]
+            self.params.append(click.Option(option, callback=_set_level, **how))
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
@@ -97,10 +80,13 @@ def loaded(env_cls: Any) -> Any:
     try:
         return env_cls()
     except Exception as error:
-        said = installation.explain(error)
-        if said is None:
+        sentence = installation.explain(error)
+        if sentence is None:
             raise
-        raise installation.InstallationError(said) from error
+        raise installation.InstallationError(sentence) from error
+
+
+# -- options ---------------------------------------------------------------------------
 
 
 def option(
@@ -113,48 +99,56 @@ def option(
     )
 
 
-class NamesType(click.ParamType[list[str]]):
-    """Names or patterns that are separated by commas."""
+class Names(click.ParamType[list[str]]):
+    """Names that are separated by commas, each as a check returns it."""
 
     name = "names"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[str]:
-        names = [part.strip() for part in value.split(",")]
-        if not all(names) or not value.isprintable():
-            self.fail(f"{value!r} is not names separated by commas", param, ctx)
-        return names
-
-
-class TaskModules(NamesType):
-    """Modules of a user's own tasks, as `env.task_modules` has them."""
-
-    name = "modules"
+    def __init__(self, check: Callable[[str], str] = str) -> None:
+        self._check = check
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[str]:
-        from rg_env.tasks.task_modules import checked
-
         try:
-            return list(map(checked, super().convert(value, param, ctx)))
+            return [self._check(name.strip()) for name in value.split(",")]
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
 def task_modules_option() -> Callable[[Any], Any]:
     """Return the option of commands that take no settings."""
+    from rg_env.tasks.task_modules import checked
+
     text = "Modules of your own tasks, as env.task_modules: names, or paths of .py"
-    return click.option("--task_modules", type=TaskModules(), help=text)
+    return click.option("--task_modules", type=Names(checked), help=text)
 
 
-# -- more than one machine -------------------------------------------------------------
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead"
+)
+
+LATENCY_MS = click.FloatRange(0.0, 600_000.0)
+"""Up to ten minutes, half of what a client waits for an answer."""
+
+
+# -- what commands work with -----------------------------------------------------------
+
+
+@contextlib.contextmanager
+def workers(count: int, task_modules: Sequence[str] | None) -> Iterator[WorkerPool]:
+    """Yield worker processes that know a user's own tasks."""
+    from rg_env.items import worker_jobs
+    from rg_env.workers.worker_pool import WorkerPool
+
+    pool = WorkerPool(count, preload=worker_jobs.preload_of(task_modules))
+    with contextlib.closing(pool):
+        yield pool
 
 
 @contextlib.contextmanager
 def cluster_at(address: str | None) -> Iterator[Cluster | None]:
-    """Yield the connection to a cluster, None without an address.
+    """Yield the connection to a Ray cluster, None without an address.
 
     Raises:
         SettingError: Ray is not installed.
@@ -175,120 +169,15 @@ def cluster_at(address: str | None) -> Iterator[Cluster | None]:
         yield cluster
 
 
-# -- where a command listens -----------------------------------------------------------
+def rendered(*parts: RenderableType, width: int | None = None) -> str:
+    """Return what a terminal is sent for tables and texts, at most so wide."""
+    from rich.console import Console  # 0.1 s, which most commands do without
 
+    from rg_env.reports.fitting_table import width_of
 
-def host_option(default: str) -> Callable[[Any], Any]:
-    """Return the option of the address."""
-    text = "Address to listen on; 127.0.0.1 accepts only this machine, 0.0.0.0 any"
-    return click.option("--host", default=default, show_default=True, help=text)
-
-
-def port_option(default: int) -> Callable[[Any], Any]:
-    """Return the option of the port."""
-    return click.option(
-        "--port",
-        type=click.IntRange(0, 65_535),
-        default=default,
-        show_default=True,
-        help="Port to listen on; 0 picks a free one",
-    )
-
-
-def url_of(host: str, port: int) -> str:
-    """Return the address as clients write it."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def listen(host: str, port: int, backlog: int = 1) -> socket.socket:
-    """Return a socket that listens.
-
-    Raises:
-        SettingError: Nothing can listen there, and why.
-    """
-    try:
-        # An empty host would mean every address of this machine; "?" is none.
-        found = socket.getaddrinfo(host.strip() or "?", port, type=socket.SOCK_STREAM)
-        return socket.create_server((host, port), family=found[0][0], backlog=backlog)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SettingError(
-            f"--host {shown(host)}, --port {port}: nothing can listen there"
-            f" ({reason}); take an address of this machine and a port above 1023, or 0"
-        ) from error
-
-
-SECRET_FORM = re.compile(r"[\w.~-]{16,256}", re.ASCII)
-"""What stands in a path as it is, and nobody guesses."""
-
-
-def secret_option() -> Callable[[Any], Any]:
-    """Return the option of the secret that clients send."""
-    text = "File with a secret that clients must put into the URL,"
-    text += " http://HOST:PORT/SECRET, or send as a bearer token"
-    return click.option("--secret_file", type=click.Path(), help=text)
-
-
-def advice(path: str) -> str:
-    """Return how a file with a secret is made."""
-    return f"write one with `(umask 077; openssl rand -hex 32 > {path})`"
-
-
-def allowed_hosts_option() -> Callable[[Any], Any]:
-    """Return the option of the names that clients may call the server by."""
-    text = (
-        "Names, beside those of this machine, by which clients reach this server, such"
-    )
-    text += " as the name of a service"
-    return click.option("--allowed_hosts", type=NamesType(), help=text)
-
-
-def checked(served: Any, path: str | None, names: Iterable[str]) -> Any:
-    """Return an application whose clients are checked; see `ClientCheck`.
-
-    Args:
-        served: The application.
-        path: Of the file with the secret; None without one.
-        names: Host names of the server.
-
-    Raises:
-        SettingError: There is no secret that can be used; it is not repeated.
-    """
-    from rg_env.serving import ClientCheck
-
-    return ClientCheck(served, path and _secret_in(path), names)
-
-
-def _secret_in(path: str) -> str:
-    try:
-        secret = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no text"
-        raise SettingError(
-            f"--secret_file {path}: cannot be read ({reason}); {advice(path)}"
-        ) from error
-    if not SECRET_FORM.fullmatch(secret):
-        raise SettingError(
-            f"--secret_file {path}: holds no secret of 16 to 256 letters, digits and"
-            f" signs of -_.~; {advice(path)}"
-        )
-    return secret
-
-
-def who_reaches(host: str, port: int, secret_file: str | None, risk: str = "") -> str:
-    """Return who can use what listens at an address, in a sentence.
-
-    Args:
-        host: The address.
-        port: The port.
-        secret_file: The option.
-        risk: What everybody can do without a secret.
-    """
-    is_near = ipaddress.ip_address(host).is_loopback
-    who = "programs on this machine" if is_near else "all machines that reach this port"
-    if secret_file is not None:
-        said = f"open to {who} that know the secret of {secret_file}, at"
-        return f"{said} http://HOST:{port}/SECRET"
-    if is_near:
-        return f"open only to {who}; --host 0.0.0.0 opens it to others"
-    return f"open to {who}: {risk}; --secret_file FILE requires a secret"
+    widest = width_of(Console())
+    console = Console(width=min(width or widest, widest), highlight=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())

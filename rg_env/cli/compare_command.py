@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from rg_env.cli.command import Command
-from rg_env.cli.standard_streams import print_text, rendered
+from rg_env.cli.command import Command, json_option, rendered
 from rg_env.errors import SettingError, on_one_line
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
@@ -47,8 +46,8 @@ def _read(
                 if read := sources.kb_since_last():
                     progress.advance(by=read)
             if len(scored) == len(before):
-                said = "; ".join([path, *sources.unread_said()])
-                raise SettingError(f"command line: no completion in {said}")
+                reasons = "; ".join([path, *sources.unread_said()])
+                raise SettingError(f"command line: no completion in {reasons}")
     if lacking := [name for name, known in scored.items() if not known]:
         raise SettingError(f"command line: no completion of {lacking[0]} has a score")
     unread = [line for sources in by_path for line in sources.unread_said()]
@@ -78,13 +77,9 @@ def _score(sample: Sample, score: str | None, path: str) -> float | None:
     type=click.Choice(["saved", "library", "fixes", "ours"]),
     help="Score to use from files of rescore; by default ours",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+@json_option
 def compare(
-    paths: Sequence[str],
-    tasks: bool,
-    pairs: bool,
-    score: str | None,
-    as_json: bool,
+    paths: Sequence[str], tasks: bool, pairs: bool, score: str | None, as_json: bool
 ) -> int:
     """Show results side by side, paired by item.
 
@@ -93,15 +88,15 @@ def compare(
     """
     from rg_env.evaluation.comparison import NAME_WIDTH, Comparison
 
-    results, table, unread = _read(paths, score)
-    found = Comparison(results, table, all_pairs=pairs)
+    names, table, unread = _read(paths, score)
+    comparison = Comparison(names, table, all_pairs=pairs)
     if as_json:
-        print_text(json.dumps(found.numbers() | {"unread": unread}, indent=2))
-    else:
-        names = [
-            Text(f"{place + 1}  {on_one_line(name, NAME_WIDTH)}")
-            for place, name in enumerate(found.names)
-        ]
-        shown = rendered(*names, *found.tables(with_tasks=tasks))
-        print_text("\n".join([shown, *unread]))
+        print(json.dumps(comparison.numbers() | {"unread": unread}, indent=2))
+        return 0
+    numbered = [
+        Text(f"{place}  {on_one_line(name, NAME_WIDTH)}")
+        for place, name in enumerate(comparison.names, start=1)
+    ]
+    shown = rendered(*numbered, *comparison.tables(with_tasks=tasks))
+    print("\n".join([shown, *unread]))
     return 0

@@ -7,72 +7,142 @@ the policy behind the inference server and the trainer, which trains nothing.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import dataclasses
 import json
 import logging
 import signal
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import click
+from rich.columns import Columns
 from rich.console import Console
-from rich.live import Live
+from rich.table import Table
 
 from rg_env import ending
-from rg_env.cli.command import (
-    LATENCY_MS,
-    Command,
-    loaded,
-    option,
-)
-from rg_env.cli.demo_report import (
-    live_view,
-    print_report,
-    progress_line,
-    write_dumps_report,
-)
-from rg_env.cli.setting_options import bare_options, read_bare
+from rg_env.cli.command import LATENCY_MS, Command, loaded, option
+from rg_env.cli.setting_options import BareOptions
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.child_process import running_program
 from rg_env.errors import SettingError
-from rg_env.installation import RUNS_WRITE_IN
+from rg_env.reports.metrics import Metrics
+from rg_env.rollouts.ledger import Ending
+from rg_env.rollouts.run_dumps import METRICS_FOLDER
+from rg_env.scoring.extraction import FORMAT_FAILURES
+from rg_env.scoring.score import OUTCOMES
+from rg_env.settings.environment_settings import DATA_DUMPS
 
 if TYPE_CHECKING:
+    from rg_env.demo.answer_key import AnswerKey
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
-logger = logging.getLogger(__name__)
-
-SERVER_PROGRAM = "rg_env.demo.inference_server"
 ROLLOUTS = click.IntRange(2, 4096)
 """Of a group and of a batch, which are held in memory at once."""
 
-DUMPS = RUNS_WRITE_IN / "data_dumps"
 MAX_TOKENS = 4096
-EVAL_SAMPLES = 1
-LOOK_EVERY_S = 0.5
 LINE_EVERY_S = 3.0
+OPTIONS = BareOptions({"seed", "complexity_mode"})
 
 
-def _telling(env_cls: Any, session: aiohttp.ClientSession, server: str) -> Any:
+@click.command("demo", cls=Command, example="demo --steps 4 --complexity_mode 0.5")
+@option(
+    "--steps", click.IntRange(1, 1_000_000), 12, "Number of batches the trainer takes"
+)
+@option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
+@option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
+@option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
+@option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
+@click.pass_obj
+def demo(env_cls: Any, /, **given: Any) -> int:
+    """Run the real Atropos API and the real environment over all tasks.
+
+    The model is simulated, and the trainer is a stand-in that trains nothing. It needs
+    no GPU, no account and no network. The status is 0 only if groups were delivered.
+    """
+    settings = OPTIONS.read(given)
+    given |= {"seed": settings.seed, "complexity_mode": settings.complexity_mode}
+    options = SimpleNamespace(**given)
+    if options.batch_size % options.group_size:
+        raise SettingError(
+            f"command line: --batch_size {options.batch_size} is no multiple of"
+            f" --group_size {options.group_size}, so the API would make no batch"
+        )
+    env, trainer = ending.run(_demo(loaded(env_cls), options), _note)
+    console, counts = Console(highlight=False, soft_wrap=True), trainer.counts
+    _print_report(console, env, options)
+    console.print(f"\n{_progress(env.metrics, trainer, options.steps)}")
+    _write_report(console, env, Path(options.dumps))
+    if counts.invalid_groups:
+        faults = json.dumps(counts.faults)
+        console.print(f"{counts.invalid_groups} groups no trainer takes: {faults}")
+    is_well = counts.groups and not counts.invalid_groups
+    return int(not is_well or bool(env.metrics.ledger.in_flight))
+
+
+demo.params += OPTIONS.options
+
+
+def _note(number: signal.Signals) -> None:
+    print(
+        f"\n{number.name}: shutting down; a second signal ends the process at once",
+        flush=True,
+    )
+
+
+# -- the run ---------------------------------------------------------------------------
+
+
+async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
+    """Run all parts; return what was counted, once they have ended."""
+    # A second of imports, which --help does without.
+    from rg_env.demo.answer_key import AnswerKey
+    from rg_env.demo.api_process import running_api
+    from rg_env.demo.http_app import serve_app
+    from rg_env.demo.inference_server import InferenceServer, build_app
+    from rg_env.demo.model import PolicyModel
+    from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+
+    print("Starting the Atropos API and the simulated inference server ...", flush=True)
+    key = AnswerKey()
+    app = build_app(InferenceServer(PolicyModel(key), options.latency_ms))
+    async with running_api(is_quick=True) as api, serve_app(app) as server:
+        print(f"API {api}, simulated inference server {server}", flush=True)
+        env = _build_env(_telling(env_cls, key), options, api, server)
+        config = TrainerConfig(
+            api_url=api,
+            batch_size=options.batch_size,
+            group_size=options.group_size,
+            max_token_len=MAX_TOKENS,
+            num_steps=options.steps,
+        )
+        trainer = StandInTrainer(config)
+        print("Setting up the environment over all tasks ...", flush=True)
+        # Its progress would drown the demo's own.
+        logging.getLogger("rg_env.rollouts.dump_writer").setLevel(logging.WARNING)
+        # It warns of answers that no scorer may see or can read. Here the simulated
+        # policy writes them on purpose, and the report counts them.
+        logging.getLogger("rg_env.atropos.group_rewards").setLevel(logging.ERROR)
+        try:
+            await _run(env, trainer, options.steps)
+        except asyncio.CancelledError:
+            console = Console(highlight=False, soft_wrap=True)
+            place = _progress(env.metrics, trainer, options.steps)
+            console.print(f"The demo was ended at {place}")
+            _write_report(console, env, Path(options.dumps))
+            raise
+    return env, trainer
+
+
+def _telling(env_cls: Any, key: AnswerKey) -> Any:
     """Return the class of an environment that tells the simulated model the answers."""
     from rg_env.demo.answer_key import build_entry
-    from rg_env.demo.inference_server import TELL
 
     class Telling(env_cls):  # type: ignore[misc]
         async def get_next_item(self) -> Any:
             item = await super().get_next_item()
             if item is not None:
                 _, entry, handle = item
-                url, body = (
-                    server + TELL,
-                    dataclasses.asdict(build_entry(handle, entry)),
-                )
-                async with session.post(url, json=body) as reply:
-                    reply.raise_for_status()
+                key.remember(build_entry(handle, entry))
             return item
 
     return Telling
@@ -94,158 +164,122 @@ def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) ->
             "max_token_length": MAX_TOKENS,
             "steps_per_eval": 0,
             "min_batch_allocation": None,
-            "num_eval_samples_per_task": EVAL_SAMPLES,
+            "num_eval_samples_per_task": 1,
             "complexity_mode": options.complexity_mode,
             "dump_rollouts": True,
             "dump_failed_rollouts": True,
             "rollout_save_score_threshold": 0.0,  # the report shows every group
-            "data_dumps_dir": str(options.dumps),
+            "data_dumps_dir": options.dumps,
         }
     )
-    servers = [
-        APIServerConfig(
-            base_url=f"{server}/v1",
-            model_name="simulated-policy",
-            server_type="vllm",
-            num_max_requests_at_once=128,
-        )
-    ]
-    return env_cls(config, servers)
-
-
-async def _watch(env: Any, trainer: StandInTrainer, steps: int) -> None:
-    """Show what happens until cancelled."""
-    console = Console()
-    if console.is_terminal:
-        # The log stays where it goes, if that is not this terminal.
-        moves_log = sys.stderr.isatty()
-        with Live(
-            console=console, auto_refresh=False, redirect_stderr=moves_log
-        ) as live:
-            while True:
-                live.update(live_view(env.metrics, trainer, steps), refresh=True)
-                await asyncio.sleep(LOOK_EVERY_S)
-    while True:
-        await asyncio.sleep(LINE_EVERY_S)
-        print(progress_line(env.metrics, trainer, steps), flush=True)
+    served = APIServerConfig(
+        base_url=f"{server}/v1",
+        model_name="simulated-policy",
+        server_type="vllm",
+        num_max_requests_at_once=128,
+    )
+    return env_cls(config, [served])
 
 
 async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
     """Run environment and trainer together; either's error ends both."""
-    watching = asyncio.create_task(_watch(env, trainer, steps))
-    work = [
-        asyncio.create_task(trainer.run(steps)),
-        asyncio.create_task(env.env_manager()),
-    ]
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(LINE_EVERY_S)
+            print(_progress(env.metrics, trainer, steps), flush=True)
+
+    work = [trainer.run(steps), env.env_manager()]
+    tasks = [asyncio.create_task(each) for each in work]
+    watching = asyncio.create_task(watch())
     try:
-        done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_EXCEPTION)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         # Each is cancelled once: what the environment does then is its end.
-        for task in [watching, *work]:
+        for task in [watching, *tasks]:
             task.cancel()
-        await asyncio.gather(watching, *work, return_exceptions=True)
+        await asyncio.gather(watching, *tasks, return_exceptions=True)
     for task in done:
         task.result()
 
 
-def _report(env: Any, trainer: StandInTrainer, options: SimpleNamespace) -> bool:
-    """Print what was delivered and where it is; say whether all is well."""
-    console, metrics, counts = Console(highlight=False), env.metrics, trainer.counts
-    has_levels = options.complexity_mode == "curriculum"
-    print_report(console, metrics, env.get_curriculum_stats() if has_levels else None)
-    line = progress_line(metrics, trainer, options.steps)
-    console.print(f"\n{line}", soft_wrap=True)
-    write_dumps_report(console, env, options.dumps)
-    if counts.invalid_groups:
-        console.print(
-            f"{counts.invalid_groups} of the groups are not what a trainer takes:"
-            f" {json.dumps(counts.faults)}",
-            soft_wrap=True,
-        )
+# -- what is printed -------------------------------------------------------------------
+
+
+def _progress(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
+    """Return in one line how far the run is."""
+    counts = trainer.counts
+    place = f"step {counts.steps}/{steps}: {counts.groups} groups sent"
+    scored = metrics.outcomes.total()
+    if not scored:
+        return f"{place}; nothing scored yet"
+    failures = sum(metrics.outcomes[name] for name in FORMAT_FAILURES)
     return (
-        counts.groups > 0 and not counts.invalid_groups and not metrics.ledger.in_flight
+        f"{place}; {scored} rollouts scored, mean score {metrics.mean_score:.2f},"
+        f" format failures {failures / scored:.0%}"
     )
 
 
-def _say_ending(number: signal.Signals) -> None:
-    print(
-        f"\n{number.name}: shutting down; a second signal ends the process at once",
-        flush=True,
-    )
-
-
-async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
-    """Run all parts; return what was counted, once they have ended."""
-    # A second of imports, which --help does without.
-    from rg_env.demo.api_process import running_api
-    from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
-
-    print("Starting the Atropos API and the simulated inference server ...", flush=True)
-    async with contextlib.AsyncExitStack() as stack:
-        api = await stack.enter_async_context(running_api(is_quick=True))
-        server = await stack.enter_async_context(
-            running_program(SERVER_PROGRAM, f"--latency_ms={options.latency_ms}")
+def _print_report(console: Console, env: Any, options: SimpleNamespace) -> None:
+    """Print what was sampled, scored and delivered, and a curriculum's levels."""
+    metrics, ledger = env.metrics, env.metrics.ledger
+    names = sorted(metrics.tasks)
+    half = -(-len(names) // 2)
+    tables = []
+    for part in (names[:half], names[half:]):
+        table = Table("task", box=None, pad_edge=False)
+        for heading in ("n", "score"):
+            table.add_column(heading, justify="right")
+        for name in part:
+            tally = metrics.tasks[name]
+            table.add_row(name, str(tally.groups), f"{tally.mean_score:.2f}")
+        tables.append(table)
+    console.print("\nGroups (n) and mean score by task, of the simulated policy:")
+    console.print(Columns(tables, padding=(0, 2)))
+    console.print(f"\nOutcomes of the {metrics.outcomes.total()} rollouts scored:")
+    console.print(_counted(metrics.outcomes, OUTCOMES))
+    console.print(f"\nHow the {ledger.queried} rollouts ended:")
+    meanings = {ending.value: ending.meaning for ending in Ending}
+    console.print(_counted(ledger.outcomes, meanings))
+    if options.complexity_mode == "curriculum":
+        levels = env.get_curriculum_stats()
+        console.print(
+            "\nLevels: {level_changes} changes; now {avg_complexity:.2f} on average,"
+            " {min_complexity:.2f} to {max_complexity:.2f}".format(**levels)
         )
-        session = await stack.enter_async_context(aiohttp.ClientSession())
-        print(f"API {api}, simulated inference server {server}", flush=True)
-        env = _build_env(_telling(env_cls, session, server), options, api, server)
-        trainer = StandInTrainer(
-            TrainerConfig(
-                api_url=api,
-                batch_size=options.batch_size,
-                group_size=options.group_size,
-                max_token_len=MAX_TOKENS,
-                num_steps=options.steps,
-            )
-        )
-        print("Setting up the environment over all tasks ...", flush=True)
-        # Its progress would drown the demo's own.
-        logging.getLogger("rg_env.rollouts.dump_writer").setLevel(logging.WARNING)
-        # It warns of answers that no scorer may see or can read. Here the simulated
-        # policy writes them on purpose, and the report counts them.
-        logging.getLogger("rg_env.atropos.group_rewards").addFilter(
-            lambda record: record.levelno != logging.WARNING
-        )
-        try:
-            await _run(env, trainer, options.steps)
-        except asyncio.CancelledError:
-            line = progress_line(env.metrics, trainer, options.steps)
-            console = Console(highlight=False)
-            console.print(f"The demo was ended at {line}", soft_wrap=True)
-            write_dumps_report(console, env, options.dumps)
-            raise
-    return env, trainer
 
 
-@click.command("demo", cls=Command, example="demo --steps 4 --complexity_mode 0.5")
-@option(
-    "--steps",
-    click.IntRange(1, 1_000_000),
-    12,
-    "Number of batches that the trainer takes",
-)
-@option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
-@option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
-@option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
-@option("--dumps", click.Path(), str(DUMPS), "Folder of the dump files")
-@click.pass_obj
-def demo(env_cls: Any, /, **given: Any) -> int:
-    """Run the real Atropos API and the real environment over all tasks.
-
-    The model is simulated, and the trainer is a stand-in that trains nothing. It needs
-    no GPU, no account and no network. The status is 0 only if groups were delivered.
-    """
-    chosen = read_bare(OPTIONS, given).model_dump(include=SETTINGS)
-    options = SimpleNamespace(**given | chosen | {"dumps": Path(given["dumps"])})
-    if options.batch_size % options.group_size:
-        raise SettingError(
-            f"command line: --batch_size {options.batch_size} is no multiple of"
-            f" --group_size {options.group_size}, so the API would make no batch"
-        )
-    env, trainer = ending.run(_demo(loaded(env_cls), options), _say_ending)
-    return 0 if _report(env, trainer, options) else 1
+def _counted(counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table:
+    """Return a table of what was counted, most first, with what it means."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for justify in ("left", "right", "right", "left"):
+        table.add_column(justify=justify)
+    total = sum(counts.values())
+    for name, count in sorted(counts.items(), key=lambda pair: -pair[1]):
+        share = f"{count / total:.1%}"
+        table.add_row(f"  {name}", str(count), share, meanings.get(name, ""))
+    return table
 
 
-SETTINGS = {"seed", "complexity_mode"}
-OPTIONS = bare_options(SETTINGS)
-demo.params += OPTIONS
+def _write_report(console: Console, env: Any, folder: Path) -> None:
+    """Name the dump files of a run, and make a report of them and its numbers."""
+    run_uuid, here = env.run_uuid, Path.cwd()
+
+    def shown(path: Path) -> Path:
+        whole = path.resolve()
+        return whole.relative_to(here) if whole.is_relative_to(here) else path
+
+    paths = folder.rglob(f"*_{run_uuid}_*.jsonl")
+    dumps = sorted(paths, key=lambda path: ("FAILED" in path.name, path.name))
+    if not dumps:
+        return
+    console.print("\nDump files, one group a line:")
+    for path in dumps:
+        console.print(f"  {shown(path)}")
+    from rg_env.pages.report import report_of  # and polars, which takes its time
+
+    metrics = folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl"
+    out, title = folder / f"demo_{run_uuid}", "Groups of the demo"
+    page = report_of([*dumps, metrics], out, title=title, is_simulated=True)
+    if page is not None:
+        console.print(f"Open them in a browser:\n  {shown(page)}")

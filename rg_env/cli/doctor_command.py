@@ -7,23 +7,22 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
 
 import click
 
 from rg_env import ending
 from rg_env.cli.command import (
-    MOST_ITEMS,
     Command,
-    NamesType,
+    Names,
+    json_option,
     option,
+    rendered,
     task_modules_option,
+    workers,
 )
-from rg_env.cli.standard_streams import print_text, rendered
-from rg_env.errors import SettingError, counted, in_section
-from rg_env.items import worker_jobs
+from rg_env.errors import counted, in_section
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
 from rg_env.reports.fitting_table import FittingTable
@@ -33,36 +32,20 @@ from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
 
-def _cell(milliseconds: float | None) -> str:
-    return "" if milliseconds is None else f"{milliseconds:.1f}"
-
-
 def table(findings: Sequence[TaskFindings]) -> FittingTable:
     """Return the findings as a table for the terminal, the failed tasks first."""
-    result = FittingTable(
-        ["task"],
-        ["make ms", "score ms"],
-        ["score ms", "make ms"],
-        title="Tasks of this installation",
-    )
+    columns = ["make ms", "score ms"]
+    title = "Tasks of this installation"
+    result = FittingTable(["task"], columns, columns[::-1], title=title)
     result.add_column("finding", min_width=20)
-    for found in sorted(findings, key=lambda f: (f.has_passed, f.task)):
-        text = "; ".join([*found.faults, *found.notes]) or "passed"
-        style = None if found.has_passed else "bold red"
-        cells = (_cell(found.make_ms), _cell(found.score_ms), text)
-        result.add_row(found.task, *cells, style=style)
+    for each in sorted(findings, key=lambda f: (f.has_passed, f.task)):
+        times = [
+            "" if ms is None else f"{ms:.1f}" for ms in (each.make_ms, each.score_ms)
+        ]
+        text = "; ".join([*each.faults, *each.notes]) or "passed"
+        style = None if each.has_passed else "bold red"
+        result.add_row(each.task, *times, text, style=style)
     return result
-
-
-def findings_json(
-    findings: Sequence[TaskFindings], versions: dict[str, str]
-) -> dict[str, Any]:
-    """Return the findings as plain values."""
-    return {
-        "versions": versions,
-        "passed": sum(found.has_passed for found in findings),
-        "tasks": [dataclasses.asdict(found) for found in findings],
-    }
 
 
 async def _check(
@@ -77,37 +60,20 @@ async def _check(
 
     async def checked(task: str) -> TaskFindings:
         async with places:
-            found = await check.run(task, library.tasks[task].category)
+            findings = await check.run(task, library.tasks[task].category)
         progress.advance(task)
-        return found
+        return findings
 
     with WorkProgress("doctor", len(tasks), "tasks") as progress:
         return library, list(await asyncio.gather(*map(checked, tasks)))
 
 
-def _report(
-    findings: Sequence[TaskFindings], versions: Mapping[str, str], layers: Sequence[str]
-) -> str:
-    failed = [found.task for found in findings if not found.has_passed]
-    passed = (
-        f"passed: {len(findings) - len(failed)} of {counted(len(findings), 'task')}"
-    )
-    return rendered(
-        table(findings),
-        ", ".join(f"{name} {version}" for name, version in versions.items()),
-        f"workers are sandboxed by: {', '.join(layers)}",
-        passed + (f"; failed: {', '.join(failed)}" if failed else ""),
-    )
-
-
 @click.command("doctor", cls=Command, example="doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
-@click.option(
-    "--tasks", type=NamesType(), help="Names or patterns, separated by commas"
-)
+@click.option("--tasks", type=Names(), help="Names or patterns, separated by commas")
 @task_modules_option()
-@option("--items", click.IntRange(1, MOST_ITEMS), 4, "Number of items for each task")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+@option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
+@json_option
 @click.option(
     "--no_fixes",
     is_flag=True,
@@ -127,26 +93,27 @@ def doctor(
     reference answers score 1.0, and that constant answers score 0. Exits with status 0
     if all tasks pass, and 1 if not.
     """
-    if as_json and any(name.endswith(".json") for name in names):
-        raise SettingError(f"--json: takes no file name; redirect with > {names[-1]}")
-    workers = max(1, (os.cpu_count() or 2) - 1)
-    preload = worker_jobs.preload_of(task_modules)
+    count = max(1, (os.cpu_count() or 2) - 1)
     # The second is the other process that has to make the same items.
-    pools = [WorkerPool(workers, preload=preload), WorkerPool(1, preload=preload)]
-    try:
-        checking = _check([*names, *(tasks or [])], items, not no_fixes, *pools)
+    with workers(count, task_modules) as pool, workers(1, task_modules) as other:
+        checking = _check([*names, *(tasks or [])], items, not no_fixes, pool, other)
         library, findings = ending.run(checking)
-        layers = pools[0].sandbox_layers
-    finally:
-        for pool in pools:
-            pool.close()
+        layers = ", ".join(pool.sandbox_layers)
     versions = {
         "python": sys.version.split()[0],
         **library.versions,
         "atroposlib": metadata.version("atroposlib"),
     }
+    failed = [each.task for each in findings if not each.has_passed]
+    passed = len(findings) - len(failed)
     if as_json:
-        print_text(json.dumps(findings_json(findings, versions), indent=2))
+        document = {"versions": versions, "passed": passed}
+        document["tasks"] = [dataclasses.asdict(each) for each in findings]
+        print(json.dumps(document, indent=2))
     else:
-        print_text(_report(findings, versions, layers))
-    return 0 if all(found.has_passed for found in findings) else 1
+        last = f"passed: {passed} of {counted(len(findings), 'task')}"
+        last += f"; failed: {', '.join(failed)}" if failed else ""
+        known = ", ".join(f"{name} {version}" for name, version in versions.items())
+        sandbox = f"workers are sandboxed by: {layers}"
+        print(rendered(table(findings), known, sandbox, last))
+    return int(bool(failed))

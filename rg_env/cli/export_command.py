@@ -4,42 +4,25 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rg_env.adapters import files
 from rg_env.adapters.files import Form
-from rg_env.cli.command import (
-    HELP_NAMES,
-    START,
-    WORDS,
-    Command,
-    cluster_at,
-)
-from rg_env.cli.setting_options import (
-    ENV,
-    OF_STREAM,
-    SettingOption,
-    SettingsCommand,
-    stream_of,
-)
-from rg_env.cli.settings_command import checked, start_of
-from rg_env.cli.standard_streams import print_text
+from rg_env.cli.command import HELP_NAMES, START, WORDS, Command, cluster_at
+from rg_env.cli.given_settings import GivenSettings
+from rg_env.cli.setting_options import OF_STREAM, stream_of
+from rg_env.cli.settings_command import SettingsCommand
 from rg_env.errors import SettingError
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.standalone.item import Item
 
-if TYPE_CHECKING:
-    from rg_env.adapters.ray import Cluster
-
-ITEMS = "export items"
-SUMMARY = (
+ITEMS = (
     "Write the items that `serve` would sample, without repeated questions, and the"
     " evaluation items as a separate split."
 )
@@ -84,39 +67,27 @@ def _made(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"command": f"{START} {shlex.join(words)}", "settings": dict(settings)}
 
 
-def _print(out: Path, export: files.Export) -> None:
-    print_text(f"{export}\ncard: {out / 'README.md'}")
-
-
 # -- items -----------------------------------------------------------------------------
 
 
 def _items(env_cls: Any) -> SettingsCommand:
-    start = start_of(env_cls, {})
+    def run(given: GivenSettings, **own: Any) -> int:
+        return _write_items(given.build_env(command.start), **own)
 
-    def run(
-        number: int, out: Path, form: str, address: str | None, **values: Any
-    ) -> int:
-        settings = checked(command, values, env_cls).build_env(start)
-        with cluster_at(address) as cluster:
-            return _write_items(settings, number, out, form, cluster)
-
-    own = [_option("--number", COUNT, 1000, "Training items")]
-    own += _files("jsonl", "parquet", "verl")
     text = "Make training items on a Ray cluster; `auto` is the one of this machine"
-    own.append(click.Option(["--ray", "address"], metavar="ADDRESS", help=text))
-    command = SettingsCommand(ITEMS, SUMMARY, start, run, own)
-    command.params = [
-        option
-        for option in command.params
-        if not isinstance(option, SettingOption)
-        or (option.section == ENV and option.field in USED)
+    own = [
+        _option("--number", COUNT, 1000, "Training items"),
+        *_files("jsonl", "parquet", "verl"),
+        click.Option(["--ray", "address"], metavar="ADDRESS", help=text),
     ]
+    example = "--env.tasks 'gcd,*_sorting' --number 1000 --out data/items"
+    how: dict[str, Any] = {"example": example, "own": own, "fields": USED}
+    command = SettingsCommand("export items", ITEMS, env_cls, run, **how)
     return command
 
 
 def _write_items(
-    settings: Any, number: int, out: Path, form: Any, cluster: Cluster | None
+    settings: Any, number: int, out: Path, form: Any, address: str | None
 ) -> int:
     for name in NOT_USED:
         field = type(settings).model_fields[name]
@@ -127,7 +98,10 @@ def _write_items(
     each, seed = settings.num_eval_samples_per_task, settings.eval_seed
     is_verl = form == "verl"
     form = "parquet" if is_verl else form
-    with files.new_export(out, "verl" if is_verl else "items", form, made) as export:
+    with (
+        cluster_at(address) as cluster,
+        files.new_export(out, "verl" if is_verl else "items", form, made) as export,
+    ):
         chosen = tasks.evaluation_items(each, seed, settings.eval_level)
         held_out = list(_counted("test", chosen, each * len(tasks.categories())))
         export.left_out["draws without an item"] = tasks.failures.total()
@@ -136,7 +110,7 @@ def _write_items(
         for split, items in (("test", held_out), ("train", train)):
             rows = files.item_rows(tasks, items)
             export.write(split, files.verl_rows(split, rows) if is_verl else rows)
-    _print(out, export)
+    print(f"{export}\ncard: {out / 'README.md'}")
     return int(export.tasks["train"].total() < number)
 
 
@@ -150,54 +124,56 @@ def _counted(split: str, items: Iterable[Item], number: int) -> Iterator[Item]:
 # -- saved completions -----------------------------------------------------------------
 
 
-def _samples(kind: Any, summary: str, build: Any, least: click.Option) -> click.Command:
+def _samples(
+    kind: Any, summary: str, build: Callable[..., Any], least: click.Option
+) -> click.Command:
     def run(paths: Sequence[str], out: Path, form: Form, **how: Any) -> int:
         sources = Sources(files_of(paths))
         made = _made({"paths": list(paths), **how})
         is_free = how["with_evaluation"]
         with files.new_export(out, kind, form, made) as export:
-            read = _read(sources, export.left_out)
-            samples = files.usable(read, export.left_out, with_evaluation=is_free)
+            samples = files.usable(
+                _read(sources), export.left_out, with_evaluation=is_free
+            )
             chosen = (how["least"], how["most_per_item"], export.left_out)
             export.write("train", build(samples, *chosen))
-        _print(out, export)
+            lost = {f"{why} lines": count for why, count in sources.unread.items()}
+            export.left_out.update(lost)
+        print(f"{export}\ncard: {out / 'README.md'}")
         return 0
 
     text = "Include completions of evaluation items"
-    params: list[click.Parameter] = [
-        click.Argument(["paths"], nargs=-1, required=True, metavar="PATH..."),
-        *(least, _option("--most_per_item", COUNT, 4, "Maximum rows per item")),
-        click.Option(["--with_evaluation"], is_flag=True, help=text),
-        *_files("jsonl", "parquet"),
-    ]
-    example = f"export {kind} data_dumps --out data/{kind}"
-    text = f"{summary}\n{READ}"
-    return Command(kind, params=params, callback=run, help=text, example=example)
+    return Command(
+        kind,
+        params=[
+            click.Argument(["paths"], nargs=-1, required=True, metavar="PATH..."),
+            least,
+            _option("--most_per_item", COUNT, 4, "Maximum rows per item"),
+            click.Option(["--with_evaluation"], is_flag=True, help=text),
+            *_files("jsonl", "parquet"),
+        ],
+        callback=run,
+        help=f"{summary}\n{READ}",
+        example=f"export {kind} data_dumps --out data/{kind}",
+    )
 
 
-def _read(sources: Sources, left_out: Counter[str]) -> Iterator[Sample]:
+def _read(sources: Sources) -> Iterator[Sample]:
     with WorkProgress("export", sources.total_kb, "kB") as progress:
         for sample in sources.samples():
             yield sample
             if read := sources.kb_since_last():
                 progress.advance(by=read)
-    left_out.update({f"{why} lines": count for why, count in sources.unread.items()})
-
-
-def _check_kind() -> None:
-    if click.get_current_context().invoked_subcommand is None:
-        raise SettingError("command line: export what? Name items, sft or preferences")
 
 
 def export(env_cls: Any) -> click.Group:
     """Return `export` for a class of environments, or what imports it later."""
     group = click.Group(
         "export",
-        callback=_check_kind,
-        invoke_without_command=True,
         help="Write items or saved completions as files that trainers load.",
-        epilog=f"\b\nExample:\n  {START} {ITEMS} --number 1000 --out data/items",
+        epilog=f"\b\nExample:\n  {START} export items --number 1000 --out data/items",
         context_settings=HELP_NAMES,
+        no_args_is_help=False,
     )
     group.add_command(_items(env_cls), "items")
     text = "Minimum score of a completion"

@@ -35,12 +35,8 @@ DEFECT = (
     " above, please report it where you have {folder} from, with the command and them"
 )
 
-FOREIGN = {
-    "aiohttp": "a connection failed",
-    "requests": "a connection failed",
-    "wandb": "W&B failed",
-}
-"""Packages whose own exceptions speak of the world outside, and what they mean."""
+FOREIGN = ("aiohttp", "requests", "wandb")
+"""Packages whose own exceptions speak of the world outside."""
 
 OWN_TASK = "OwnTaskError: "
 """What begins an error of a user's own task; its module takes long to import."""
@@ -52,18 +48,15 @@ def end(error: BaseException) -> int:
     """Say on standard error what ended a command; return the exit status."""
     if isinstance(error, BrokenPipeError):
         return EXIT_UNREAD
-    refusal = _refusal(error)
-    sentence = refusal or _failure(error)
-    if sentence is not None:
-        if _shows_all():
-            sys.stderr.write("".join(traceback.format_exception(error)))
-        failed = getattr(error, "exit_status", EXIT_FAILED)
-        return refuse(sentence, EXIT_REFUSED if refusal else failed)
-    detail = getattr(error, "detail", "")
-    sys.stderr.write(detail or "".join(traceback.format_exception(error)))
-    kind = str(error) if detail else traceback.format_exception_only(error)[-1]
-    kind = kind.strip().splitlines()[-1]
-    return refuse(DEFECT.format(kind=kind, folder=installation.PROJECT), EXIT_FAILED)
+    status, sentence = _outcome(error)
+    trace = getattr(error, "detail", "") if sentence is None else ""
+    if sentence is None or _shows_all():
+        sys.stderr.write(trace or "".join(traceback.format_exception(error)))
+    if sentence is None:
+        kind = str(error) if trace else traceback.format_exception_only(error)[-1]
+        kind = kind.strip().splitlines()[-1]
+        sentence = DEFECT.format(kind=kind, folder=installation.PROJECT)
+    return refuse(sentence, status)
 
 
 def refuse(sentence: str, status: int = EXIT_REFUSED) -> int:
@@ -79,53 +72,44 @@ def catch_the_rest() -> None:
     nobody awaits. For a process that is a command and nothing else.
     """
     sys.excepthook = _end_at_import
-    sys.unraisablehook = lambda found: logger.debug("ignored: %r", found.exc_value)
-    threading.excepthook = lambda found: found.exc_value and end(found.exc_value)
-    logging.getLogger("asyncio").addFilter(_is_news)
+    sys.unraisablehook = lambda hooked: logger.debug("ignored: %r", hooked.exc_value)
+    threading.excepthook = lambda hooked: hooked.exc_value and end(hooked.exc_value)
+    logging.getLogger("asyncio").addFilter(_is_defect)
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Say whether a task's end is worth a traceback: only as a defect.
-
-    The command whose task failed has its own sentence for what is none.
-    """
+def _is_defect(record: logging.LogRecord) -> bool:
+    """Tell whether a task's end is worth a traceback; its command says the others."""
     error = record.exc_info[1] if record.exc_info else None
-    return error is None or _shows_all() or _failure(error) is None
+    return error is None or _shows_all() or _outcome(error)[1] is None
 
 
 def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
     """End a process in which no command has begun."""
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(128 + signal.SIGINT)
-    said = installation.explain(error)
-    raise SystemExit(refuse(said) if said else end(error))
+    sentence = installation.explain(error)
+    raise SystemExit(refuse(sentence) if sentence else end(error))
 
 
-def _refusal(error: BaseException) -> str | None:
-    """Return the sentence of what stopped the start, None for anything else."""
+def _outcome(error: BaseException) -> tuple[int, str | None]:
+    """Return the exit status and the sentence of an error, None for a defect's."""
     if isinstance(error, (SettingError, LibraryError)):
-        return str(error)
-    return installation.explain(error) if isinstance(error, ImportError) else None
-
-
-def _failure(error: BaseException) -> str | None:
-    """Return the sentence of a failure that is no defect, None for one that is."""
+        return EXIT_REFUSED, str(error)
+    if isinstance(error, ImportError) and (sentence := installation.explain(error)):
+        return EXIT_REFUSED, sentence
     if isinstance(error, RunError):
-        return error.sentence if not error.detail else _failure_elsewhere(error)
+        in_worker = bool(error.detail)
+        return error.exit_status, _of_worker(error) if in_worker else error.sentence
     if isinstance(error, MemoryError):
-        return (
-            "the machine's memory is full; end other programs, or take a smaller"
-            " env.num_workers, env.group_size or env.max_token_length"
-        )
-    if isinstance(error, OSError):
-        said = error.strerror or str(error) or type(error).__name__
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{said[:1].lower()}{said[1:]}"
-    about = FOREIGN.get(type(error).__module__.partition(".")[0])
-    return about and f"{about} ({type(error).__name__}: {' '.join(str(error).split())})"
+        return EXIT_FAILED, "the machine's memory is full; end other programs"
+    package = type(error).__module__.partition(".")[0]
+    if package in FOREIGN:
+        words = " ".join(str(error).split())
+        return EXIT_FAILED, f"{package} failed ({type(error).__name__}: {words})"
+    return EXIT_FAILED, str(error) if isinstance(error, OSError) else None
 
 
-def _failure_elsewhere(error: RunError) -> str | None:
+def _of_worker(error: RunError) -> str | None:
     """Return the sentence of what reasoning-gym raised in a worker, None if we did."""
     if str(error).startswith("MemoryError"):
         return "a worker's memory is full; raise env.worker_memory_mb"

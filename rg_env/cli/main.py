@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any, NoReturn
@@ -17,18 +18,10 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 
 from rg_env import ending, installation, logs
 from rg_env.cli import failures
-from rg_env.cli.command import HELP_NAMES, START
-from rg_env.cli.standard_streams import flush_or_forget
-from rg_env.errors import nearest
+from rg_env.cli.command import HELP_NAMES
 
 NAME = installation.PROGRAM
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
-
-WITH_SETTINGS = {
-    **dict.fromkeys(("serve", "process", "evaluate"), "settings"),
-    **{name: name for name in ("screen", "launch", "export")},
-}
-"""Command that takes the settings to its module."""
 
 COMMANDS = {
     "launch": "start a whole training run",
@@ -50,6 +43,9 @@ COMMANDS = {
 }
 """Command to what it does, those first that are wanted most."""
 
+MODULES = dict.fromkeys(("serve", "process", "evaluate"), "settings")
+"""Command to its module, where that has another name."""
+
 
 def _versions(context: click.Context, option: click.Parameter, is_on: bool) -> None:
     if is_on:
@@ -62,9 +58,9 @@ def _versions(context: click.Context, option: click.Parameter, is_on: bool) -> N
 
 
 def _completion(context: click.Context, option: click.Parameter, shell: str) -> None:
-    found = get_completion_class(shell) if shell else None
-    if found is not None:
-        click.echo(found(context.command, {}, NAME, COMPLETION).source())
+    kind = get_completion_class(shell) if shell else None
+    if kind is not None:
+        click.echo(kind(context.command, {}, NAME, COMPLETION).source())
         context.exit()
 
 
@@ -84,10 +80,9 @@ class Program(click.Group):
                 return None
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
         name = cmd_name.replace("-", "_")
-        module = WITH_SETTINGS.get(name, name)
-        found = getattr(importlib.import_module(f"rg_env.cli.{module}_command"), name)
-        command: click.Command = found(ctx.obj) if name in WITH_SETTINGS else found
-        return command
+        module = f"rg_env.cli.{MODULES.get(name, name)}_command"
+        command = getattr(importlib.import_module(module), name)
+        return command if isinstance(command, click.Command) else command(ctx.obj)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
@@ -109,9 +104,6 @@ class Program(click.Group):
     def shell_complete(
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
-        if incomplete.startswith("--"):
-            serve = self.get_command(ctx, "serve")
-            return serve.shell_complete(ctx, incomplete) if serve else []
         return [
             CompletionItem(name, help=text)
             for name, text in COMMANDS.items()
@@ -153,7 +145,10 @@ def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
     try:
         status = main(env_cls, argv)
     finally:
-        flush_or_forget()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:  # Python would write it once more, and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(status)
 
 
@@ -166,37 +161,17 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     try:
         if COMPLETION in os.environ:
             context = {"obj": env_cls}
-            asked = os.environ[COMPLETION]
-            return shell_complete(PROGRAM, context, NAME, COMPLETION, asked)
+            way = os.environ[COMPLETION]
+            return shell_complete(PROGRAM, context, NAME, COMPLETION, way)
         with PROGRAM.make_context(NAME, list(argv), obj=env_cls) as ctx:
             return PROGRAM.invoke(ctx) or 0
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return failures.refuse(_refusal(error, argv))
+        return failures.refuse(f"command line: {error.format_message()}")
     except ending.StoppedError as end:
         return end.status
     except KeyboardInterrupt:
         return ending.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
         return failures.end(error)
-
-
-def _bare(option: str) -> str:
-    """Return the name of an option, without its section if it is of a setting."""
-    return option.lstrip("-").rpartition(".")[2]
-
-
-def _refusal(error: click.ClickException, argv: Sequence[str]) -> str:
-    """Return what is wrong with a command line; a command stands before its options."""
-    said = error.format_message()
-    if isinstance(error, click.NoSuchOption):
-        # Without their sections, which make any two options look alike.
-        by_name = {_bare(option): option for option in error.possibilities or ()}
-        near = nearest(_bare(error.option_name), by_name)
-        hint = f" Did you mean {by_name[near]!r}?" if near else ""
-        said = f"{error.message}{hint}"
-    stray = next((word for word in argv if word in COMMANDS), None)
-    if stray is not None and "extra argument" in said and stray in said:
-        said = f"{stray!r} must come first: {START} {stray} ..."
-    return f"command line: {said}"

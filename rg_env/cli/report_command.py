@@ -8,15 +8,14 @@ from pathlib import Path
 import click
 
 from rg_env.cli.command import Command, option
-from rg_env.cli.standard_streams import print_text
 from rg_env.errors import counted
+
+FOLDER: click.Path = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("report", cls=Command, example="report data_dumps --out report")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@option(
-    "--out", click.Path(file_okay=False, path_type=Path), "report", "Folder to write"
-)
+@option("--out", FOLDER, "report", "Folder to write")
 @option("--title", click.STRING, "", "Heading of the page; by default Report")
 def report(paths: Sequence[str], out: Path, title: str) -> int:
     """Write a page about rollouts, results and metrics that opens without a network.
@@ -28,5 +27,5 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
     from rg_env.pages.report import write_report
 
     samples = write_report(paths, out, title=title, shows_progress=True)
-    print_text(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
+    print(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
     return 0

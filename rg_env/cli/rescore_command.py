@@ -7,7 +7,6 @@ import collections
 import contextlib
 import itertools
 import json
-import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -19,16 +18,17 @@ from rg_env import ending
 from rg_env.cli.command import (
     Command,
     cluster_at,
+    json_option,
     option,
+    rendered,
     task_modules_option,
 )
-from rg_env.cli.standard_streams import print_text, rendered
+from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted
 from rg_env.evaluation.rescored_file import TRIED_AGAIN, RescoredFile
 from rg_env.evaluation.rescoring import Rescoring, rescored_here
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
-from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
 from rg_env.reports.progress_bar import WorkProgress
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from rg_env.adapters.ray import Cluster
     from rg_env.evaluation.rescore_table import RescoreTally
 
-logger = logging.getLogger(__name__)
-
 SAMPLES_AT_ONCE = 1_500
 """So that the runs of one published task, whose items are the same, are one batch."""
 
@@ -47,25 +45,20 @@ SAMPLES_A_CALL = 100
 CALLS_A_CORE = 4
 """Calls that wait at each core of a cluster, so that none is idle."""
 
+Take = Callable[[Sequence[Sample]], Awaitable[None]]
 
-class _OverNodes:
-    """Scores samples again on the nodes of a cluster, as `Rescoring` does here."""
 
-    def __init__(self, cluster: Cluster, modules: Sequence[str]) -> None:
-        self._cluster, self._modules = cluster, tuple(modules)
+async def _over_nodes(
+    cluster: Cluster, samples: Sequence[Sample], take: Take, modules: Sequence[str]
+) -> None:
+    """Score samples again on the nodes of a cluster, as `Rescoring` does here."""
 
-    async def rescored(
-        self,
-        samples: Sequence[Sample],
-        take: Callable[[Sequence[Sample]], Awaitable[None]],
-    ) -> None:
-        async def one_call(part: Sequence[Sample]) -> None:
-            await take(await self._cluster.call(rescored_here, part, self._modules))
+    async def one_call(part: Sequence[Sample]) -> None:
+        await take(await cluster.call(rescored_here, part, tuple(modules)))
 
-        starts = range(0, len(samples), SAMPLES_A_CALL)
-        await asyncio.gather(
-            *(one_call(samples[start : start + SAMPLES_A_CALL]) for start in starts)
-        )
+    starts = range(0, len(samples), SAMPLES_A_CALL)
+    parts = (samples[start : start + SAMPLES_A_CALL] for start in starts)
+    await asyncio.gather(*map(one_call, parts))
 
 
 async def _rescore(
@@ -76,19 +69,17 @@ async def _rescore(
     cluster: Cluster | None,
     modules: Sequence[str],
 ) -> int:
-    """Score what is not in the file yet; return how many samples were found there."""
+    """Score what is not in the file yet; return how many samples it had before."""
     library = await read_library(pool)
-    rescoring: Rescoring | _OverNodes = Rescoring(pool, library)
-    at_once = SAMPLES_AT_ONCE
+    rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE
     if cluster is not None:
-        rescoring = _OverNodes(cluster, modules)
         at_once = max(at_once, cluster.cpus * CALLS_A_CORE * SAMPLES_A_CALL)
     with contextlib.ExitStack() as end:
         file = await off_loop(RescoredFile, out, library.release) if out else None
         if file is not None:
             end.callback(file.close)
             await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
-        found = tally.answers + tally.unscored
+        before = tally.answers + tally.unscored
         samples = sources.samples()
 
         async def take(scored: Sequence[Sample]) -> None:
@@ -96,29 +87,24 @@ async def _rescore(
                 await off_loop(file.write, scored)
             for sample in scored:
                 tally.add(sample.row)
-            say(len(scored))
+            progress.advance(_counts(tally), by=0)
 
         def next_batch() -> list[Sample]:
             return list(itertools.islice(samples, at_once))
 
-        taken = batch_kb = said_kb = 0
-
-        def say(number: int) -> None:
-            """Count so many samples of the batch, as their share of what was read."""
-            nonlocal taken, said_kb
-            taken += number
-            now_kb = batch_kb * min(taken, len(batch)) // len(batch)
-            done = f"{tally.answers} scored, {tally.changed} changed"
-            progress.advance(done, by=now_kb - said_kb)
-            said_kb = now_kb
-
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         while batch := await off_loop(next_batch):
-            taken, said_kb, batch_kb = 0, 0, sources.kb_since_last()
-            await rescoring.rescored(file.missing(batch) if file else batch, take)
-            # Those that were in the file already have been read as well.
-            say(len(batch))
-    return found
+            missing = file.missing(batch) if file else batch
+            if cluster is not None:
+                await _over_nodes(cluster, missing, take, modules)
+            else:
+                await rescoring.rescored(missing, take)
+            progress.advance(_counts(tally), by=sources.kb_since_last())
+    return before
+
+
+def _counts(tally: RescoreTally) -> str:
+    return f"{tally.answers} scored, {tally.changed} changed"
 
 
 @click.command("rescore", cls=Command, example="rescore data_dumps --out again.jsonl")
@@ -130,12 +116,7 @@ async def _rescore(
     " already in it are not scored again",
 )
 @task_modules_option()
-@option(
-    "--examples",
-    click.IntRange(0, 1000),
-    2,
-    "Examples of changed scores to show",
-)
+@option("--examples", click.IntRange(0, 1000), 2, "Examples of changed scores to show")
 @option("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option(
     "--ray",
@@ -143,7 +124,7 @@ async def _rescore(
     metavar="ADDRESS",
     help="Score on the nodes of a Ray cluster; `auto` is the one of this machine",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+@json_option
 def rescore(
     paths: Sequence[str],
     out: Path | None,
@@ -166,26 +147,23 @@ def rescore(
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)
-    modules = task_modules or ()
-    preload = worker_jobs.preload_of(task_modules)
-    with (
-        cluster_at(address) as cluster,
-        contextlib.closing(WorkerPool(workers, preload=preload)) as pool,
-    ):
-        work = _rescore(sources, out, tally, pool, cluster, modules)
-        found = ending.run(work)
+    with cluster_at(address) as cluster, pool_of(workers, task_modules) as pool:
+        work = _rescore(sources, out, tally, pool, cluster, task_modules or ())
+        before = ending.run(work)
     if not tally.answers + tally.unscored:
-        said = "; ".join(sources.unread_said()) or "they are empty"
-        raise SettingError(f"command line: no completion in {', '.join(paths)}: {said}")
+        reasons = "; ".join(sources.unread_said()) or "they are empty"
+        raise SettingError(
+            f"command line: no completion in {', '.join(paths)}: {reasons}"
+        )
     if as_json:
-        unread = {"unread": dict(sources.unread)}
-        print_text(json.dumps(tally.numbers() | unread, indent=2, default=str))
+        document = tally.numbers() | {"unread": dict(sources.unread)}
+        print(json.dumps(document, indent=2, default=str))
         return int(not tally.answers)
-    lines = [*tally.lines(), *sources.unread_said()]
+    lines = [rendered(tally.table()), *tally.lines(), *sources.unread_said()]
     lost = tally.numbers()["all"]["without_score"]
     if out and (again := sum(lost.get(outcome, 0) for outcome in TRIED_AGAIN)):
         lines.append(f"{again} of these are not in {out}; run it again to retry")
-    if found:
-        lines.append(f"already in {out}: {counted(found, 'completion')}")
-    print_text("\n".join([rendered(tally.table()), *lines]))
+    if before:
+        lines.append(f"already in {out}: {counted(before, 'completion')}")
+    print("\n".join(lines))
     return int(not tally.answers)

@@ -11,17 +11,8 @@ import click
 
 from rg_env import ending
 from rg_env.atropos import run_api as api
-from rg_env.cli.command import (
-    Command,
-    allowed_hosts_option,
-    checked,
-    host_option,
-    listen,
-    port_option,
-    secret_option,
-    url_of,
-    who_reaches,
-)
+from rg_env.cli import listening
+from rg_env.cli.command import Command
 from rg_env.serving import serve
 
 WAITING_CONNECTIONS = 2048
@@ -31,24 +22,23 @@ RISK = "each can register, take batches and send groups that are trained on"
 
 
 @click.command("run-api", cls=Command, example="run-api --port 8000")
-@host_option("127.0.0.1")
-@port_option(8000)
-@secret_option()
-@allowed_hosts_option()
+@listening.HOST
+@listening.port_option(8000)
+@listening.SECRET_FILE
+@listening.ALLOWED_HOSTS
 def run_api(
     host: str, port: int, secret_file: str | None, allowed_hosts: list[str] | None
 ) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
-    with listen(host, port, WAITING_CONNECTIONS) as listener:
+    with listening.listen(host, port, WAITING_CONNECTIONS) as listener:
         names = [host, *(allowed_hosts or ())]
-        served = checked(api.application(), secret_file, names)
+        served = listening.checked(api.application(), secret_file, names)
         host, port = listener.getsockname()[:2]
-        said = f"Atropos API ready on {url_of(host, port)}"
-        who = who_reaches(host, port, secret_file, RISK)
 
         async def run() -> None:
-            # Here a signal ends it in order.
-            print(said, who, sep="\n", flush=True)
+            # From here on a signal ends it in order.
+            print(f"Atropos API ready on {listening.url_of(host, port)}")
+            print(listening.who_reaches(host, port, secret_file, RISK), flush=True)
             await serve(served, listener)
 
         ending.run(run())

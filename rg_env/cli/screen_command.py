@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rg_env.cli.command import START
-from rg_env.cli.setting_options import SettingsCommand, Start
-from rg_env.cli.settings_command import (
-    GivenSettings,
-    build,
-    checked,
-    start_of,
-    write_rows,
-)
-from rg_env.cli.standard_streams import print_text, rendered
+from rg_env.cli.command import START, rendered
+from rg_env.cli.given_settings import GivenSettings, Start
+from rg_env.cli.settings_command import SettingsCommand, build, write_rows
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.settings.setting_types import SECRET
@@ -32,12 +24,10 @@ SUMMARY = (
     " file that selects the tasks and levels whose groups have reward variance."
 )
 
-MOST_GROUPS = 100_000
-
 OWN = (
     click.Option(
         ["--groups"],
-        type=click.IntRange(1, MOST_GROUPS),
+        type=click.IntRange(1, 100_000),
         help="Number of groups for each task; by default 2 % of the run, at least 5",
     ),
     click.Option(
@@ -49,7 +39,7 @@ OWN = (
     ),
     click.Option(
         ["--out"],
-        type=click.Path(dir_okay=False),
+        type=click.Path(dir_okay=False, path_type=Path),
         default="data/screen.yaml",
         show_default=True,
         help="Settings file to write (.yaml); the groups go beside it (.jsonl)",
@@ -59,20 +49,18 @@ OWN = (
 
 def screen(env_cls: Any) -> SettingsCommand:
     """Return `screen`."""
-    start = start_of(env_cls, {})
 
-    def run(**values: Any) -> int:
-        given = checked(command, values, env_cls)
+    def run(given: GivenSettings, **own: Any) -> int:
         if "data_path_to_save_groups" in given.env:
             logger.warning(
                 "env.data_path_to_save_groups has no effect: `screen` writes its groups"
                 " beside --out"
             )
-        built = partial(build, "screen", env_cls, given, {})
-        _screen(built, _sections(given, start), values)
+        _screen(command, given, **own)
         return 0
 
-    command = SettingsCommand("screen", SUMMARY, start, run, OWN)
+    example = "--config settings.yaml --groups 20"
+    command = SettingsCommand("screen", SUMMARY, env_cls, run, example=example, own=OWN)
     return command
 
 
@@ -90,40 +78,42 @@ def _sections(given: GivenSettings, start: Start) -> dict[str, Any]:
 
 
 def _screen(
-    built: Callable[..., Any], sections: Mapping[str, Any], values: Mapping[str, Any]
+    command: SettingsCommand,
+    given: GivenSettings,
+    groups: int | None,
+    least_share: float,
+    out: Path,
 ) -> None:
-    """Run a screen in the environment that is built, and write what it found."""
+    """Run a screen, and write the settings that follow from it."""
     from rg_env.atropos.screen_run import ScreenRun, is_other, settings_text
     from rg_env.evaluation.screening import TITLE, screen_rows, table_for
 
-    out = Path(values["out"])
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
     if is_other(out):
         raise SettingError(
             f"--out: {shown(str(out))} was not written by `screen`; choose another file"
         )
-    rows = str(out.with_suffix(".jsonl"))
     runs: list[ScreenRun] = []
 
     def change(config: Any) -> Any:
-        runs.append(ScreenRun(config, values["groups"], rows))
+        runs.append(ScreenRun(config, groups, str(out.with_suffix(".jsonl"))))
         return runs[0].config
 
-    env = built(change)
+    env = build("screen", command.env_cls, given, change=change)
     env.screen, env.jsonl_writer.with_tokens = runs[0], False
     write_rows(env)
-    path = Path(env.config.data_path_to_save_groups)
-    tasks = screen_rows(read_groups(path), runs[0].bounds, values["least_share"])
-    print_text(rendered(TITLE, table_for(tasks)))
+    rows = Path(env.config.data_path_to_save_groups)
+    tasks = screen_rows(read_groups(rows), runs[0].bounds, least_share)
+    print(rendered(TITLE, table_for(tasks)))
     for note in guessing_notes({task.task for task in tasks if not task.left_out}):
-        print_text(f"warning: {note}")
+        print(f"warning: {note}")
     if all(task.left_out for task in tasks):
         raise RunError(
-            f"no task has variance in {values['least_share']:.0%} of its groups, so no"
+            f"no task has variance in {least_share:.0%} of its groups, so no"
             " settings are written: take a smaller --least_share, other tasks or levels"
         )
-    path = path.with_suffix(".yaml")
-    text = settings_text(runs[0].settings(sections, tasks), tasks)
-    path.write_text(text, encoding="utf-8")
-    print_text(f"settings: {path}\nrun: {START} serve --config {path}")
+    sections = runs[0].settings(_sections(given, command.start), tasks)
+    path = rows.with_suffix(".yaml")
+    path.write_text(settings_text(sections, tasks), encoding="utf-8")
+    print(f"settings: {path}\nrun: {START} serve --config {path}")

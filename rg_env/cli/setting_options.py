@@ -1,16 +1,15 @@
-"""Options of `serve`, `process` and `evaluate`, made of the models of settings.
+"""Options made of the models of settings.
 
     --env.FIELD VALUE      a field of the environment
     --openai.FIELD VALUE   a field of the inference server
-    --config FILE          YAML with the sections `env` and `openai`
+    --FIELD VALUE          a field of the environment, of a command that takes few
 
 There is no second table of them: names, kinds, texts and groups are those of the
-models, which need no framework. `--help` shows ten of them, `--help_all` all.
+models, which need no framework.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
@@ -21,10 +20,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rg_env import yaml_text
-from rg_env.cli.command import Command
 from rg_env.errors import SettingError
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.settings import environment_settings, server_settings, setting_types
+from rg_env.settings import environment_settings, setting_types
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.server_settings import CheckedServer
@@ -35,14 +33,6 @@ from rg_env.yaml_text import YamlError
 SECTIONS = ENV, OPENAI, LAUNCH = "env", "openai", "launch"
 GROUPS_OF: Mapping[str, Sequence[type[BaseModel]]]
 GROUPS_OF = {ENV: GROUPS, OPENAI: (CheckedServer,), LAUNCH: (LaunchSettings,)}
-FLAGS = {
-    "slurm": "Find the inference servers from Slurm's environment variables",
-    "testing": "Only for the tests of Atropos; must be false",
-}
-"""Options, and keys of a file, that are in no section."""
-
-IGNORED = ("max_n_completions", "proxy_url")
-"""Options that the framework accepts and hands to nobody; accepted here as well."""
 
 _OF_ALL = (
     *("openai.base_url", "openai.server_type", "openai.model_name"),
@@ -72,38 +62,10 @@ FIRST: Mapping[str, Sequence[str]] = {
 }
 """Command to the ten settings that `--help` shows; the README has those of `serve`."""
 
-EXAMPLES = {
-    "serve": "--config settings.yaml --env.tasks 'gcd,*_sorting'",
-    "process": "--openai.server_type openai --env.total_steps 100",
-    "evaluate": "--config settings.yaml --env.eval_completions 4",
-    "screen": "--config settings.yaml --groups 20",
-    "launch": "--config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B",
-    "export items": "--env.tasks 'gcd,*_sorting' --number 1000 --out data/items",
-}
-
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
 """An option whose value may be left out."""
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """What a command starts from.
-
-    Attributes:
-        env: The model of the environment's settings.
-        env_values: What it starts from, where that is not the model's default.
-        server: The model of a server's settings.
-        servers: What each of the servers starts from.
-    """
-
-    env: type[BaseModel] = CheckedSettings
-    env_values: Mapping[str, Any] = dataclasses.field(
-        default_factory=lambda: environment_settings.START
-    )
-    server: type[BaseModel] = CheckedServer
-    servers: Sequence[Mapping[str, Any]] = (server_settings.START,)
 
 
 class SettingOption(click.Option):
@@ -112,12 +74,7 @@ class SettingOption(click.Option):
     group = "Others, of the class that is run"
 
     def __init__(
-        self,
-        name: str,
-        section: str,
-        field: str,
-        info: FieldInfo,
-        starts: Mapping[str, Any],
+        self, name: str, section: str, field: str, info: FieldInfo, start: Any
     ) -> None:
         self.section, self.field = section, field
         self.kinds = dict.fromkeys(kinds(info.annotation))
@@ -128,12 +85,10 @@ class SettingOption(click.Option):
         if [*self.kinds] == [bool]:
             how |= SWITCH
         if self.words and len(self.kinds) == 1:
-            words = self.words + ["None"] * self.takes_none
-            how = {"type": click.Choice(words)}
-        default = starts.get(field, info.get_default(call_default_factory=True))
-        value = default.value if isinstance(default, Enum) else default
-        shown = str(value).replace(f"{RUNS_WRITE_IN}/", "")
-        text = f"{(info.description or '').rstrip('.')} [{shown}]"
+            how = {"type": click.Choice(self.words + ["None"] * self.takes_none)}
+        value = start.value if isinstance(start, Enum) else start
+        default = str(value).replace(f"{RUNS_WRITE_IN}/", "")
+        text = f"{(info.description or '').rstrip('.')} [{default}]"
         super().__init__([f"--{name}", f"{section}__{field}"], help=text, **how)
 
     def read(self, text: str) -> Any:
@@ -149,8 +104,8 @@ class SettingOption(click.Option):
             return text
         try:
             return yaml_text.load(text)
-        except YamlError as fault:
-            raise SettingError(f"{self.section}.{self.field}: {fault}") from fault
+        except YamlError as error:
+            raise SettingError(f"{self.section}.{self.field}: {error}") from error
 
 
 def _words(kind: Any) -> Sequence[str]:
@@ -160,7 +115,11 @@ def _words(kind: Any) -> Sequence[str]:
     return list(map(str, typing.get_args(kind))) if is_choice else ()
 
 
-def _options(
+def _start(starts: Mapping[str, Any], name: str, info: FieldInfo) -> Any:
+    return starts.get(name, info.get_default(call_default_factory=True))
+
+
+def section_options(
     section: str, model: type[BaseModel], starts: Mapping[str, Any]
 ) -> Iterator[SettingOption]:
     """Yield an option for each field of a model, in the order of its groups."""
@@ -171,39 +130,10 @@ def _options(
     }
     for name in dict.fromkeys([*groups, *model.model_fields]):
         if info := model.model_fields.get(name):
-            option = SettingOption(f"{section}.{name}", section, name, info, starts)
+            start = _start(starts, name, info)
+            option = SettingOption(f"{section}.{name}", section, name, info, start)
             option.group = groups.get(name, option.group)
             yield option
-
-
-def bare_options(names: Collection[str], **starts: Any) -> list[SettingOption]:
-    """Return options of the environment for a command that takes few: `--seed`.
-
-    Args:
-        names: The fields.
-        starts: What the command starts from, where `serve` has another value.
-    """
-    fields, starts = CheckedSettings.model_fields, environment_settings.START | starts
-    return [
-        SettingOption(name, ENV, name, info, starts)
-        for name, info in fields.items()
-        if name in names
-    ]
-
-
-def read_bare(
-    options: Sequence[SettingOption], given: Mapping[str, Any], **starts: Any
-) -> CheckedSettings:
-    """Return the settings that bare options were given, over those to start from.
-
-    Args:
-        options: See `bare_options`.
-        given: Name of an option to the text that was typed, None for nothing.
-        starts: What the command starts from, where `serve` has another value.
-    """
-    values = environment_settings.START | starts | given_values(options, given)
-    settings: CheckedSettings = setting_types.build(ENV, CheckedSettings, values)
-    return settings
 
 
 def given_values(
@@ -212,6 +142,29 @@ def given_values(
     """Return the fields of options that were given a value, to these values."""
     texts = {option: given[str(option.name)] for option in options}
     return {o.field: o.read(text) for o, text in texts.items() if text is not None}
+
+
+class BareOptions:
+    """Options of the environment for a command that takes few: `--seed`.
+
+    Args:
+        names: The fields.
+        starts: What the command starts from, where `serve` has another value.
+    """
+
+    def __init__(self, names: Collection[str], **starts: Any) -> None:
+        self._starts = environment_settings.START | starts
+        self.options = [
+            SettingOption(name, ENV, name, info, _start(self._starts, name, info))
+            for name, info in CheckedSettings.model_fields.items()
+            if name in names
+        ]
+
+    def read(self, given: Mapping[str, Any], **fixed: Any) -> CheckedSettings:
+        """Return the settings of a command line, with those that it cannot change."""
+        values = self._starts | fixed | given_values(self.options, given)
+        settings: CheckedSettings = setting_types.build(ENV, CheckedSettings, values)
+        return settings
 
 
 OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
@@ -234,84 +187,3 @@ def stream_of(settings: Any) -> Tasks:
         system_prompt=settings.system_prompt,
         task_modules=settings.task_modules,
     )
-
-
-class SettingsCommand(Command):
-    """A command with settings; its callback takes what each option was given.
-
-    Args:
-        name: A key of `FIRST`.
-        own: The options that no other command has, which the help shows first.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        summary: str,
-        start: Start,
-        callback: Any,
-        own: Sequence[click.Option] = (),
-    ) -> None:
-        self.start, self._own = start, own
-        show_all = click.Option(
-            ["--help_all"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=self._print_all,
-            help="Show all options",
-        )
-        params: list[click.Parameter] = [
-            *own,
-            click.Option(["--config"], metavar="FILE", help="YAML file with settings"),
-            *_options(OPENAI, start.server, start.servers[0] if start.servers else {}),
-            *_options(ENV, start.env, start.env_values),
-            *(_options(LAUNCH, LaunchSettings, {}) if name == LAUNCH else ()),
-            *(
-                click.Option([f"--{flag}"], type=bool, help=text, **SWITCH)
-                for flag, text in FLAGS.items()
-            ),
-            *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
-            show_all,
-        ]
-        super().__init__(
-            name,
-            params=params,
-            help=f"{summary}\n\nOptions take precedence over the YAML file, and the"
-            " file over the defaults in brackets. `None` is a valid value.",
-            callback=callback,
-            example=f"{name} {EXAMPLES[name]}",
-        )
-
-    @property
-    def settings(self) -> list[SettingOption]:
-        """The options of settings."""
-        return [option for option in self.params if isinstance(option, SettingOption)]
-
-    def _print_all(self, ctx: click.Context, option: Any, is_on: bool) -> None:
-        if is_on:
-            ctx.meta["all"] = True
-            click.echo(self.get_help(ctx))
-            ctx.exit()
-
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
-        shows_all = ctx.meta.get("all")
-        others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
-        others.sort(key=lambda option: option not in self._own)
-        # The flags are what the framework has for its own machines.
-        others = [o for o in others if shows_all or o.name not in FLAGS]
-        groups: dict[str, list[click.Parameter]] = {"Options": others}
-        if shows_all:
-            for option in self.settings:
-                groups.setdefault(option.group, []).append(option)
-        else:
-            by_name = {f"{o.section}.{o.field}": o for o in self.settings}
-            more = f"Settings (10 of {len(by_name)}; --help_all shows all)"
-            first = FIRST[str(self.name)]
-            groups[more] = [by_name[name] for name in first if name in by_name]
-        for title, options in groups.items():
-            with formatter.section(title):
-                records = [option.get_help_record(ctx) for option in options]
-                formatter.write_dl([r for r in records if r], col_max=34)

@@ -1,100 +1,170 @@
-"""The framework's three commands, and what a user has set: options over YAML."""
+"""Commands with settings, options over YAML; and the framework's three commands.
+
+`--config FILE` names YAML with the sections `env` and `openai`. `--help` shows ten of
+the settings, `--help_all` all.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any
 
 import click
-from pydantic import Field
 
 from rg_env import yaml_text
-from rg_env.cli.command import loaded
+from rg_env.cli.command import Command, loaded
+from rg_env.cli.given_settings import GivenSettings, start_of
 from rg_env.cli.setting_options import (
     ENV,
-    FLAGS,
-    IGNORED,
+    FIRST,
+    LAUNCH,
     OPENAI,
     SECTIONS,
-    SettingsCommand,
-    Start,
+    SWITCH,
+    SettingOption,
     given_values,
+    section_options,
 )
 from rg_env.errors import SettingError, nearest, shown, unknown_name
 from rg_env.settings import setting_types
 from rg_env.settings.environment_settings import choosing_tasks
-from rg_env.settings.setting_types import CheckedModel, ChoosesTasks
+from rg_env.settings.launch_settings import LaunchSettings
+from rg_env.settings.setting_types import ChoosesTasks
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
+FLAGS = {
+    "slurm": "Find the inference servers from Slurm's environment variables",
+    "testing": "Only for the tests of Atropos; must be false",
+}
+"""Options, and keys of a file, that are in no section."""
 
-class GivenSettings(CheckedModel):
-    """What the user set, and nothing else."""
-
-    env: dict[str, Any] = Field({})
-    """Fields of the environment"""
-    openai: dict[str, Any] | Annotated[list[dict[str, Any]], Field(min_length=1)] = (
-        Field({})
-    )
-    """Fields of the inference server, or of each of several"""
-    launch: dict[str, Any] = Field({})
-    """Fields of `launch`"""
-    slurm: bool = False
-    """Whether the servers are found through Slurm"""
-    testing: bool = False
-    """Whether the framework's mock server is used"""
-
-    def build_env(self, start: Start) -> Any:
-        """Build the settings of the environment, over what a command starts from."""
-        return setting_types.build(ENV, start.env, {**start.env_values, **self.env})
-
-    def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
-        """Return what was set of each server; those of a list are others."""
-        if isinstance(self.openai, Mapping):
-            return [self.openai] * len(servers)
-        return [*self.openai]
-
-    def build_servers(self, start: Start) -> list[Any]:
-        """Build the inference servers: those of the file, or those started from.
-
-        An endpoint of type openai is not queried for a token every second to see if it
-        is well, unless `health_check` says so: that would cost money.
-        """
-        is_one, servers = isinstance(self.openai, Mapping), []
-        for number, part in enumerate(self.parts(start.servers)):
-            section = OPENAI if is_one else f"{OPENAI}.{number}"
-            first = start.servers[number if is_one else 0] if start.servers else {}
-            quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
-            values = {**first, **quiet, **part}
-            servers.append(setting_types.build(section, start.server, values))
-        return servers
+IGNORED = ("max_n_completions", "proxy_url")
+"""Options that the framework accepts and hands to nobody; accepted here as well."""
 
 
-def _read_file(path: str | None, start: Start) -> dict[str, Any]:
+class SettingsCommand(Command):
+    """A command with settings, for a class of environments or what imports it later.
+
+    Args:
+        name: A key of `FIRST`.
+        summary: The first paragraph of the help.
+        env_cls: The class.
+        run: Called with what was set and with the values of `own`.
+        example: Its options in an example.
+        starts: What it starts from, where that differs from `serve`.
+        own: The options that no other command has, which the help shows first.
+        fields: The fields of `env` that it has, without other sections; None for all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        env_cls: Any,
+        run: Callable[..., int],
+        *,
+        example: str,
+        starts: Mapping[str, Any] = {},
+        own: Sequence[click.Option] = (),
+        fields: Collection[str] | None = None,
+    ) -> None:
+        self.start = start = start_of(env_cls, starts)
+        self.env_cls, self._own = env_cls, own
+        servers = start.servers[0] if start.servers else {}
+        self.settings = [
+            *section_options(OPENAI, start.server, servers),
+            *section_options(ENV, start.env, start.env_values),
+            *(section_options(LAUNCH, LaunchSettings, {}) if name == LAUNCH else ()),
+        ]
+        if fields is not None:
+            self.settings = [
+                o for o in self.settings if o.section == ENV and o.field in fields
+            ]
+        params: list[click.Parameter] = [
+            *own,
+            click.Option(["--config"], metavar="FILE", help="YAML file with settings"),
+            *self.settings,
+            *(
+                click.Option([f"--{flag}"], type=bool, help=text, **SWITCH)
+                for flag, text in FLAGS.items()
+            ),
+            *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
+            click.Option(
+                ["--help_all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=self._print_all,
+                help="Show all options",
+            ),
+        ]
+        names = [str(option.name) for option in own]
+        super().__init__(
+            name,
+            params=params,
+            help=f"{summary}\n\nOptions take precedence over the YAML file, and the"
+            " file over the defaults in brackets. `None` is a valid value.",
+            callback=lambda **values: run(
+                checked(self, values), **{name: values[name] for name in names}
+            ),
+            example=f"{name} {example}",
+        )
+
+    def _print_all(self, ctx: click.Context, option: Any, is_on: bool) -> None:
+        if is_on:
+            ctx.meta["all"] = True
+            click.echo(self.get_help(ctx))
+            ctx.exit()
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        shows_all = ctx.meta.get("all")
+        others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
+        # The flags are what the framework has for its own machines.
+        others = [o for o in others if shows_all or o.name not in FLAGS]
+        groups: dict[str, list[click.Parameter]] = {"Options": others}
+        if shows_all:
+            for option in self.settings:
+                groups.setdefault(option.group, []).append(option)
+        else:
+            by_name = {f"{o.section}.{o.field}": o for o in self.settings}
+            more = f"Settings (10 of {len(by_name)}; --help_all shows all)"
+            first = FIRST[str(self.name)]
+            groups[more] = [by_name[name] for name in first if name in by_name]
+        for title, options in groups.items():
+            with formatter.section(title):
+                records = [option.get_help_record(ctx) for option in options]
+                formatter.write_dl([r for r in records if r], col_max=34)
+
+
+# -- what was set ----------------------------------------------------------------------
+
+
+def _read_file(path: str | None) -> dict[str, Any]:
     """Return the sections of a file, in which a trainer may have its own."""
     if path is None:
         return {}
     try:
         content = yaml_text.read(path)
-    except YamlError as fault:
-        raise SettingError(f"--config: {shown(path)}: {fault}") from fault
+    except YamlError as error:
+        raise SettingError(f"--config: {shown(path)}: {error}") from error
     known = (*SECTIONS, *FLAGS, *IGNORED)
     if not isinstance(content, dict) or not {*content} & {*known}:
         raise SettingError(
             f"--config: {shown(path)} has none of the sections `env` and `openai`"
         )
-    fields = {*start.env.model_fields, *start.server.model_fields}
     for name in [name for name in content if name not in known]:
         # What was perhaps meant for us is no section of another program.
-        is_map, near = isinstance(content[name], dict), nearest(str(name), known)
-        if not is_map or near or name in fields:
+        if not isinstance(content[name], dict) or nearest(str(name), known):
             raise unknown_name("--config", str(name), known, "section")
         logger.info("--config: section %s is ignored", shown(name))
     return content
@@ -106,16 +176,20 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
     Raises:
         SettingError: An option, key or file is wrong.
     """
-    content = _read_file(values["config"], command.start)
+    content = _read_file(values["config"])
     for name in IGNORED:
         if values[name] is not None or name in content:
             logger.warning("--%s has no effect: Atropos does not use it", name)
-    found = {n: content[n] for n in (*SECTIONS, *FLAGS) if content.get(n) is not None}
-    found |= {name: values[name] for name in FLAGS if values[name] is not None}
-    servers = found.get(OPENAI)
+    sections = {
+        name: content[name]
+        for name in (*SECTIONS, *FLAGS)
+        if content.get(name) is not None
+    }
+    sections |= {name: values[name] for name in FLAGS if values[name] is not None}
+    servers = sections.get(OPENAI)
     if isinstance(servers, list) and len(servers) == 1:
-        (found[OPENAI],) = servers
-    given: GivenSettings = setting_types.build("--config", GivenSettings, found)
+        (sections[OPENAI],) = servers
+    given: GivenSettings = setting_types.build("--config", GivenSettings, sections)
     typed: dict[str, dict[str, Any]] = {
         name: given_values([o for o in command.settings if o.section == name], values)
         for name in SECTIONS
@@ -129,12 +203,31 @@ def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
     return given.model_copy(update=both)
 
 
+def checked(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
+    """Return what was set, checked as far as it can be without the framework."""
+    given = read(command, values)
+    settings = given.build_env(command.start)
+    others = isinstance(command.env_cls, type) or settings.task_modules
+    if not others and is_release_of_list():
+        fields = choosing_tasks(ChoosesTasks.BY_NAME)
+        refuse_unlisted({name: getattr(settings, name) or () for name in fields})
+    given.build_servers(command.start)
+    return given
+
+
 # -- the commands ----------------------------------------------------------------------
 
 
 def serve(env_cls: Any) -> SettingsCommand:
     """Return `serve` for a class of environments, or what imports it later."""
-    return _command("serve", "Feed a trainer through the Atropos API.", env_cls, {})
+
+    def run(given: GivenSettings) -> int:
+        asyncio.run(build("serve", env_cls, given).env_manager())
+        return 0
+
+    summary = "Feed a trainer through the Atropos API."
+    example = "--config settings.yaml --env.tasks 'gcd,*_sorting'"
+    return SettingsCommand("serve", summary, env_cls, run, example=example)
 
 
 def process(env_cls: Any) -> SettingsCommand:
@@ -145,98 +238,84 @@ def process(env_cls: Any) -> SettingsCommand:
         "include_messages": True,
         "data_path_to_save_groups": f"data/{name}.jsonl",
     }
+
+    def run(given: GivenSettings) -> int:
+        write_rows(build("process", env_cls, given, starts))
+        return 0
+
     summary = "Write total_steps groups as JSONL rows and a report, without a trainer."
-    return _command("process", summary, env_cls, starts)
+    example = "--openai.server_type openai --env.total_steps 100"
+    return SettingsCommand(
+        "process", summary, env_cls, run, example=example, starts=starts
+    )
 
 
 def evaluate(env_cls: Any) -> SettingsCommand:
     """Return `evaluate`."""
     folder = f"data/evaluate_{datetime.now().astimezone():%Y%m%d_%H%M%S}"
     starts = {"data_dir_to_save_evals": folder}
-    summary = "Measure a model on the fixed evaluation items."
+
+    def run(given: GivenSettings, json: bool, tasks: bool) -> int:
+        env = build("evaluate", env_cls, given, starts)
+        env.shows_json, env.shows_tasks = json, tasks
+        asyncio.run(env._run_evaluate())
+        if (folder := env.evaluation_folder) is not None:
+            title, paths = f"Evaluation {folder.name}", [folder / "samples.jsonl"]
+            page = _report(env, paths, folder / "report", title)
+            if page is not None:
+                logger.info("report: %s", page)
+        return 0
+
     texts = {
         "--json": "Print the results as one JSON document instead of a table",
         "--tasks": "Show a row for each task in the table",
     }
-    own = [
-        click.Option([flag], is_flag=True, help=text) for flag, text in texts.items()
-    ]
-    return _command("evaluate", summary, env_cls, starts, own)
-
-
-def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
-    """Return what a command starts from, given what differs from `serve`."""
-    if not isinstance(env_cls, type):
-        start = Start()
-        return Start(env_values={**start.env_values, **starts})
-    from rg_env.atropos.server_list import checked_kind
-
-    env, servers = cast(Any, env_cls).config_init()
-    given = list(servers) if isinstance(servers, Sequence) else [servers]
-    return Start(
-        type(env),
-        {**env.model_dump(), **starts},
-        checked_kind(type(given[0])),
-        [server.model_dump() for server in given],
+    return SettingsCommand(
+        "evaluate",
+        "Measure a model on the fixed evaluation items.",
+        env_cls,
+        run,
+        example="--config settings.yaml --env.eval_completions 4",
+        starts=starts,
+        own=[click.Option([name], is_flag=True, help=texts[name]) for name in texts],
     )
 
 
-def _command(
-    name: str,
-    summary: str,
-    env_cls: Any,
-    starts: Mapping[str, Any],
-    own: Sequence[click.Option] = (),
-) -> SettingsCommand:
-    start = start_of(env_cls, starts)
+def write_rows(env: Any) -> None:
+    """Run `process`; the report is made of whatever was written."""
+    from rg_env.evaluation.sources import metrics_beside
 
-    def run(**values: Any) -> int:
-        given = checked(command, values, env_cls)
-        env = build(name, env_cls, given, starts)
-        env.shows_json = values.get("json", False)
-        env.shows_tasks = values.get("tasks", False)
-        return _run(name, env)
-
-    command = SettingsCommand(name, summary, start, run, own)
-    return command
+    env.n_groups_to_process = env.config.total_steps
+    env.group_size_to_process = env.config.group_size
+    try:
+        asyncio.run(env.process_manager())
+    finally:
+        path = Path(env.config.data_path_to_save_groups)
+        folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
+        paths = [path, metrics_beside(path)]
+        page = _report(env, paths, folder, f"Groups in {path.name}")
+        if page is not None:
+            print(f"rows: {path}\nreport: {page}")
 
 
-def checked(
-    command: SettingsCommand, values: Mapping[str, Any], env_cls: Any
-) -> GivenSettings:
-    """Return what was set, checked as far as it can be without the framework."""
-    given = read(command, values)
-    settings = given.build_env(command.start)
-    others = isinstance(env_cls, type) or settings.task_modules
-    if not others and is_release_of_list():
-        fields = choosing_tasks(ChoosesTasks.BY_NAME)
-        refuse_unlisted({name: getattr(settings, name) or () for name in fields})
-    given.build_servers(command.start)
-    return given
+def _report(env: Any, paths: list[Path], folder: Path, title: str) -> Path | None:
+    """Write the report of a run from what is on disk; None if that is nothing."""
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+    from rg_env.pages.report import report_of
+
+    # This tokenizer fits no model but the simulated one.
+    is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
+    return report_of(paths, folder, title=title, is_simulated=is_simulated)
 
 
-def _with_model(
-    name: str, given: GivenSettings, config: Any, servers: list[Any]
-) -> tuple[Any, list[Any]]:
-    """Return settings with a model and a tokenizer where nobody has named them."""
-    from rg_env.atropos.unnamed_model import found_model
-
-    if given.slurm:
-        return config, servers
-    return found_model(
-        config,
-        servers,
-        named=["model_name" in part for part in given.parts(servers)],
-        names_tokenizer="tokenizer_name" in given.env,
-        trains=name == "serve",
-    )
+# -- the environment -------------------------------------------------------------------
 
 
 def build(
     name: str,
     env_cls: Any,
     given: GivenSettings,
-    starts: Mapping[str, Any],
+    starts: Mapping[str, Any] = {},
     change: Callable[[Any], Any] = lambda config: config,
 ) -> Any:
     """Build the environment of a command; from here on the framework is imported.
@@ -256,8 +335,7 @@ def build(
         )
     start_checks.check_command(name, config, servers, env_cls)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
-    is_chosen = name == "serve" or given.env.get("use_wandb") is not None
-    if is_chosen:
+    if name == "serve" or given.env.get("use_wandb") is not None:
         start_checks.check_wandb(config)
     elif config.use_wandb and not start_checks.has_wandb_login():
         logger.warning(
@@ -275,51 +353,18 @@ def build(
     return env
 
 
-def _run(name: str, env: Any) -> int:
-    if name == "serve":
-        asyncio.run(env.env_manager())
-    elif name == "evaluate":
-        _evaluate(env)
-    else:
-        write_rows(env)
-    return 0
+def _with_model(
+    name: str, given: GivenSettings, config: Any, servers: list[Any]
+) -> tuple[Any, list[Any]]:
+    """Return settings with a model and a tokenizer where nobody has named them."""
+    from rg_env.atropos.unnamed_model import found_model
 
-
-def _is_simulated(env: Any) -> bool:
-    """Whether the tokenizer is one that fits no model but the simulated one."""
-    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-
-    return Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
-
-
-def _evaluate(env: Any) -> None:
-    """Run `evaluate`; the report is made of what is on disk."""
-    from rg_env.pages.report import report_of
-
-    asyncio.run(env._run_evaluate())
-    folder = env.evaluation_folder
-    if folder is not None:
-        title, simulated = f"Evaluation {folder.name}", _is_simulated(env)
-        path = folder / "samples.jsonl"
-        page = report_of([path], folder / "report", title=title, is_simulated=simulated)
-        if page is not None:
-            logger.info("report: %s", page)
-
-
-def write_rows(env: Any) -> None:
-    """Run `process`; the report is made of whatever was written."""
-    from rg_env.evaluation.sources import metrics_beside
-    from rg_env.pages.report import report_of
-
-    env.n_groups_to_process = env.config.total_steps
-    env.group_size_to_process = env.config.group_size
-    try:
-        asyncio.run(env.process_manager())
-    finally:
-        path = Path(env.config.data_path_to_save_groups)
-        name = path.name.removesuffix(".jsonl")
-        folder, title = path.with_name(f"{name}_report"), f"Groups in {path.name}"
-        both, simulated = [path, metrics_beside(path)], _is_simulated(env)
-        page = report_of(both, folder, title=title, is_simulated=simulated)
-        if page is not None:
-            print(f"rows: {path}\nreport: {page}")
+    if given.slurm:
+        return config, servers
+    return found_model(
+        config,
+        servers,
+        named=["model_name" in part for part in given.parts(servers)],
+        names_tokenizer="tokenizer_name" in given.env,
+        trains=name == "serve",
+    )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.cli.command import Command, task_modules_option
-from rg_env.cli.standard_streams import given_answer, print_text
+from rg_env.cli.command import Command, json_option, task_modules_option, workers
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import first_usable, is_unusable, why_no_entry
@@ -29,7 +28,6 @@ from rg_env.task_rules.table import solution, source_task
 from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
-from rg_env.tasks.scales import Scale
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError
@@ -49,59 +47,37 @@ class Param(click.ParamType[tuple[str, Any]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, Any]:
         name, equals, text = value.partition("=")
-        if not equals or not name.strip():
-            self.fail(f"{value!r} is not NAME=VALUE, as YAML writes values", param, ctx)
+        if not equals:
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
         try:
             return name, yaml_text.load(text)
-        except YamlError as fault:
-            self.fail(f"{text!r} for {name} is no YAML value: {fault}", param, ctx)
-
-
-class ShowError(RunError):
-    """No item was made, or no score; its text is the sentence."""
-
-
-def _params(given: Sequence[tuple[str, Any]], task: TaskInfo) -> dict[str, Any]:
-    """Return the parameters of a command line."""
-    params: dict[str, Any] = {}
-    for name, value in given:
-        if name not in task.parameters:
-            raise unknown_name(
-                f"command line: --param of {task.name}",
-                name,
-                task.parameters,
-                "parameter",
-            )
-        params[name] = value
-    return params
+        except YamlError as error:
+            self.fail(f"{text!r} for {name} is no YAML value: {error}", param, ctx)
 
 
 def _task(library: LibraryDescription, name: str) -> TaskInfo:
     if name == MIXTURE:
-        raise SettingError(
-            f"command line: {MIXTURE!r} is a mixture and makes no items of its own;"
-            " show one of its tasks"
-        )
+        raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
     if name not in library.tasks:
         raise unknown_name("command line", name, library.tasks, "task")
     return library.tasks[name]
 
 
-async def _scale(pool: WorkerPool, task: str) -> Scale:
-    scales, reasons = await read_scales(pool, [task])
-    if task not in scales:
-        raise SettingError(
-            f"command line: --level: {task!r} has no difficulty scale ({reasons[task]})"
-        )
-    return scales[task]
-
-
 async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     """Make the item that a command line names; return what is known of it."""
     library = await read_library(pool)
-    task, level = _task(library, options.task), options.level
-    own = _params(options.param, task)
-    scale = None if level is None else await _scale(pool, task.name)
+    task, level, scale = _task(library, options.task), options.level, None
+    own, place = dict(options.param), f"command line: --param of {task.name}"
+    for name in own:
+        if name not in task.parameters:
+            raise unknown_name(place, name, task.parameters, "parameter")
+    if level is not None:
+        scales, reasons = await read_scales(pool, [task.name])
+        if (scale := scales.get(task.name)) is None:
+            raise SettingError(
+                f"command line: --level: {task.name!r} has no difficulty scale"
+                f" ({reasons[task.name]})"
+            )
 
     def attempt(seed: int) -> ItemSpec:
         step = scale.step_at(level, mix_of_seed(seed)).params if scale else {}
@@ -109,10 +85,11 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
 
     first = options.seed or 0
     given = [(task.name, dict(attempt(first).params))]
-    call = (worker_jobs.check_params, given)
-    refused = await pool.run(*call, deadline_s=DESCRIBE_DEADLINE_S)
-    if refused is not None:
-        raise SettingError(refused[1], f"command line: --param of {task.name}")
+    fault = await pool.run(
+        worker_jobs.check_params, given, deadline_s=DESCRIBE_DEADLINE_S
+    )
+    if fault is not None:
+        raise SettingError(fault[1], place)
     seeds = range(MAX_ATTEMPTS) if options.seed is None else [first]
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
     with WorkProgress(f"making an item of {task.name}, {limit}"):
@@ -123,7 +100,6 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
             checked=not options.no_fixes,
         )
     mix = mix_of_seed(spec.seed)
-    where = scale and step_values(scale, scale.step_at(level, mix), mix)
     # In a worker, which has the rules of a user's own tasks as well.
     solved = await pool.run(solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S)
     return {
@@ -131,7 +107,7 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
         "category": task.category,
         "reasoning_gym": library.version,
         "level": level,
-        "step": where,
+        "step": scale and step_values(scale, scale.step_at(level, mix), mix),
         "params": dict(spec.params),
         "seed": spec.seed,
         "messages": [*map(dict, build_messages(entry["question"], SYSTEM_PROMPT))],
@@ -158,42 +134,46 @@ async def _score(
     (score,) = await scorer.score_group(spec, entry, [read.answer])
     reason = None
     if score.outcome == "rejected":
-        guarded = source_task(task, entry)
-        reason = await pool.run(
-            rules.rejection,
-            guarded,
-            entry,
-            read.answer,
-            deadline_s=DESCRIBE_DEADLINE_S,
-        )
+        call = (rules.rejection, source_task(task, entry), entry, read.answer)
+        reason = await pool.run(*call, deadline_s=DESCRIBE_DEADLINE_S)
     return answer_values(source, is_completion, score, reason)
+
+
+def _answer(option: str) -> tuple[str, str]:
+    """Return the text of `--answer`, and where it is from."""
+    if option != "-":
+        return option, "the command line"
+    if sys.stdin.isatty():
+        print("Type the answer, then Ctrl-D on a line of its own.", file=sys.stderr)
+    return sys.stdin.read(), "standard input"
 
 
 def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
     item = ending.run(_make(pool, options))
     if not options.as_json:
-        print_text("\n".join(item_sheet.lines(item)))
+        print("\n".join(item_sheet.lines(item)), flush=True)
         if options.prompt:
-            print_text("\n".join(item_sheet.message_lines(item["messages"])))
-    # Between two loops and not in one: a thread that reads cannot be interrupted.
-    given = given_answer(options.answer)
+            print("\n".join(item_sheet.message_lines(item["messages"])), flush=True)
     answer = None
-    if given is not None:
+    if options.answer is not None:
+        # Between two loops and not in one: a thread that reads cannot be interrupted.
+        text, source = _answer(options.answer)
         rules = ScoringRules(scorer_fixes=not options.no_fixes)
-        answer = ending.run(_score(pool, item, *given, rules))
+        answer = ending.run(_score(pool, item, text, source, rules))
     if options.as_json:
-        whole = {**item, "answer": answer}
-        print_text(json.dumps(whole, indent=2, default=str))
+        print(json.dumps({**item, "answer": answer}, indent=2, default=str))
     elif answer is not None:
-        print_text("\n".join(item_sheet.lines(answer)))
+        print("\n".join(item_sheet.lines(answer)))
 
 
 def _sentence(task: str, error: Exception) -> str:
     if is_unusable(error):
         return f"{task}: {error.message}; another --seed makes another item"
     is_full = isinstance(error, JobError) and error.is_a(MemoryError)
-    if is_full or isinstance(error, DeadlineExceededError):
-        why = why_no_entry(cast("PoolError", error))
+    if isinstance(error, PoolError) and (
+        is_full or isinstance(error, DeadlineExceededError)
+    ):
+        why = why_no_entry(error)
         return f"{task}: {why}; another --seed, or smaller parameters, may make one"
     return f"{task}: {error}"
 
@@ -228,7 +208,7 @@ def _sentence(task: str, error: Exception) -> str:
     "--no_fixes", is_flag=True, help="Use the library's own scorer, without corrections"
 )
 @task_modules_option()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+@json_option
 def show(**given: Any) -> int:
     """Print an item of a task as the model gets it, and the score of an answer.
 
@@ -236,11 +216,9 @@ def show(**given: Any) -> int:
     `tasks` lists the tasks.
     """
     options = SimpleNamespace(**given)
-    pool = WorkerPool(1, preload=worker_jobs.preload_of(options.task_modules))
     try:
-        _show(options, pool)
+        with workers(1, options.task_modules) as pool:
+            _show(options, pool)
     except (PoolError, ScoringUnavailableError) as error:
-        raise ShowError(_sentence(options.task, error)) from error
-    finally:
-        pool.close()
+        raise RunError(_sentence(options.task, error)) from error
     return 0

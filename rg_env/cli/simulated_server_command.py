@@ -16,16 +16,10 @@ from typing import Any
 import click
 
 from rg_env import ending
-from rg_env.cli.command import (
-    LATENCY_MS,
-    Command,
-    host_option,
-    listen,
-    option,
-    port_option,
-)
+from rg_env.cli import listening
+from rg_env.cli.command import LATENCY_MS, Command, option, workers
 from rg_env.cli.main import main
-from rg_env.cli.setting_options import bare_options, read_bare
+from rg_env.cli.setting_options import BareOptions
 from rg_env.demo.answer_key import AnswerKey, build_entry, sampled_entries
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.http_app import serve_app
@@ -33,7 +27,6 @@ from rg_env.demo.inference_server import InferenceServer, build_app
 from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
-from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import StreamSettings
 from rg_env.items.run_items import prepare_items
 from rg_env.reports.progress_bar import WorkProgress
@@ -42,8 +35,6 @@ from rg_env.settings.setting_types import Decides
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 
-READY = "simulated policy server ready on"
-
 DEADLINE_S = 60.0
 """Longer than an environment waits: what it has queried, the key has to have made."""
 
@@ -51,7 +42,8 @@ ALONE = {"shard_index": 0, "num_shards": 1}
 """It answers every instance that shares the stream."""
 
 SETTINGS = deciding(Decides.ITEMS, Decides.EVAL_ITEMS) - ALONE.keys()
-SETTINGS |= {"task_modules", "scorer_fixes"}
+OPTIONS = BareOptions(SETTINGS | {"task_modules", "scorer_fixes"})
+SKILL = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 
 async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
@@ -65,34 +57,12 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     return AnswerKey(sampled_entries(made.items), known=known)
 
 
-async def _serve(
-    pool: WorkerPool,
-    settings: CheckedSettings,
-    host: str,
-    port: int,
-    *,
-    skill: float,
-    latency_ms: float,
-) -> None:
-    key = await build_key(pool, settings)
-    profile = dataclasses.replace(PolicyProfile(), mean_skill=skill)
-    server = InferenceServer(PolicyModel(key, profile), latency_ms)
-    async with serve_app(build_app(server), host, port) as url:
-        print(f"{READY} {url}", flush=True)
-        await asyncio.Event().wait()
-
-
 @click.command(
     "simulated-server", cls=Command, example="simulated-server --port 9004 --tasks gcd"
 )
-@host_option("127.0.0.1")
-@port_option(9004)
-@option(
-    "--skill",
-    click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    0.55,
-    "Skill of the model, as a mean over tasks",
-)
+@listening.HOST
+@listening.port_option(9004)
+@option("--skill", SKILL, 0.55, "Skill of the model, as a mean over tasks")
 @option("--latency_ms", LATENCY_MS, 0.0, "Delay before every reply")
 def simulated_server(
     host: str, port: int, skill: float, latency_ms: float, **given: Any
@@ -103,25 +73,28 @@ def simulated_server(
     knows the answers to the items and makes mistakes at a set rate. The other options
     are settings of the environment and must have the same values as there.
     """
-    fixed = {**ALONE, "num_workers": 1, "item_deadline_s": DEADLINE_S}
-    settings = read_bare(OPTIONS, given, **fixed)
+    settings = OPTIONS.read(given, **ALONE, num_workers=1, item_deadline_s=DEADLINE_S)
     if StreamSettings.of(settings).follows_results:
         raise SettingError(
             "a curriculum and adaptive weights depend on results that this server does"
             " not know; use `demo --complexity_mode curriculum`"
         )
-    listen(host, port).close()  # tried before the items are made
-    pool = WorkerPool(1, preload=worker_jobs.preload_of(settings.task_modules))
-    try:
-        serving = _serve(pool, settings, host, port, skill=skill, latency_ms=latency_ms)
-        ending.run(serving)
-    finally:
-        pool.close()
+    profile = dataclasses.replace(PolicyProfile(), mean_skill=skill)
+
+    async def serve(pool: WorkerPool) -> None:
+        model = PolicyModel(await build_key(pool, settings), profile)
+        app = build_app(InferenceServer(model, latency_ms))
+        async with serve_app(app, host, port) as url:
+            print(f"simulated policy server ready on {url}", flush=True)
+            await asyncio.Event().wait()
+
+    listening.listen(host, port).close()  # tried before the items are made
+    with workers(1, settings.task_modules) as pool:
+        ending.run(serve(pool))
     return 0
 
 
-OPTIONS = bare_options(SETTINGS)
-simulated_server.params += OPTIONS
+simulated_server.params += OPTIONS.options
 
 if __name__ == "__main__":
     end_with_parent()

@@ -8,10 +8,14 @@ from collections.abc import Sequence
 import click
 
 from rg_env import ending
-from rg_env.cli.command import Command, task_modules_option
-from rg_env.cli.standard_streams import print_text, rendered
+from rg_env.cli.command import (
+    Command,
+    json_option,
+    rendered,
+    task_modules_option,
+    workers,
+)
 from rg_env.errors import SettingError, in_section
-from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_list
 from rg_env.reports.task_list import TaskFacts
@@ -27,9 +31,7 @@ def _chosen(
 ) -> list[str]:
     """Return the tasks that match a name and a category, where those are given."""
     if MIXTURE in names:
-        raise SettingError(
-            f"command line: {MIXTURE!r} is a mixture of tasks and has no row of its own"
-        )
+        raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
     with in_section("command line: "):
         by_name = build_selection(library, tasks=names or None)
         by_category = build_selection(library, categories=categories or None)
@@ -71,7 +73,7 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
     help="Show only tasks of this category; can be repeated",
 )
 @task_modules_option()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead")
+@json_option
 def tasks(
     names: Sequence[str],
     category: Sequence[str],
@@ -83,14 +85,11 @@ def tasks(
     Levels of difficulty go from 0 to 1. If only one task is named, all its steps are
     shown.
     """
-    pool = WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
-    try:
+    with workers(1, task_modules) as pool:
         library, facts = ending.run(_facts(names, category, pool))
-    finally:
-        pool.close()
     if as_json:
-        found = task_list.as_json(facts, library.version)
-        print_text(json.dumps(found, indent=2, default=str))
+        document = task_list.as_json(facts, library.version)
+        print(json.dumps(document, indent=2, default=str))
     else:
-        print_text(_text(library, facts))
+        print(_text(library, facts))
     return 0

@@ -1,8 +1,5 @@
 """The real Atropos API as a child process that ends with us, alone or with a trainer.
 
-    async with running_api() as url:
-        ...
-
 The child serves what `run-api` serves, the framework's own or that of this project, but
 on this machine's loopback address and on a free port.
 """
@@ -83,17 +80,6 @@ async def trained_api(
                 await training
 
 
-def listen(port: int) -> socket.socket:
-    """Listen on a port of the loopback address; ends the process if it is in use."""
-    try:
-        return socket.create_server(("127.0.0.1", port), backlog=128)
-    except OSError as error:
-        raise SystemExit(
-            f"cannot listen on 127.0.0.1:{port} for the Atropos API ({error});"
-            " stop what uses the port, or choose another one"
-        ) from error
-
-
 def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int:
     """Serve until the standard input closes what the API's application becomes."""
     parser = argparse.ArgumentParser(prog=f"python -m {PROGRAM}")
@@ -101,7 +87,10 @@ def main(wrapped: Callable[[Any], Any] = lambda application: application) -> int
     parser.add_argument("--quick", action="store_true", help="this project's run-api")
     options = parser.parse_args()
     end_with_parent()
-    listener = listen(options.port)
+    try:
+        listener = socket.create_server(("127.0.0.1", options.port), backlog=128)
+    except OSError as error:
+        raise SystemExit(f"127.0.0.1:{options.port}: {error.strerror}") from error
     served = wrapped(api.application(is_quick=options.quick))
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}", "Atropos API")
     ending.run(serve(served, listener))

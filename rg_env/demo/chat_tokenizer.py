@@ -2,9 +2,6 @@
 
 The format is ChatML without a BOS token. One message is `<|im_start|>role`, a newline,
 the content, `<|im_end|>`, a newline; a prompt ends with an opened assistant message.
-`CHAT_TEMPLATE` is the same in the template language of tokenizers, and a test holds
-the two together.
-
 Contents are not escaped: a message that itself holds `<|im_end|>` is cut there.
 """
 
@@ -62,16 +59,11 @@ class ChatTokenizer:
         return ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Decode tokens, special ones included.
-
-        Raises:
-            ValueError: An id is outside the vocabulary.
-        """
+        """Decode tokens; raises `ValueError` if an id is outside the vocabulary."""
         if token_ids and not 0 <= min(token_ids) <= max(token_ids) < self._size:
             raise ValueError(
-                f"token ids lie in [0, {self._size}), found {min(token_ids)} to"
-                f" {max(token_ids)}; the prompt was encoded with another tokenizer than"
-                " the simulated server's"
+                f"token ids lie in [0, {self._size}); the prompt was encoded with"
+                " another tokenizer than the simulated server's"
             )
         text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
         return text

@@ -1,8 +1,5 @@
 """Programs of this project as child processes that do not outlive us.
 
-    async with running_program("rg_env.demo.inference_server") as url:
-        ...
-
 Such a program prints where it listens, as the last word of its first line, once it
 does. It watches its standard input: when that closes, because we closed it or because
 we were killed, it ends. So no way of dying leaves an orphan behind.
@@ -30,8 +27,6 @@ from rg_env.installation import PROJECT
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
 SHOWN_LOG_LINES = 20
-REFUSAL = "error: "
-"""What a command of ours says before its sentence."""
 
 
 class ChildError(RunError):
@@ -39,17 +34,16 @@ class ChildError(RunError):
 
     def __init__(self, reason: str, log: str, status: int | None) -> None:
         super().__init__(f"{reason}; the end of its log:\n{log}")
-        self._reason = reason
-        *_, self._last = log.splitlines() or [""]
-        if status == EXIT_REFUSED:
+        *_, last = log.splitlines() or [""]
+        self._sentence = f"{reason} ({last})"
+        if status == EXIT_REFUSED:  # it says why itself
             self.exit_status = EXIT_REFUSED
+            self._sentence = last.removeprefix("error: ")
 
     @property
     def sentence(self) -> str:
         """Its own sentence if it refused to start, or what became of it and why."""
-        if self.exit_status == EXIT_REFUSED:
-            return self._last.removeprefix(REFUSAL)
-        return f"{self._reason} ({self._last})"
+        return self._sentence
 
 
 def end_with_parent() -> None:
@@ -80,9 +74,7 @@ def read_log_end(log_path: Path) -> str:
 
 
 def _open_log(log_path: Path | None) -> BinaryIO:
-    if log_path is not None:
-        return log_path.open("wb", buffering=0)
-    return tempfile.TemporaryFile(buffering=0)
+    return log_path.open("wb") if log_path else tempfile.TemporaryFile()
 
 
 class ChildProgram:
@@ -159,9 +151,7 @@ class ChildProgram:
 
 @contextlib.asynccontextmanager
 async def running_program(
-    module: str,
-    *argv: str,
-    log_path: Path | None = None,
+    module: str, *argv: str, log_path: Path | None = None
 ) -> AsyncIterator[str]:
     """Run a program while the context lasts; yields what it listens on.
 

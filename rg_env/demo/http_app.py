@@ -1,7 +1,7 @@
 """Applications over HTTP: JSON objects come in, a bad request is answered in words.
 
 What the simulated server and the small one of `examples/train_small` have in common. It
-knows no model and no task, and needs no more than aiohttp and orjson.
+knows no model and no task.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ async def read_body(request: web.Request) -> Body:
     """Read a request's JSON object; raises `BadRequestError` if it is none."""
     try:
         body: Any = orjson.loads(await request.read())
-    except json.JSONDecodeError as error:
-        # orjson's error is a subclass of this one.
+    except json.JSONDecodeError as error:  # orjson's is a subclass of this one
         raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise BadRequestError("the body is not a JSON object")
@@ -58,14 +57,7 @@ async def serve_app(
 ) -> AsyncIterator[str]:
     """Serve an application while the context lasts; yields the base URL.
 
-    Args:
-        app: What to serve.
-        host: Address to listen on.
-        port: Port to listen on; 0 for a free one.
-        notices_departures: Whether a handler is cancelled when its client goes away.
-
-    Raises:
-        OSError: The address cannot be listened on.
+    With `notices_departures`, a handler is cancelled when its client goes away.
     """
     runner = web.AppRunner(
         app,

@@ -3,36 +3,22 @@
 It speaks to the env as a vLLM, SGLang or OpenAI server does (see
 `rg_env.demo.protocols`); the host and the env cannot tell, the counts at `GET /stats`
 can. Malformed requests get status 400 and a JSON object that says what was expected.
-
-As a program it has the simulated policy as its model, and is told at `POST TELL` what
-that has to know. It is not an inference server: it loads no model, keeps no context
-limit of its own and checks no key.
+It keeps no context limit of its own and checks no key.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import sys
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
-from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.http_app import (
-    MAX_BODY_BYTES,
-    explain_bad_requests,
-    read_body,
-    serve_as_child,
-)
-from rg_env.demo.model import PROBE_TOKENS, Model, PolicyModel
-from rg_env.demo.policy import KeyEntry
+from rg_env.demo.http_app import MAX_BODY_BYTES, explain_bad_requests, read_body
+from rg_env.demo.model import PROBE_TOKENS, Model
 from rg_env.demo.protocols import (
     CHAT,
     COMPLETION,
@@ -42,13 +28,12 @@ from rg_env.demo.protocols import (
     InferenceProtocol,
     Query,
     choose_native,
+    read_query,
 )
 
 DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
 VERSION = "0.0.0+simulated"
-TELL = "/simulation/tell"
-"""Takes what the simulated policy has to know of a question, before that is queried."""
 
 
 class InferenceServer:
@@ -94,7 +79,7 @@ class InferenceServer:
         """Read a request, of a native protocol if none is given, and answer it."""
         body = await read_body(request)
         protocol = protocol or choose_native(body)
-        query = protocol.read(body, DEFAULT_MAX_TOKENS)
+        query = read_query(body, DEFAULT_MAX_TOKENS)
         return await self.serve(request, protocol, body, query)
 
     async def serve(
@@ -107,7 +92,7 @@ class InferenceServer:
         """Answer a query."""
         arrived = time.monotonic()
         answer = await self.answer(query)
-        encoded = orjson.dumps(protocol.shape(body, answer))
+        encoded = orjson.dumps(protocol(body, answer))
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         if query.max_tokens > PROBE_TOKENS:
             self._requests += 1
@@ -145,30 +130,3 @@ def build_app(server: InferenceServer) -> web.Application:
         ]
     )
     return app
-
-
-async def _serve(options: argparse.Namespace) -> None:
-    key = AnswerKey()
-
-    async def take(request: web.Request) -> web.Response:
-        key.remember(KeyEntry(**await request.json()))
-        return web.Response()
-
-    app = build_app(InferenceServer(PolicyModel(key), options.latency_ms))
-    app.router.add_post(TELL, take)
-    await serve_as_child(app, options.port, "simulated inference server")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until the standard input closes or a signal comes."""
-    parser = argparse.ArgumentParser(prog="python -m rg_env.demo.inference_server")
-    parser.add_argument("--port", type=int, default=0, help="0 for a free one")
-    parser.add_argument("--latency_ms", type=float, default=0.0, help="of every answer")
-    options = parser.parse_args(argv)
-    end_with_parent()
-    asyncio.run(_serve(options))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,8 +5,8 @@ nothing of HTTP. A completion depends on the seed, the prompt's text, how many t
 that prompt was sent before and the place among the n choices; on nothing else, so that
 a run with one seed can be repeated and two protocols asked the same thing say the same.
 
-What it does not do: sampling parameters (temperature, top_p, stop) change nothing, and
-the log-probabilities are dice, finite and negative, not any model's.
+Sampling parameters (temperature, top_p, stop) change nothing, and the log-probabilities
+are dice, finite and negative, not any model's.
 """
 
 from __future__ import annotations
@@ -106,9 +106,8 @@ class PolicyModel:
     def __init__(
         self, key: AnswerKey, profile: PolicyProfile | None = None, seed: int = 0
     ) -> None:
-        self._key = key
+        self._key, self._seed = key, seed
         self._profile = profile or PolicyProfile()
-        self._seed = seed
         self._tokenizer = ChatTokenizer()
         self._sent: Counter[bytes] = Counter()
         self._unknown_questions = 0

@@ -5,8 +5,6 @@ nothing and learns nothing: told the entry that a question belongs to, it throws
 and writes a completion of a chosen kind. What the dice favour is a rule that one can
 check a curriculum against: every task has a skill in (0, 1), the level of the item is
 its difficulty, and the chance of a right answer is logistic in their difference.
-
-Everything here is pure: randomness is handed in, nothing is kept.
 """
 
 import hashlib
@@ -29,10 +27,6 @@ BAD_FORMS = (
     _DRAFT + "The answer stands above.",
 )
 """Of which no answer may be extracted: without tags, two, unclosed, only thought of."""
-
-# A level of None means the library's own parameters, which lie in no known place of the
-# scale; the middle keeps such items neither easy nor hard.
-LEVEL_IF_UNKNOWN = 0.5
 
 THOUGHTS = (
     "Let me read the question once more before I do anything.",
@@ -64,13 +58,6 @@ _OPPOSITES = {
     "up": "down",
 }
 _OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
-
-# Words that change places across a bracket or a line leave a text that no model would
-# write.
-_BRACKETS = frozenset("[](){}\"'\n")
-
-_LENGTH_SIGMA = 0.5
-_LONGEST_TIMES_MEAN = 8
 
 
 @dataclass(frozen=True)
@@ -141,7 +128,8 @@ def task_skill(profile: PolicyProfile, task: str) -> float:
 
 def chance_right(profile: PolicyProfile, task: str, level: float | None) -> float:
     """Chance, in (0, 1), that a well-formed answer of the simulated policy is right."""
-    difficulty = LEVEL_IF_UNKNOWN if level is None else level
+    # The library's own parameters lie in no known place of the scale.
+    difficulty = 0.5 if level is None else level
     distance = task_skill(profile, task) - difficulty
     return 1 / (1 + math.exp(-profile.sharpness * distance))
 
@@ -226,7 +214,8 @@ def _replace(answer: str, place: int, alphabet: str, rng: random.Random) -> str:
 
 def _swap_words(answer: str, rng: random.Random) -> str | None:
     """Exchange two neighbouring, different words, or return None without such."""
-    if not _BRACKETS.isdisjoint(answer):
+    # Across a bracket or a line, the text would be none that a model writes.
+    if set("[](){}\"'\n") & set(answer):
         return None
     words = answer.split(" ")
     neighbours = enumerate(itertools.pairwise(words))
@@ -247,9 +236,8 @@ def _misform(thinking: str, answer: str, rng: random.Random) -> str:
 
 def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
     """Sentences of about a log-normal number of words, with words of the question."""
-    mu = math.log(mean_words) - _LENGTH_SIGMA**2 / 2
-    drawn = rng.lognormvariate(mu, _LENGTH_SIGMA)
-    target = min(drawn, _LONGEST_TIMES_MEAN * mean_words)
+    mu = math.log(mean_words) - 0.5**2 / 2
+    target = min(rng.lognormvariate(mu, 0.5), 8 * mean_words)
     # The end of a long question would cost time and change nothing.
     given = question[:2000].split()
     words = [word for word in given if word.isalpha() and len(word) > 4] or ["it"]

@@ -5,9 +5,8 @@
     POST /v1/completions        {"prompt": "..", "return_token_ids": true, ...}
     POST /v1/chat/completions   {"messages": [..], ...}
 
-A protocol is pure: it reads the prompt in a request's body and shapes what was
-generated for it. Only the prompt, `n` and the token limit are read; everything else in
-a body is accepted and has no effect, but `stream`, which is refused.
+Only the prompt, `n` and the token limit are read; everything else in a body is accepted
+and has no effect, but `stream`, which is refused.
 
 Replies have the shapes that the client of atroposlib 0.4.0 reads, that openai's client
 reads, and, where token ids are wanted, those of a stock vLLM 0.32.0.
@@ -18,15 +17,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from rg_env.demo.chat_tokenizer import build_prompt
 from rg_env.demo.model import Generation
 
-MAX_CHOICES = 1024
-MAX_TOKENS = 1_000_000
-
 Body = dict[str, Any]
+Prompt = str | Annotated[list[int], msgspec.Meta(min_length=1)]
+Choices = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None
 
 
 class BadRequestError(ValueError):
@@ -51,52 +52,64 @@ class Answer:
     generations: Sequence[Generation]
 
 
-@dataclass(frozen=True)
-class InferenceProtocol:
-    """One way of querying.
-
-    Attributes:
-        read: Body and default token limit to the prompt in it; raises
-            `BadRequestError`.
-        shape: Body and answer to the JSON to send, which may hold `orjson.Fragment`.
-    """
-
-    read: Callable[[Body, int], Query]
-    shape: Callable[[Body, Answer], Any]
+InferenceProtocol = Callable[[Body, Answer], Any]
+"""From a request's body and its answer to the JSON to send, which may hold
+`orjson.Fragment`."""
 
 
-# -- fields of requests, tokens of replies ---------------------------------------------
+# -- requests --------------------------------------------------------------------------
 
 
-def _read_int(body: Body, names: Sequence[str], default: int, highest: int) -> int:
-    """Read the first of several fields that is given, as an integer in [1, highest]."""
-    given = ((name, body[name]) for name in names if body.get(name) is not None)
-    name, value = next(given, ("", default))
-    if type(value) is int and 1 <= value <= highest:
-        return value
-    raise BadRequestError(
-        f"`{name}`: expected an integer from 1 to {highest}, found {value!r}"
-    )
+class _Limits(msgspec.Struct):
+    n: Choices | None = None
+    max_tokens: Tokens = None
+    max_new_tokens: Tokens = None
+    max_completion_tokens: Tokens = None
+    stream: bool | None = False
 
 
-def _read_prompt(value: Any, name: str) -> str | list[int]:
-    """Return a prompt as it was given."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and value and all(type(t) is int for t in value):
-        return value
-    raise BadRequestError(
-        f"`{name}`: expected a text or a list of token ids, not empty"
-    )
+class _Ids(msgspec.Struct):
+    prompt_token_ids: Prompt
 
 
-def _build_query(
-    prompt: str | list[int], body: Body, default_max_tokens: int, *limits: str
-) -> Query:
-    if body.get("stream"):
+class _Message(msgspec.Struct):
+    role: str
+    content: str
+
+
+class _Request(_Limits):
+    prompt: Prompt | _Ids | None = None
+    input_ids: Prompt | None = None
+    text: Prompt | None = None
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)] | None = None
+    sampling_params: _Limits | None = None
+
+
+def read_query(body: Body, default_max_tokens: int) -> Query:
+    """Read a request of any protocol; raises `BadRequestError`."""
+    try:
+        request = msgspec.convert(body, _Request)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(str(error).replace("`$.", "`")) from error
+    limits: _Limits = request.sampling_params or request
+    if limits.stream:
         raise BadRequestError("`stream`: the simulated server does not stream")
-    n = _read_int(body, ["n"], 1, MAX_CHOICES)
-    return Query(prompt, n, _read_int(body, limits, default_max_tokens, MAX_TOKENS))
+    given = (limits.max_completion_tokens, limits.max_tokens, limits.max_new_tokens)
+    limit = next((limit for limit in given if limit is not None), default_max_tokens)
+    prompt = request.prompt or request.input_ids or request.text
+    if isinstance(prompt, _Ids):
+        prompt = prompt.prompt_token_ids
+    if request.messages:
+        prompt = build_prompt([(m.role, m.content) for m in request.messages])
+    if prompt is None:
+        raise BadRequestError(
+            "expected `prompt` (vLLM), `input_ids` with `sampling_params` (SGLang) or"
+            f" `messages`, found the fields {sorted(body)}"
+        )
+    return Query(prompt, limits.n or 1, limit)
+
+
+# -- replies ---------------------------------------------------------------------------
 
 
 def _encode_id(token: int | str, logprob: float | None) -> bytes:
@@ -107,18 +120,16 @@ def _encode_logprob(token: int | str, logprob: float | None) -> bytes:
     return json.dumps(logprob).encode()
 
 
-# -- as Atropos' own vLLM server -------------------------------------------------------
-
-
-def _read_vllm(body: Body, default: int) -> Query:
-    prompt, name = body["prompt"], "prompt"
-    if isinstance(prompt, dict):
-        prompt, name = prompt.get("prompt_token_ids"), "prompt.prompt_token_ids"
-    return _build_query(_read_prompt(prompt, name), body, default, "max_tokens")
+def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
+    return b'"token_id:%s"' % str(token).encode()
 
 
 def _encode_for_vllm(token: int | str, logprob: float | None) -> bytes:
     return b'[{"%s":%s}]' % (str(token).encode(), json.dumps(logprob).encode())
+
+
+def _encode_for_sglang(token: int | str, logprob: float | None) -> bytes:
+    return json.dumps([logprob, token, None]).encode()
 
 
 def _shape_vllm(body: Body, answer: Answer) -> Any:
@@ -131,23 +142,6 @@ def _shape_vllm(body: Body, answer: Answer) -> Any:
         "prompt_token_ids": answer.prompt_ids,
         "token_ids": [generation.encode_tokens(_encode_id) for generation in made],
     }
-
-
-# -- as an SGLang server ---------------------------------------------------------------
-
-
-def _read_sglang(body: Body, default: int) -> Query:
-    name = "input_ids" if "input_ids" in body else "text"
-    params = body.get("sampling_params") or {}
-    if not isinstance(params, dict):
-        raise BadRequestError("`sampling_params`: expected an object")
-    return _build_query(
-        _read_prompt(body.get(name), name), params, default, "max_new_tokens"
-    )
-
-
-def _encode_for_sglang(token: int | str, logprob: float | None) -> bytes:
-    return json.dumps([logprob, token, None]).encode()
 
 
 def _shape_sglang(body: Body, answer: Answer) -> Any:
@@ -164,36 +158,6 @@ def _shape_sglang(body: Body, answer: Answer) -> Any:
         for generation in answer.generations
     ]
     return results[0] if len(results) == 1 else results
-
-
-# -- as a server of OpenAI's protocol, and as vLLM extends it --------------------------
-
-
-def _read_completion(body: Body, default: int) -> Query:
-    prompt = _read_prompt(body.get("prompt"), "prompt")
-    return _build_query(prompt, body, default, "max_tokens")
-
-
-def _read_chat(body: Body, default: int) -> Query:
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise BadRequestError("`messages`: expected a list of messages, not empty")
-    prompt = build_prompt([_read_message(message) for message in messages])
-    return _build_query(prompt, body, default, "max_completion_tokens", "max_tokens")
-
-
-def _read_message(message: Any) -> tuple[str, str]:
-    if isinstance(message, dict):
-        role, content = message.get("role"), message.get("content")
-        if isinstance(role, str) and isinstance(content, str):
-            return role, content
-    raise BadRequestError(
-        "`messages`: expected objects with the texts `role` and `content`"
-    )
-
-
-def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
-    return b'"token_id:%s"' % str(token).encode()
 
 
 def _shape_openai(kind: str, body: Body, answer: Answer, choices: list[Body]) -> Body:
@@ -247,19 +211,13 @@ def _shape_chat(body: Body, answer: Answer) -> Body:
     return _shape_openai("chat.completion", body, answer, choices)
 
 
-VLLM = InferenceProtocol(_read_vllm, _shape_vllm)
-SGLANG = InferenceProtocol(_read_sglang, _shape_sglang)
-COMPLETION = InferenceProtocol(_read_completion, _shape_completion)
-CHAT = InferenceProtocol(_read_chat, _shape_chat)
+VLLM: InferenceProtocol = _shape_vllm
+SGLANG: InferenceProtocol = _shape_sglang
+COMPLETION: InferenceProtocol = _shape_completion
+CHAT: InferenceProtocol = _shape_chat
 
 
 def choose_native(body: Body) -> InferenceProtocol:
-    """Tell the native `/generate` protocols apart; `BadRequestError` if neither's."""
-    if "sampling_params" in body or "input_ids" in body:
-        return SGLANG
-    if "prompt" in body:
-        return VLLM
-    raise BadRequestError(
-        "expected `prompt` (vLLM) or `input_ids` with `sampling_params` (SGLang),"
-        f" found the fields {sorted(body)}"
-    )
+    """Tell the native `/generate` protocols apart."""
+    is_sglang = "sampling_params" in body or "input_ids" in body
+    return SGLANG if is_sglang else VLLM

@@ -2,11 +2,9 @@
 
 It registers, asks for batches as a trainer does, checks every group as strictly as the
 strictest known trainer reads it, and counts. It is there for machines without an
-accelerator, for tests and for measuring an env alone.
-
-What it does not do: no gradient, no weights, no checkpoint. Nor does it follow the
-API's step: that runs ahead of the trainer, because the API makes all possible batches
-at once and hands out the newest first. Its own count of batches is its step.
+accelerator, for tests and for measuring an env alone. It does not follow the API's
+step, which runs ahead of the trainer, because the API makes all possible batches at
+once and hands out the newest first: its own count of batches is its step.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ import aiohttp
 import orjson
 
 from rg_env.errors import RunError
+from rg_env.patience import tried_again
 
 MASKED = -100
 """What the host writes into a mask where a token is not trained on."""
@@ -35,8 +34,6 @@ LONGEST_WAIT_S = 1.0
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
 """Compressing batches takes the API a third of its CPU, and saves nothing here."""
 
-REFUSED_ADVICE = "see the log of the Atropos API for the reason"
-ABSENT_ADVICE = "start the Atropos API with `run-api`"
 # orjson's error is a subclass of `json.JSONDecodeError`.
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, json.JSONDecodeError)
 
@@ -116,40 +113,26 @@ def find_faults(
         max_token_len: Every T_i is below it.
     """
     tokens = group.get("tokens") or []
-    faults = []
-    if len(tokens) != group_size:
-        faults.append("group_size")
-    if not all(tokens) or not tokens:
-        faults.append("empty_sequence")
-    if any(len(sequence) >= max_token_len for sequence in tokens):
-        faults.append("too_long")
+    scores, overrides = group.get("scores") or [], group.get("overrides")
+    checks = {
+        "group_size": len(tokens) == group_size,
+        "empty_sequence": bool(tokens) and all(tokens),
+        "too_long": all(len(sequence) < max_token_len for sequence in tokens),
+    }
     lengths = [*map(len, tokens)]
     for name in ("masks", "inference_logprobs"):
         rows = group.get(name)
-        if rows is None:
-            faults.append(f"no_{name}")
-        elif [len(row) for row in rows] != lengths:
-            faults.append(f"{name}_shape")
-        elif not _all_finite(rows):
-            faults.append(f"{name}_not_finite")
-    if not faults and not _masks_fit(tokens, group["masks"]):
-        faults.append("masks_differ_from_tokens")
-    return faults + _find_score_faults(group, len(tokens))
-
-
-def _find_score_faults(group: Mapping[str, Any], size: int) -> list[str]:
-    faults = []
-    scores = group.get("scores") or []
-    if len(scores) != size:
-        faults.append("scores_shape")
-    if not _all_finite([scores]):
-        faults.append("scores_not_finite")
-    overrides = group.get("overrides")
-    if overrides is not None and (
-        len(overrides) != size or not all(isinstance(o, dict) for o in overrides)
-    ):
-        faults.append("overrides_shape")
-    return faults
+        checks[f"no_{name}"] = rows is not None
+        checks[f"{name}_shape"] = rows is None or [*map(len, rows)] == lengths
+        checks[f"{name}_not_finite"] = _all_finite(rows or [])
+    if all(checks.values()):
+        checks["masks_differ_from_tokens"] = _masks_fit(tokens, group["masks"])
+    checks["scores_shape"] = len(scores) == len(tokens)
+    checks["scores_not_finite"] = _all_finite([scores])
+    checks["overrides_shape"] = overrides is None or (
+        len(overrides) == len(tokens) and all(isinstance(o, dict) for o in overrides)
+    )
+    return [fault for fault, is_well in checks.items() if not is_well]
 
 
 def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
@@ -210,10 +193,7 @@ class StandInTrainer:
         `/info` tells.
         """
         config = self._config
-        ours = {
-            "batch_size": config.batch_size,
-            "max_token_len": config.max_token_len,
-        }
+        ours = {"batch_size": config.batch_size, "max_token_len": config.max_token_len}
         values = {
             **ours,
             "wandb_group": "demo",
@@ -224,10 +204,10 @@ class StandInTrainer:
             "num_steps": config.num_steps,
         }
         await self._request(session, "POST", "/register", values)
-        found = await self._request(session, "GET", "/info")
-        if found != ours:
+        theirs = await self._request(session, "GET", "/info")
+        if theirs != ours:
             raise TrainerError(
-                f"the Atropos API at {config.api_url} holds {found} instead of {ours}:"
+                f"the Atropos API at {config.api_url} holds {theirs} instead of {ours}:"
                 " another trainer registered first, or an env sent data before one did;"
                 f" restart the API, or reset it with GET {config.api_url}/reset_data"
             )
@@ -256,25 +236,30 @@ class StandInTrainer:
         """Send a request, again and again while the API fails, up to `give_up_s`."""
         url = f"{self._config.api_url}{path}"
         deadline = time.monotonic() + self._config.give_up_s
-        wait_s = FIRST_WAIT_S
-        while True:
-            try:
-                async with session.request(
-                    method, url, json=values, headers=UNCOMPRESSED
-                ) as response:
-                    response.raise_for_status()
-                    answer: dict[str, Any] = orjson.loads(await response.read())
-                    return answer
-            except FAILURES as error:
-                if time.monotonic() > deadline:
-                    is_refused = isinstance(error, aiohttp.ClientResponseError)
-                    advice = REFUSED_ADVICE if is_refused else ABSENT_ADVICE
-                    raise TrainerError(
-                        f"{method} {url} failed for {self._config.give_up_s:g} s"
-                        f" ({type(error).__name__}: {error}); {advice}"
-                    ) from error
-            await asyncio.sleep(wait_s)
-            wait_s = min(LONGEST_WAIT_S, wait_s * 1.5)
+
+        async def send() -> dict[str, Any]:
+            how: dict[str, Any] = {"json": values, "headers": UNCOMPRESSED}
+            async with session.request(method, url, **how) as response:
+                response.raise_for_status()
+                answer: dict[str, Any] = orjson.loads(await response.read())
+                return answer
+
+        try:
+            return await tried_again(
+                send,
+                lambda error: (
+                    isinstance(error, FAILURES) and time.monotonic() < deadline
+                ),
+                lambda error: None,
+                first_pause_s=FIRST_WAIT_S,
+                longest_pause_s=LONGEST_WAIT_S,
+            )
+        except FAILURES as error:
+            raise TrainerError(
+                f"{method} {url} failed for {self._config.give_up_s:g} s"
+                f" ({type(error).__name__}: {error}); start the Atropos API with"
+                " `run-api`, or see its log"
+            ) from error
 
     def _record_step(self, groups: Groups) -> None:
         config, counts = self._config, self.counts

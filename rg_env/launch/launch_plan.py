@@ -7,7 +7,6 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,18 +26,8 @@ ENDLESS = 1_000_000_000
 """Steps of `serve`. The trainer knows when it is enough: it may leave out a batch."""
 
 TRAINER = PROJECT / "examples" / "trainer"
-NOTE = "launch.yaml"
-"""In the folder of a run, says which model it began with."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Numbers:
-    """The numbers that several programs have to agree on."""
-
-    group_size: int
-    batch_size: int
-    max_token_length: int
-    total_steps: int
+AGREED = ("group_size", "batch_size", "max_token_length", "total_steps")
+"""Settings of the environment that several programs have to agree on."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +37,7 @@ class Plan:
     Attributes:
         settings: Of `launch`.
         env, openai: What the user has set for `serve`.
-        numbers: Those of the settings, whoever has set them.
+        config: The settings of the environment, whoever has set them.
         own: What begins a command line of ours.
         api, server: URLs; those of what is started have ports that were free.
         starts_api, starts_server: Whether they are started.
@@ -57,7 +46,7 @@ class Plan:
     settings: LaunchSettings
     env: Mapping[str, Any]
     openai: Mapping[str, Any]
-    numbers: Numbers
+    config: Any
     own: Sequence[str]
     api: str
     server: str
@@ -95,16 +84,16 @@ class Plan:
         Raises:
             SettingError: A setting, or what it needs is not there.
         """
-        numbers, settings = self.numbers, self.settings
-        if min(numbers.batch_size, numbers.total_steps) < 1:
+        config, settings = self.config, self.settings
+        if min(config.batch_size, config.total_steps) < 1:
             raise SettingError(
                 "env.batch_size, env.total_steps: -1 is not allowed; expected a number"
                 " above 0, which `launch` passes to the trainer"
             )
-        if numbers.batch_size % numbers.group_size:
+        if config.batch_size % config.group_size:
             raise SettingError(
-                f"env.batch_size: {numbers.batch_size} is no multiple of env.group_size"
-                f" {numbers.group_size}, so the API would make no batch"
+                f"env.batch_size: {config.batch_size} is no multiple of env.group_size"
+                f" {config.group_size}, so the API would make no batch"
             )
         if not (settings.trainer or TRAINER.is_dir()):
             raise SettingError(
@@ -124,43 +113,46 @@ class Plan:
                 " environment with vLLM, or set openai.base_url to a server that runs"
             )
 
-    # -- the command lines -------------------------------------------------------------
+    # -- the programs ------------------------------------------------------------------
 
     def preparing(self) -> Program | None:
         """Return what puts the model into its folder; None if it is there."""
         if self.policy.is_dir() or self.settings.model is None:
             return None
         argv = self._with_python("prepare.py", self.settings.model, self.policy)
-        return self.program("prepare", argv, may_finish=True)
+        return self._program("prepare", argv, may_finish=True)
+
+    def servers(self) -> list[Program]:
+        """Return the servers that are started."""
+        servers = []
+        if self.starts_api:
+            argv = [*self.own, "run-api", "--port", str(urlsplit(self.api).port)]
+            servers.append(self._program("api", argv, health_url=f"{self.api}/info"))
+        if self.starts_server:
+            # Without it, vLLM lacks the routes by which the trainer reloads weights.
+            variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
+            how = {"variables": variables, "health_url": f"{self.server}/health"}
+            servers.append(self._program("vllm", self._vllm(), **how))
+        return servers
+
+    def serve(self) -> Program:
+        """Return `serve`."""
+        config = str(self.folder / "serve.yaml")
+        return self._program("serve", [*self.own, "serve", "--config", config])
+
+    def trainer(self) -> Program:
+        """Return the trainer."""
+        how = {"variables": self.settings.trainer_variables, "may_finish": True}
+        return self._program("trainer", self._trainer(), **how)
+
+    def _program(self, name: str, argv: Sequence[str], **how: Any) -> Program:
+        return Program(name, argv, self.folder / f"{name}.log", **how)
 
     def _with_python(self, program: str, *words: object) -> list[str]:
         return [str(self.python), str(TRAINER / program), *map(str, words)]
 
-    def programs(self) -> tuple[list[Program], list[Program]]:
-        """Return the servers that are started, and `serve` and the trainer."""
-        servers = []
-        if self.starts_api:
-            argv = [*self.own, "run-api", "--port", str(urlsplit(self.api).port)]
-            servers.append(self.program("api", argv, health_url=f"{self.api}/info"))
-        if self.starts_server:
-            vllm = partial(self.program, "vllm", self._vllm())
-            # Without it, vLLM lacks the routes by which the trainer reloads weights.
-            variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
-            url = f"{self.server}/health"
-            servers.append(vllm(variables=variables, health_url=url))
-        config = str(self.folder / "serve.yaml")
-        trainer = partial(self.program, "trainer", self._trainer(), may_finish=True)
-        return servers, [
-            self.program("serve", [*self.own, "serve", "--config", config]),
-            trainer(variables=self.settings.trainer_variables),
-        ]
-
-    def program(self, name: str, argv: Sequence[str], **how: Any) -> Program:
-        """Return a program whose log is in the folder."""
-        return Program(name, argv, self.folder / f"{name}.log", **how)
-
     def _vllm(self) -> list[str]:
-        port, longest = urlsplit(self.server).port, self.numbers.max_token_length
+        port, longest = urlsplit(self.server).port, self.config.max_token_length
         return [
             *(str(self.python.with_name("vllm")), "serve", str(self.policy)),
             *("--host", "127.0.0.1", "--port", str(port)),
@@ -169,36 +161,33 @@ class Plan:
         ]
 
     def _trainer(self) -> list[str]:
-        numbers = self.numbers
+        config = self.config
         if self.settings.trainer is not None:
             places: dict[str, object]
             places = {"api": self.api, "server": self.server, "model": self.policy}
-            places |= {"folder": self.folder, **dataclasses.asdict(numbers)}
-            return [w.format(**places) for w in shlex.split(self.settings.trainer)]
+            places |= {name: getattr(config, name) for name in AGREED}
+            words = shlex.split(self.settings.trainer)
+            return [word.format(**places, folder=self.folder) for word in words]
         return self._with_python(
             "train.py",
             *("--model", self.policy, "--checkpoints", self.checkpoints),
             *("--api", self.api, "--server", self.server),
-            *("--groups", numbers.batch_size // numbers.group_size),
-            *("--group-size", numbers.group_size, "--steps", numbers.total_steps),
-            *("--max-token-length", numbers.max_token_length),
+            *("--groups", config.batch_size // config.group_size),
+            *("--group-size", config.group_size, "--steps", config.total_steps),
+            *("--max-token-length", config.max_token_length),
             *shlex.split(self.settings.trainer_args),
         )
 
     def serve_settings(self) -> dict[str, Any]:
         """Return the settings file of `serve`."""
-        env = {
-            "data_dumps_dir": str(self.dumps),
-            **({"tokenizer_name": str(self.policy)} if self.starts_server else {}),
-            **self.env,
-            "rollout_server_url": self.api,
-            "total_steps": ENDLESS,
-        }
+        env = {"data_dumps_dir": str(self.dumps)}
         openai = dict(self.openai)
         if self.starts_server:
+            env["tokenizer_name"] = str(self.policy)
             openai |= {"base_url": f"{self.server}/v1", "server_type": "vllm"}
             openai |= {"model_name": SERVED_NAME}
-        return {"env": env, "openai": openai}
+        fixed = {"rollout_server_url": self.api, "total_steps": ENDLESS}
+        return {"env": {**env, **self.env, **fixed}, "openai": openai}
 
 
 @contextlib.contextmanager
@@ -210,9 +199,8 @@ def taken(plan: Plan) -> Iterator[None]:
     """
     folder, model = plan.folder, plan.settings.model
     folder.mkdir(parents=True, exist_ok=True)
-    note = folder / NOTE
     # The mode `w` would empty the file of another launch before the lock is tried.
-    with note.open("a+b") as file:
+    with (folder / "launch.yaml").open("a+b") as file:
         if try_lock(file) is False:
             raise SettingError(f"launch.folder: {folder} has another launch that runs")
         file.seek(0)
@@ -228,11 +216,7 @@ def taken(plan: Plan) -> Iterator[None]:
             file.truncate(0)
             file.write(yaml.safe_dump({"model": model}).encode())
             file.flush()
-        _write_private(folder / "serve.yaml", yaml.safe_dump(plan.serve_settings()))
+        settings = folder / "serve.yaml"
+        settings.touch(mode=0o600)  # it may hold the keys of servers
+        settings.write_text(yaml.safe_dump(plan.serve_settings()), encoding="utf-8")
         yield
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that nobody else reads: it may hold the keys of servers."""
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")

@@ -38,18 +38,18 @@ class ProgramError(RunError):
     """A program of the run refused to go on, or died too often."""
 
 
+def end_with_parent() -> None:
+    """Have the kernel end this process with its parent; between fork and exec."""
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def last_lines(log: Path, start: int = 0) -> list[str]:
-    """Return lines at the end of a log, from a byte of it on, without empty ones."""
+    """Return lines at the end of a file, from a byte of it on, without empty ones."""
     with contextlib.suppress(OSError), log.open("rb") as file:
         file.seek(max(start, file.seek(0, os.SEEK_END) - LOG_END_BYTES))
         lines = file.read().decode(errors="replace").split("\n")
         return [line for line in lines if line.strip()]
     return []
-
-
-def end_with_parent() -> None:
-    """Have the kernel end this process with its parent; between fork and exec."""
-    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Program:
@@ -107,9 +107,9 @@ class Program:
                 self._become(DONE if status == 0 else "ended")
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
-            said = self._reason()
+            reason = self._reason()
             if status == EXIT_REFUSED:  # trying again would not help
-                raise ProgramError(f"{self.name} has ended: {said} (log: {self.log})")
+                raise ProgramError(f"{self.name} has ended: {reason} (log: {self.log})")
             now = time.monotonic()
             recent = [t for t in self._deaths if now - t < patience.RESTARTS_WITHIN_S]
             self._deaths = [*recent, now]
@@ -119,12 +119,12 @@ class Program:
                 raise ProgramError(
                     f"{self.name} has ended {counted(len(self._deaths), 'time')} in"
                     f" {patience.RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
-                    f" {how} ({said}); its log is {self.log}"
+                    f" {how} ({reason}); its log is {self.log}"
                 )
             pause_s = patience.RESTART_FIRST_PAUSE_S * 2 ** len(recent)
             logger.warning(
                 "%s has ended (%s: %s); starting it again in %.0f s",
-                *(self.name, how, said, pause_s),
+                *(self.name, how, reason, pause_s),
             )
             self._become("restarting")
             await asyncio.sleep(pause_s)
@@ -146,18 +146,18 @@ class Program:
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
-        asking = asyncio.create_task(self._wait_until_ready())
+        waiting = asyncio.create_task(self._wait_until_ready())
         try:
             return await self._process.wait()
         finally:
-            asking.cancel()
+            waiting.cancel()
             self.kill()  # what it has started and left behind
 
     async def _wait_until_ready(self) -> None:
-        began_s = time.monotonic()
         if self._health_url is not None:
             await wait_until_well(self._health_url)
-            logger.info("%s is ready, %.0f s", self.name, time.monotonic() - began_s)
+            took_s = time.monotonic() - self.since_s
+            logger.info("%s is ready, %.0f s", self.name, took_s)
         self._become("running")
         self.is_ready.set()
 
@@ -167,10 +167,10 @@ class Program:
         vLLM says after it how its other processes ended.
         """
         lines = last_lines(self.log, self._log_start) or ["no words"]
-        found = _CAUSE.search("\n".join(lines))
-        if lines[-1].startswith("error: ") or found is None:
+        cause = _CAUSE.search("\n".join(lines))
+        if lines[-1].startswith("error: ") or cause is None:
             return lines[-1].removeprefix("error: ")
-        return " ".join(filter(None, found.groups()))
+        return " ".join(filter(None, cause.groups()))
 
     async def end(self, grace_s: float | None) -> None:
         """Ask it to end, and wait; force it when the time is over, if there is one."""

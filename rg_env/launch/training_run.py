@@ -15,7 +15,7 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import aiohttp
@@ -38,14 +38,10 @@ class TrainingRun:
     """The programs of a run, from the first start to the last end."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._servers, self._clients = plan.programs()
+        self._plan, self._progress = plan, RunProgress(plan)
+        self._servers = plan.servers()
+        self._serve, self._trainer = plan.serve(), plan.trainer()
         self._running: dict[Program, asyncio.Task[None]] = {}
-        title = plan.settings.model or str(plan.policy)
-        self._progress = RunProgress(
-            title, plan.numbers.total_steps, plan.folder, plan.dumps
-        )
-        self._programs: list[Program] = [*self._servers, *self._clients]
 
     async def run(self) -> None:
         """Run until the trainer has finished; ends everything it has started.
@@ -53,24 +49,23 @@ class TrainingRun:
         Raises:
             ProgramError: A program refused to go on, or died too often.
         """
-        async with self._shown():
-            with ending.at_once(self._kill_all):
-                try:
-                    await self._prepare()
-                    self._start(*self._servers)
-                    await self._wait_for_servers()
-                    self._start(*self._clients)
-                    await self._while_running(self._running[self._clients[-1]])
-                finally:
-                    await self._end()
-
-    async def _prepare(self) -> None:
-        """Put the model into the folder that is served, unless it is there."""
-        prepare = self._plan.preparing()
-        if prepare is not None:
-            self._programs.insert(0, prepare)
-            self._start(prepare)
-            await self._running[prepare]
+        showing = asyncio.create_task(self._show())
+        with ending.at_once(self._kill_all):
+            try:
+                # Puts the model into the folder that is served, unless it is there.
+                if (prepare := self._plan.preparing()) is not None:
+                    self._start(prepare)
+                    await self._running[prepare]
+                self._start(*self._servers)
+                await self._wait_for_servers()
+                self._start(self._serve, self._trainer)
+                await self._while_running(self._running[self._trainer])
+            finally:
+                await self._end()
+                showing.cancel()
+                await asyncio.gather(showing, return_exceptions=True)
+                logger.info("%s", self._progress.place())
+                logger.info("%s", self._progress.numbers())
 
     def _start(self, *programs: Program) -> None:
         for program in programs:
@@ -104,15 +99,14 @@ class TrainingRun:
 
     async def _end(self) -> None:
         """End what runs: first the trainer and `serve`, which have work to save."""
-        trainer = self._clients[-1]
 
         async def end(programs: Iterable[Program]) -> None:
             within_s = patience.PROGRAM_ENDS_WITHIN_S
             # A step of the trainer may be long.
-            ends = (p.end(None if p is trainer else within_s) for p in programs)
+            ends = (p.end(None if p is self._trainer else within_s) for p in programs)
             await asyncio.gather(*ends)
 
-        await end(self._clients)
+        await end([self._serve, self._trainer])
         await self._say_untrained()
         await end(self._running)
         # What waits to be started again has no process that could be ended.
@@ -122,7 +116,7 @@ class TrainingRun:
 
     async def _say_untrained(self) -> None:
         """Say how many groups are lost with an API that ends."""
-        if not any(program.name == "api" for program in self._running):
+        if not self._plan.starts_api:
             return
         with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError, KeyError):
             timeout = aiohttp.ClientTimeout(patience.LAUNCH_ASK_TIMEOUT_S)
@@ -136,20 +130,9 @@ class TrainingRun:
         for program in self._running:
             program.kill()
 
-    @contextlib.asynccontextmanager
-    async def _shown(self) -> AsyncIterator[None]:
-        """Show what happens, on a terminal or in lines."""
-        showing = asyncio.create_task(self._show())
-        try:
-            yield
-        finally:
-            showing.cancel()
-            await asyncio.gather(showing, return_exceptions=True)
-            logger.info("%s", self._progress.place())
-            logger.info("%s", self._progress.numbers())
-
     async def _show(self) -> None:
-        console = Console()
+        """Show what happens, on a terminal or in lines, until cancelled."""
+        console, progress = Console(), self._progress
         if console.is_terminal:
             # The log stays where it goes, if that is not this terminal.
             moves_log = sys.stderr.isatty()
@@ -157,14 +140,14 @@ class TrainingRun:
                 console=console, auto_refresh=False, redirect_stderr=moves_log
             ) as view:
                 while True:
-                    view.update(self._progress.view(self._programs), refresh=True)
+                    view.update(progress.view([*self._running]), refresh=True)
                     await asyncio.sleep(SHOW_EVERY_S)
-        said, said_s = "", 0.0
+        last, last_s = "", 0.0
         while True:
             await asyncio.sleep(LINE_EVERY_S)
-            others = [p for p in self._programs if p.state not in ("running", DONE)]
+            others = [p for p in self._running if p.state not in ("running", DONE)]
             states = [f"{p.name} is {p.state}" for p in others]
-            now = "; ".join([self._progress.numbers(), *states])
-            if now != said or time.monotonic() - said_s > REMIND_EVERY_S:
-                said, said_s = now, time.monotonic()
-                logger.info("%s; %s", self._progress.place(), now)
+            now = "; ".join([progress.numbers(), *states])
+            if now != last or time.monotonic() - last_s > REMIND_EVERY_S:
+                last, last_s = now, time.monotonic()
+                logger.info("%s; %s", progress.place(), now)

@@ -125,7 +125,6 @@ def test_a_shell_is_told_how_to_complete(shell, capsys):
         ("pro", ["process"]),
         ("serve --env.group_", ["--env.group_size"]),
         ("serve --env.task_choice a", ["adaptive"]),
-        ("--env.group_", ["--env.group_size"]),
     ],
 )
 def test_what_was_begun_is_completed(words, expected, monkeypatch, capsys):

@@ -57,11 +57,6 @@ REFUSED_YAML = {
     "broken": ("env: {a: [", "line 1, column 11"),
     "value": ("env: {group_size: 0}", "env.group_size: 0 is not allowed"),
     "field at the top": ("env: {}\ngroup_size: 4", "unknown section 'group_size'"),
-    "map at the top": ("env: {}\nheaders: {a: b}", "unknown section 'headers'"),
-    "key that steers a terminal": (
-        'env: {task_weights: {"\\e[2J": many}}',
-        "env.task_weights.\\x1b[2J",
-    ),
     "flag": ("env: {}\nslurm: maybe", "--config.slurm: 'maybe' is not allowed"),
     "empty list of servers": ("openai: []", "--config.openai"),
     "one of several servers": (

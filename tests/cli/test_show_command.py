@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.cli import show_command, standard_streams
+from rg_env.cli import show_command
 from rg_env.errors import SettingError, on_one_line, visible
 from rg_env.items import worker_jobs
 from rg_env.reports import item_sheet, progress_bar
@@ -23,7 +23,7 @@ from rg_env.scoring.score import OUTCOMES
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.pool_errors import JobError
-from tests.support.parts import ENTRY, GUARD_S, run_main, start_entry
+from tests.support.parts import GUARD_S, run_main, start_entry
 from tests.support.processes import descendants, left_alive
 
 SCALE = Scale(
@@ -37,18 +37,6 @@ SCALE = Scale(
 LABELS = ("task", "level", "params", "seed", "read_as", "score", "outcome")
 
 
-def shown(*argv, answer=None):
-    """Run the command as a user does; return the finished process."""
-    return subprocess.run(
-        [sys.executable, str(ENTRY), "show", *argv],
-        input=answer,
-        stdin=subprocess.DEVNULL if answer is None else None,
-        capture_output=True,
-        text=True,
-        timeout=GUARD_S,
-    )
-
-
 def options_of(*argv):
     """Return what the command makes of a command line."""
     with show_command.show.make_context("show", list(argv)) as context:
@@ -60,17 +48,17 @@ def made(pool, *argv):
 
 
 def scored(pool, sheet, text, **rules):
-    judged = show_command._score(pool, sheet, text, "a test", ScoringRules(**rules))
-    return asyncio.run(judged)
+    work = show_command._score(pool, sheet, text, "a test", ScoringRules(**rules))
+    return asyncio.run(work)
 
 
-def item(question="2 and 4?", answer="2", step=None, params=None, seed=5):
+def item(question="2 and 4?", answer="2", step=None):
     return {
         "task": "gcd",
         "level": None if step is None else 0.7,
         "step": step,
-        "params": params or {},
-        "seed": seed,
+        "params": {},
+        "seed": 5,
         "messages": [{"role": "system", "content": "Think."}],
         "question": question,
         "gold_answer": answer,
@@ -91,24 +79,23 @@ def step_at(level, mix=0.1, scale=SCALE):
 
 
 @pytest.mark.processes
-def test_an_item_is_printed_with_the_score_of_a_piped_answer():
-    done = shown("gcd", "--level=0.7", "--seed=5", "--answer=-", answer="  2\n")
-    assert (done.returncode, done.stderr) == (0, "")
-    said = done.stdout.splitlines()
-    assert [
-        label for label in LABELS if not any(s.startswith(f"{label}: ") for s in said)
-    ] == []
-    assert "outcome: right" in said
+def test_an_item_is_printed_with_the_score_of_a_piped_answer(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("  2\n"))
+    assert run_main(["show", "gcd", "--level=0.7", "--seed=5", "--answer=-"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    labels = [line.partition(": ")[0] for line in printed]
+    assert [label for label in LABELS if label not in labels] == []
+    assert "outcome: right" in printed
 
 
 @pytest.mark.processes
-def test_json_is_one_document_and_nothing_else():
-    done = shown("gcd", "--level", "1", "--json", "--answer", "so <answer>x</answer>")
-    assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
-    assert found["step"]["number"] == found["step"]["of"]
-    assert found["messages"][1]["content"] == found["question"]
-    answer = found["answer"]
+def test_json_is_one_document_and_nothing_else(capsys):
+    argv = ["gcd", "--level", "1", "--json", "--answer", "so <answer>x</answer>"]
+    assert run_main(["show", *argv]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["step"]["number"] == document["step"]["of"]
+    assert document["messages"][1]["content"] == document["question"]
+    answer = document["answer"]
     assert (answer["read_as"], answer["answer"]) == ("completion", "x")
     assert (answer["score"], answer["outcome"]) == (0.0, "wrong")
 
@@ -127,45 +114,36 @@ def test_a_terminated_command_leaves_no_process():
 # -- refusals --------------------------------------------------------------------------
 
 
-REFUSED = {
-    "misspelt task": (["gdc"], "did you mean 'gcd'"),
-    "mixture": (["composite"], "is a mixture"),
-    "level of a task without a scale": (["acre", "--level=0.5"], "no difficulty scale"),
-    "misspelt parameter": (
-        ["gcd", "--param=min_number=3"],
-        "did you mean 'min_numbers'",
-    ),
-}
-
-
 @pytest.mark.processes
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_wrong_command_line_is_refused_with_a_sentence(pool, case):
-    argv, expected = REFUSED[case]
-    with pytest.raises(SettingError) as refused:
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["gdc"], "did you mean 'gcd'"),
+        (["composite"], "is a mixture"),
+        (["acre", "--level=0.5"], "no difficulty scale"),
+        (["gcd", "--param=min_number=3"], "did you mean 'min_numbers'"),
+        (["gcd", "--param=min_numbers=0"], "--param of gcd: reasoning-gym refuses"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_a_sentence(pool, argv, expected):
+    with pytest.raises(SettingError, match=expected) as error:
         made(pool, *argv)
-    assert expected in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_value_that_the_library_refuses_names_the_task_and_its_reason(pool):
-    with pytest.raises(SettingError, match="--param of gcd: reasoning-gym refuses"):
-        made(pool, "gcd", "--param", "min_numbers=0")
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.processes
 def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     monkeypatch.setattr(show_command, "MAKE_DEADLINE_S", 1e-4)
     assert run_main(["show", "zebra_puzzles"]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
+    printed = capsys.readouterr()
+    assert printed.out == ""
     why = "its item was not done after 0.0001 s of CPU time"
-    assert said.err.startswith(f"error: zebra_puzzles: {why}; another --seed")
+    assert printed.err.startswith(f"error: zebra_puzzles: {why}; another --seed")
 
 
 def test_an_item_that_takes_more_memory_than_a_worker_has_is_a_sentence():
-    said = show_command._sentence("gcd", JobError("MemoryError", ""))
-    assert said.startswith("gcd: its item takes more memory than a worker may have;")
+    sentence = show_command._sentence("gcd", JobError("MemoryError", ""))
+    assert sentence.startswith("gcd: its item takes more memory than a worker may have")
 
 
 @pytest.mark.processes
@@ -187,36 +165,27 @@ def test_an_unusable_entry_is_answered_with_another_seed(capsys):
 # -- which item ------------------------------------------------------------------------
 
 
-def test_the_item_is_the_librarys_of_that_seed(pool):
-    item = made(pool, "gcd", "--seed", "7")
-    call = (worker_jobs.make_entry, "gcd", {}, 7)
-    entry = pool.call(*call, deadline_s=GUARD_S)
-    names = ("question", "gold_answer", "metadata")
-    assert [item[name] for name in names] == [*entry.values()]
-    assert (item["params"], item["step"]) == ({}, None)
+def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
+    for argv, seed in ((["--seed", "7"], 7), ([], 0)):
+        sheet = made(pool, "gcd", *argv)
+        call = (worker_jobs.make_entry, "gcd", {}, seed)
+        entry = pool.call(*call, deadline_s=GUARD_S)
+        names = ("question", "gold_answer", "metadata")
+        assert [sheet[name] for name in names] == [*entry.values()]
+        assert (sheet["params"], sheet["step"]) == ({}, None)
 
 
-def test_without_a_seed_it_is_the_first_that_makes_an_item(pool):
-    items = {task: made(pool, task) for task in ("gcd", "zebra_puzzles", "syllogism")}
-    assert items["gcd"]["seed"] == 0
-    assert all(item["question"] for item in items.values())
-
-
-def test_parameters_win_over_those_of_the_level(pool):
-    item = made(pool, "gcd", "--level", "1", "--param", "max_numbers=9")
-    assert item["params"]["max_numbers"] == 9
-    assert item["params"].keys() > {"max_numbers"}
-
-
-def test_values_of_parameters_are_those_of_yaml(pool):
-    (no, weights) = ("--param=allow_negation=true", "--param=min_digits=2")
-    item = made(pool, "chain_sum", no, weights)
-    assert item["params"] == {"allow_negation": True, "min_digits": 2}
+def test_parameters_are_yaml_and_win_over_those_of_the_level(pool):
+    sheet = made(pool, "gcd", "--level", "1", "--param", "max_numbers=9")
+    assert sheet["params"]["max_numbers"] == 9
+    assert sheet["params"].keys() > {"max_numbers"}
+    sheet = made(pool, "chain_sum", "--param=allow_negation=true")
+    assert sheet["params"] == {"allow_negation": True}
 
 
 def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
-    items = [made(pool, "gcd", "--level=0.5", f"--seed={n}") for n in range(8)]
-    assert len({item["step"]["number"] for item in items}) == 2
+    sheets = [made(pool, "gcd", "--level=0.5", f"--seed={n}") for n in range(8)]
+    assert len({sheet["step"]["number"] for sheet in sheets}) == 2
 
 
 # -- what is printed of an item --------------------------------------------------------
@@ -234,8 +203,7 @@ def test_a_level_says_on_which_step_it_falls(level, mix, number):
 
 def test_a_scale_whose_items_do_not_change_says_so():
     dead = Scale("gcd", SCALE.steps, is_dead_knob=True, note="all alike")
-    said = text_of(item(step=step_at(0.5, scale=dead)))
-    assert '"note": "all alike"}' in said
+    assert '"note": "all alike"}' in text_of(item(step=step_at(0.5, scale=dead)))
 
 
 def test_a_question_is_neither_wrapped_nor_read_as_markup():
@@ -244,18 +212,12 @@ def test_a_question_is_neither_wrapped_nor_read_as_markup():
     assert f"question:\n  {indented}\n" in text_of(item(question))
 
 
-def test_control_characters_are_escaped():
-    said = text_of(item("a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07"))
-    assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in said
-    assert said.endswith("\\x07")
-
-
-def test_characters_with_a_picture_stay():
-    text = "é 漢 🤍\U000e0144 \u200d ┼"
-    assert visible(text) == text
-
-
-def test_a_long_value_is_cut_to_its_line():
+def test_control_characters_are_escaped_and_characters_with_a_picture_stay():
+    text = text_of(item("a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07"))
+    assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in text
+    assert text.endswith("\\x07")
+    pictures = "é 漢 🤍\U000e0144 \u200d ┼"
+    assert visible(pictures) == pictures
     assert on_one_line("a\n" + "b" * 50, 12) == "a\\nbbbbbb..."
 
 
@@ -264,32 +226,27 @@ def test_an_entry_without_an_answer_says_so():
 
 
 def test_the_prompt_is_the_one_of_training(pool):
-    found = made(pool, "gcd")
-    said = item_sheet.message_lines(found["messages"])
-    assert [line for line in said if not line.startswith("  ")] == ["system:", "user:"]
-    assert said[1].replace("\n  ", "\n") == f"  {SYSTEM_PROMPT}"
-    assert said[3] == f"  {found['question']}"
+    sheet = made(pool, "gcd")
+    lines = item_sheet.message_lines(sheet["messages"])
+    assert [line for line in lines if not line.startswith("  ")] == ["system:", "user:"]
+    assert lines[1].replace("\n  ", "\n") == f"  {SYSTEM_PROMPT}"
+    assert lines[3] == f"  {sheet['question']}"
 
 
 # -- answers ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["2", "-x + 3", "-", "--5"])
+@pytest.mark.parametrize("text", ["-x + 3", "-", "--5"])
 def test_an_answer_may_begin_with_a_dash(text):
     options = options_of("gcd", "--answer", text, "--json")
     assert (options.answer, options.as_json) == (text, True)
 
 
-def test_a_bare_answer_is_stripped_and_scored(pool):
-    item = made(pool, "gcd")
-    found = scored(pool, item, " " + item["solution"] + "\n")
-    assert (found["outcome"], found["read_as"]) == ("right", "answer")
-
-
-def test_a_text_with_tags_is_read_as_a_completion(pool):
-    item = made(pool, "gcd")
-    found = scored(pool, item, f"<think>1</think> <answer>{item['solution']}</answer>")
-    assert (found["outcome"], found["read_as"]) == ("right", "completion")
+def test_a_bare_answer_is_stripped_and_a_text_with_tags_read_as_a_completion(pool):
+    sheet = made(pool, "gcd")
+    for text, read_as in ((" {}\n", "answer"), ("<answer>{}</answer>", "completion")):
+        answer = scored(pool, sheet, text.format(sheet["solution"]))
+        assert (answer["outcome"], answer["read_as"]) == ("right", read_as)
 
 
 @pytest.mark.parametrize(
@@ -297,30 +254,22 @@ def test_a_text_with_tags_is_read_as_a_completion(pool):
     [
         ("<answer>1</answer><answer>2</answer>", "several_answers"),
         ("<think>1", "unfinished_thinking"),
-        ("<answer>1", "unclosed_answer"),
+        ("", "empty_answer"),
     ],
 )
 def test_a_completion_without_one_answer_says_why(pool, text, outcome):
-    found = scored(pool, item(), text)
-    assert (found["outcome"], found["score"]) == (outcome, 0.0)
-    assert f"outcome: {outcome}" in item_sheet.lines(found)
+    answer = scored(pool, item(), text)
+    assert (answer["outcome"], answer["score"]) == (outcome, 0.0)
+    assert f"outcome: {outcome}" in item_sheet.lines(answer)
 
 
 def test_a_refused_answer_says_why(pool):
-    found = scored(pool, made(pool, "puzzle24"), "9**9**9")
-    assert found["outcome"] == "rejected"
-    assert "'**'" in found["reason"]
-    assert f"reason: {found['reason']}" in item_sheet.lines(found)
-
-
-def test_a_refused_long_answer_says_how_long_it_may_be(pool):
-    found = scored(pool, made(pool, "gcd"), "1" * 11, max_answer_chars=10)
-    assert found["reason"] == "it has 11 characters, and 10 may be"
-
-
-def test_an_empty_answer_is_given_and_empty(pool):
-    found = scored(pool, made(pool, "gcd"), "")
-    assert found["outcome"] == "empty_answer"
+    answer = scored(pool, made(pool, "puzzle24"), "9**9**9")
+    assert answer["outcome"] == "rejected"
+    assert "'**'" in answer["reason"]
+    assert f"reason: {answer['reason']}" in item_sheet.lines(answer)
+    answer = scored(pool, made(pool, "gcd"), "1" * 11, max_answer_chars=10)
+    assert answer["reason"] == "it has 11 characters, and 10 may be"
 
 
 @pytest.mark.processes
@@ -336,10 +285,3 @@ def test_every_outcome_has_its_meaning():
     scores = {"right", "partial", "wrong", "empty_answer"}
     faults = {"scorer_error", "rejected", "timeout"}
     assert OUTCOMES.keys() >= scores | faults | FORMAT_FAILURES
-
-
-def test_standard_input_is_read_where_an_option_says_so(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("4 é\n"))
-    assert standard_streams.given_answer(None) is None
-    assert standard_streams.given_answer("5") == ("5", "the command line")
-    assert standard_streams.given_answer("-") == ("4 é\n", "standard input")

@@ -40,7 +40,7 @@ async def test_it_answers_inside_the_context_and_leaves_nothing_but_its_log(tmp_
 async def test_a_port_in_use_is_named_with_what_to_do():
     async with running_api() as url:
         again = running_api(int(url.rsplit(":", 1)[1]))
-        with pytest.raises(ChildError, match="choose another one"):
+        with pytest.raises(ChildError, match="Address already in use"):
             await again.__aenter__()
 
 

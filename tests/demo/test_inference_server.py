@@ -2,12 +2,8 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import math
-import signal
-import subprocess
-import sys
 
 import aiohttp
 import pytest
@@ -22,9 +18,8 @@ from rg_env.demo.chat_tokenizer import (
     build_prompt,
     load_tokenizer,
 )
-from rg_env.demo.child_process import running_program
 from rg_env.demo.http_app import serve_app
-from rg_env.demo.inference_server import TELL, InferenceServer, build_app
+from rg_env.demo.inference_server import InferenceServer, build_app
 from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.probe import PROBE_TOKENS
@@ -178,18 +173,15 @@ def test_the_choice_does_not_depend_on_how_many_are_asked_for():
     ("path", "body", "expected"),
     [
         ("/generate", {"json": {"n": 1}}, "expected `prompt`"),
-        ("/generate", {"json": {"prompt": {"prompt_token_ids": []}}}, "token ids"),
-        ("/generate", {"json": {"prompt": [1, "2"]}}, "token ids"),
+        ("/generate", {"json": {"prompt": {"prompt_token_ids": []}}}, "of length >= 1"),
+        ("/generate", {"json": {"prompt": [1, "2"]}}, "Expected `int`, got `str`"),
         ("/generate", {"json": {"prompt": [10**6]}}, "another tokenizer"),
-        ("/generate", {"json": {"prompt": "x", "n": 0}}, "`n`: expected an integer"),
+        ("/generate", {"json": {"prompt": "x", "n": 0}}, "at `n`"),
         ("/generate", {"json": {"prompt": "x", "max_tokens": "9"}}, "`max_tokens`"),
-        ("/generate", {"json": {"input_ids": [1], "sampling_params": 3}}, "an object"),
         ("/generate", {"json": [1]}, "not a JSON object"),
         ("/generate", {"data": b"{"}, "not JSON"),
-        ("/generate", {"data": b"\xff\xfe\xfa"}, "not JSON"),
         ("/v1/completions", {"json": {"prompt": "x", "stream": True}}, "`stream`"),
         ("/v1/chat/completions", {"json": {"messages": []}}, "`messages`"),
-        ("/v1/chat/completions", {"json": {"messages": ["x"]}}, "`role`"),
     ],
 )
 def test_a_malformed_request_gets_400_and_the_reason(path, body, expected):
@@ -217,31 +209,6 @@ async def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated
     assert (stats["requests"], stats["completions"]) == (3, 9)
     assert stats["unknown_questions"] == 1
     assert stats["kinds"] == {"right": 6, "guess": 3}
-
-
-@pytest.mark.processes
-def test_the_program_says_where_it_listens_and_ends_with_sigterm(repo_root):
-    command = [sys.executable, "-m", "rg_env.demo.inference_server"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=repo_root, **pipes) as server:
-        line = server.stdout.readline()
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == 0
-    assert line.startswith("simulated inference server ready on http://127.0.0.1:")
-
-
-@pytest.mark.processes
-async def test_the_program_gives_at_times_the_answer_that_it_was_told():
-    told = dataclasses.replace(ENTRY, answer="a rare answer")
-
-    program = running_program("rg_env.demo.inference_server")
-    async with program as url, aiohttp.ClientSession(url) as session:
-        await session.post(TELL, json=dataclasses.asdict(told))
-        body = {"messages": [{"role": "user", "content": QUESTION}], "n": 20}
-        async with session.post("/v1/chat/completions", json=body) as reply:
-            choices = (await reply.json())["choices"]
-    texts = [choice["message"]["content"] for choice in choices]
-    assert any("<answer>a rare answer</answer>" in text for text in texts)
 
 
 def test_the_server_that_draws_its_answers_refuses_a_curriculum(capsys):

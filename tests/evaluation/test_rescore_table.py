@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.cli.standard_streams import rendered
+from rg_env.cli.command import rendered
 from rg_env.evaluation.rescore_table import RescoreTally
 
 

@@ -2,12 +2,13 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from rg_env.errors import SettingError
-from rg_env.launch.launch_plan import Numbers, Plan, taken
+from rg_env.launch.launch_plan import Plan, taken
 from rg_env.settings.launch_settings import LaunchSettings
 
 API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
@@ -25,7 +26,7 @@ def plan(place, *, env=(), openai=(), numbers=(), starts=(True, True), **setting
         settings=LaunchSettings(**given | settings),
         env=dict(env),
         openai=dict(openai),
-        numbers=Numbers(**values | {"total_steps": 5} | dict(numbers)),
+        config=SimpleNamespace(**values | {"total_steps": 5} | dict(numbers)),
         own=["own"],
         api=API,
         server=SERVER,
@@ -35,7 +36,8 @@ def plan(place, *, env=(), openai=(), numbers=(), starts=(True, True), **setting
 
 
 def command_lines(of):
-    return {p.name: p._argv for programs in of.programs() for p in programs}
+    programs = [*of.servers(), of.serve(), of.trainer()]
+    return {program.name: program._argv for program in programs}
 
 
 def after(argv, option):
@@ -64,8 +66,7 @@ def test_another_trainer_is_told_by_words_in_braces(tmp_path):
 
 
 def test_what_runs_already_is_not_started(tmp_path):
-    servers, _ = plan(tmp_path, starts=(False, False)).programs()
-    assert servers == []
+    assert plan(tmp_path, starts=(False, False)).servers() == []
 
 
 def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):

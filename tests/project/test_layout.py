@@ -45,7 +45,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | PURE
     | {"workers", "items", "standalone", "settings", "evaluation"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
-    "demo": {"ending", "errors", "installation", "serving", "task_rules", "tasks"}
+    "demo": {"ending", "errors", "installation", "patience", "serving"}
+    | {"task_rules", "tasks"}
     | {"items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},

@@ -152,7 +152,7 @@ class FaultyServer(InferenceServer):
                 fault, protocol, query, answer, self.tokenizer, self._rng
             )
         broken = faults.BROKEN.get((protocol, fault))
-        shaped = protocol.shape(body, answer) if broken is None else broken
+        shaped = protocol(body, answer) if broken is None else broken
         encoded = orjson.dumps(shaped)
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         await self.runs.wait()

@@ -25,7 +25,7 @@ def generate(tokens, n=3, max_tokens=10_000, told=None):
 
 def shape(protocol, made):
     answer = Answer(PROMPT, TOKENIZER.encode(PROMPT), made)
-    return json.loads(orjson.dumps(protocol.shape({}, answer)))
+    return json.loads(orjson.dumps(protocol({}, answer)))
 
 
 @pytest.mark.parametrize("tokens", [10, 40, 300, 1500])
