@@ -17,23 +17,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-__all__ = [
-    "EXIT_FAILED",
-    "EXIT_REFUSED",
-    "LibraryError",
-    "RunError",
-    "SettingError",
-    "in_section",
-    "nearest",
-    "not_allowed",
-    "on_one_line",
-    "printable",
-    "shown",
-    "unexpected",
-    "unknown_name",
-    "visible",
-]
-
 EXIT_FAILED, EXIT_REFUSED = 1, 2
 """Statuses of a command: what was begun failed, or nothing was begun."""
 
@@ -41,19 +24,9 @@ LONGEST_SHOWN = 200
 """Characters of a value that a sentence repeats."""
 
 
-def printable(text: str, keep: str = "") -> str:
-    r"""Return a text, what would steer a terminal escaped (`\x1b`), but for `keep`."""
-    return "".join(
-        sign
-        if sign.isprintable() or sign in keep
-        else sign.encode("unicode_escape").decode()
-        for sign in text
-    )
-
-
 _STEERING = re.compile(
     "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but for the tab and the line break
+    "\x00-\x1f\x7f-\x9f"  # controls
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of writing
     "\u2028\u2029"  # other line breaks
     "\ud800-\udfff"  # halves of a pair: no encoding takes them
@@ -61,17 +34,24 @@ _STEERING = re.compile(
 )
 
 
-def visible(text: str) -> str:
-    r"""Return a text as a terminal may show it, what would steer it escaped (`\x1b`).
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text, what would steer a terminal escaped (`\x1b`), but for `keep`."""
 
-    Line breaks and tabs stay, and nothing is wrapped, so that a grid keeps its columns.
-    """
-    return _STEERING.sub(lambda m: m.group().encode("unicode_escape").decode(), text)
+    def escaped(match: re.Match[str]) -> str:
+        sign = match.group()
+        return sign if sign in keep else sign.encode("unicode_escape").decode()
+
+    return _STEERING.sub(escaped, text)
+
+
+def visible(text: str) -> str:
+    """Return a text as a terminal may show it, with its line breaks and tabs."""
+    return printable(text, keep="\n\t")
 
 
 def on_one_line(text: str, width: int) -> str:
     r"""Return the text on one line of at most `width` columns, `\n` for a break."""
-    line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    line = printable(text)
     return line if len(line) <= width else line[: width - 3] + "..."
 
 
@@ -92,8 +72,7 @@ class SettingError(ValueError):
 def in_section(section: str) -> Iterator[None]:
     """Write a section before the field of every `SettingError` raised inside.
 
-    What is known of a setting where it is checked is its field. Whether a user has
-    written it as `env.tasks`, as `--tasks` or as an argument is known at the edge.
+    Whether a user has written it as `env.tasks` or as an argument is known at the edge.
     """
     try:
         yield
@@ -128,62 +107,50 @@ class RunError(RuntimeError):
 
 def shown(value: object) -> str:
     """Return a value as a sentence repeats it: in quotes, on one line, not too long."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return "a number of thousands of digits"
+    text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def unexpected(found: object, expected: str) -> str:
-    """Return the sentence for a value that something cannot have.
-
-    Args:
-        found: The value.
-        expected: The values that are possible, in words.
-    """
-    return f"{shown(found)} is not allowed; expected {expected}"
+def unexpected(value: object, expected: str) -> str:
+    """Return the sentence for a value that something cannot have."""
+    return f"{shown(value)} is not allowed; expected {expected}"
 
 
-def not_allowed(field: str, found: object, expected: str) -> SettingError:
+def not_allowed(field: str, value: object, expected: str) -> SettingError:
     """Build the error for a value that a setting, as the user writes it, cannot have.
 
-    The other arguments are those of `unexpected`.
+    `expected` says in words which values are possible.
     """
-    return SettingError(unexpected(found, expected), field)
+    return SettingError(unexpected(value, expected), field)
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """Return the allowed name that is spelled most like `name`, if any is close."""
-    # Of a text that is no name, the beginning is enough, and quick.
-    short = name[:LONGEST_SHOWN].lower()
     by_lower = {other.lower(): other for other in allowed}
-    matches = difflib.get_close_matches(short, by_lower, n=1, cutoff=0.6)
+    # Of a text that is no name, the beginning is enough, and quick.
+    matches = difflib.get_close_matches(name[:LONGEST_SHOWN].lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
 
 
 def unknown_name(
-    field: str, found: str, allowed: Iterable[str], kind: str
+    field: str, name: str, allowed: Iterable[str], kind: str
 ) -> SettingError:
     """Build the error for a name that does not exist.
 
+    It says the nearest valid name or, where none is close, at most twelve of them.
+
     Args:
-        field: The setting it was found in, as the user writes it.
-        found: The name that was found.
+        field: The setting that has the name, as the user writes it.
+        name: The name.
         allowed: Every name that would be valid.
         kind: What the names are, in the singular ("task", "option").
-
-    Returns:
-        The error to raise: field, what was found, the nearest valid name or, where
-        none is close, the valid names (at most twelve of them).
     """
     names = sorted(allowed)
-    close = nearest(found, names)
     first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     hint = f"expected one of {first}" if names else "there are none"
-    if close is not None:
+    if (close := nearest(name, names)) is not None:
         hint = f"did you mean {close!r}?"
-    return SettingError(f"unknown {kind} {shown(found)}; {hint}", field)
+    return SettingError(f"unknown {kind} {shown(name)}; {hint}", field)
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import traceback
 from importlib import metadata
 from pathlib import Path
-
-__all__ = ["NEEDED", "InstallationError", "check", "explain"]
 
 OLDEST_PYTHON = (3, 10)
 VERSION = "0.1.0"
@@ -19,10 +16,6 @@ VERSION = "0.1.0"
 
 FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""
-
-MIB = 2**20
-LEAST_MEMORY_MIB = 512
-"""Below, some import fails, and the package that it is of would be blamed."""
 
 _PACKAGES = (
     "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
@@ -58,11 +51,7 @@ class InstallationError(ImportError):
 
 
 def check() -> None:
-    """Refuse a Python, machine or installation that cannot run this.
-
-    Raises:
-        InstallationError: What is wanting, and what to do.
-    """
+    """Raise `InstallationError` if this Python or machine cannot run this."""
     if sys.version_info < OLDEST_PYTHON:
         raise InstallationError(
             f"Python 3.10 or newer is needed, and {sys.executable} is"
@@ -72,15 +61,6 @@ def check() -> None:
         raise InstallationError(
             "this environment runs on Linux only, because its workers are sandboxed"
             f" with Landlock and seccomp, and this machine runs {sys.platform}"
-        )
-    import resource  # Linux has it
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    # No limit is -1.
-    if 0 <= limit < LEAST_MEMORY_MIB * MIB:
-        raise InstallationError(
-            f"this process may use {limit // MIB} MiB of memory (`ulimit -v`), and"
-            f" needs {LEAST_MEMORY_MIB} MiB at least; raise the limit"
         )
     # Looked for without being imported, which takes seconds.
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -94,26 +74,16 @@ def explain(error: BaseException) -> str | None:
     """Return the sentence for an import that failed; None if that is our own fault."""
     if isinstance(error, InstallationError):
         return str(error)
-    said = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
+    reason = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
     try:
         version = metadata.version("atroposlib")
     except metadata.PackageNotFoundError:
         version = FRAMEWORK
     if version != FRAMEWORK:
-        return f"atroposlib {FRAMEWORK} is needed, found {version} ({said}); {INSTALL}"
-    package = _raised_in(error)
-    if isinstance(error, ImportError) and error.name:
-        package = error.name.partition(".")[0]
-    if package in OURS:
+        return (
+            f"atroposlib {FRAMEWORK} is needed, found {version} ({reason}); {INSTALL}"
+        )
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ImportError) or package in OURS:
         return None
-    return f"the package {package} cannot be used here ({said}); {INSTALL}"
-
-
-def _raised_in(error: BaseException) -> str:
-    """Return the package whose code raised an exception, "" if it has no traceback."""
-    package = ""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        name = str(frame.f_globals.get("__name__", ""))
-        if not name.startswith("importlib"):
-            package = name.partition(".")[0]
-    return package
+    return f"the package {package} cannot be used here ({reason}); {INSTALL}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 FRAMEWORK_LOGGERS = (
     "atroposlib",
@@ -15,20 +16,17 @@ FRAMEWORK_LOGGERS = (
 )
 """The framework sets some of these to DEBUG on import, so each is set by name."""
 
-HUB_LOGGER, HUB_REQUESTS_LOGGER = "huggingface_hub", "huggingface_hub.utils._http"
 OWN_LOGGER = "rg_env"
 PROGRESS_LOGGER = "rg_env.reports.progress_bar"
 """Of the lines of work in progress, which every command shows."""
-
-LINE_FORMAT = "%(asctime)s %(levelname)-7s %(part)s%(message)s"
-TIME_FORMAT = "%H:%M:%S"
 
 
 class _LineFormatter(logging.Formatter):
     """One line an event; names packages that are not ours, and modules for DEBUG."""
 
     def __init__(self) -> None:
-        super().__init__(LINE_FORMAT, TIME_FORMAT)
+        form = "%(asctime)s %(levelname)-7s %(part)s%(message)s"
+        super().__init__(form, "%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         package, _, module = record.name.partition(".")
@@ -42,7 +40,7 @@ class _LineFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
-class _StandardError(logging.Handler):
+class _StandardError(logging.StreamHandler[Any]):
     """Writes to the current `sys.stderr`, which rich replaces during a live view."""
 
     def __init__(self) -> None:
@@ -50,10 +48,8 @@ class _StandardError(logging.Handler):
         self.setFormatter(_LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            sys.stderr.write(f"{self.format(record)}\n")
-        except (AttributeError, OSError, ValueError):  # there is none, or it is closed
-            self.handleError(record)
+        self.stream = sys.stderr
+        super().emit(record)
 
 
 _own_level: int | None = None
@@ -79,16 +75,13 @@ def set_levels(debug: bool, quiet_framework: bool) -> None:
     if not own.hasHandlers():
         own.addHandler(_StandardError())
     for name in FRAMEWORK_LOGGERS:
-        logging.getLogger(name).setLevel(
-            logging.WARNING if quiet_framework else logging.DEBUG
-        )
+        theirs = logging.WARNING if quiet_framework else logging.DEBUG
+        logging.getLogger(name).setLevel(theirs)
     # The hub has a handler of its own beside ours, and warns of each retry of a
     # download; if the last one fails, an exception says so.
-    logging.getLogger(HUB_LOGGER).handlers.clear()
-    is_detailed = level <= logging.DEBUG
-    logging.getLogger(HUB_REQUESTS_LOGGER).setLevel(
-        logging.DEBUG if is_detailed else logging.ERROR
-    )
+    logging.getLogger("huggingface_hub").handlers.clear()
+    requests = logging.getLogger("huggingface_hub.utils._http")
+    requests.setLevel(level if level <= logging.DEBUG else logging.ERROR)
 
 
 def start() -> None:

@@ -48,6 +48,6 @@ def read(path: str) -> Any:
     """
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeError, RuntimeError) as error:  # no home folder
+    except (OSError, UnicodeError) as error:
         raise YamlError(getattr(error, "strerror", None) or str(error)) from error
     return load(text)

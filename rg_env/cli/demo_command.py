@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import signal
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -26,10 +25,8 @@ from rg_env.cli.setting_options import BareOptions
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.ledger import Ending
 from rg_env.rollouts.run_dumps import METRICS_FOLDER
 from rg_env.scoring.extraction import FORMAT_FAILURES
-from rg_env.scoring.score import OUTCOMES
 from rg_env.settings.environment_settings import DATA_DUMPS
 
 if TYPE_CHECKING:
@@ -67,16 +64,7 @@ def demo(env_cls: Any, /, **given: Any) -> int:
             f"command line: --batch_size {options.batch_size} is no multiple of"
             f" --group_size {options.group_size}, so the API would make no batch"
         )
-    env, trainer = ending.run(_demo(loaded(env_cls), options), _note)
-    console, counts = Console(highlight=False, soft_wrap=True), trainer.counts
-    _print_report(console, env, options)
-    console.print(f"\n{_progress(env.metrics, trainer, options.steps)}")
-    _write_report(console, env, Path(options.dumps))
-    if counts.invalid_groups:
-        faults = json.dumps(counts.faults)
-        console.print(f"{counts.invalid_groups} groups no trainer takes: {faults}")
-    is_well = counts.groups and not counts.invalid_groups
-    return int(not is_well or bool(env.metrics.ledger.in_flight))
+    return ending.run(_demo(loaded(env_cls), options), _note)
 
 
 demo.params += OPTIONS.options
@@ -92,8 +80,8 @@ def _note(number: signal.Signals) -> None:
 # -- the run ---------------------------------------------------------------------------
 
 
-async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTrainer]:
-    """Run all parts; return what was counted, once they have ended."""
+async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
+    """Run all parts; return the exit status."""
     # A second of imports, which --help does without.
     from rg_env.demo.answer_key import AnswerKey
     from rg_env.demo.api_process import running_api
@@ -122,15 +110,18 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> tuple[Any, StandInTra
         # It warns of answers that no scorer may see or can read. Here the simulated
         # policy writes them on purpose, and the report counts them.
         logging.getLogger("rg_env.atropos.group_rewards").setLevel(logging.ERROR)
+        console, counts = Console(highlight=False, soft_wrap=True), trainer.counts
         try:
             await _run(env, trainer, options.steps)
-        except asyncio.CancelledError:
-            console = Console(highlight=False, soft_wrap=True)
-            place = _progress(env.metrics, trainer, options.steps)
-            console.print(f"The demo was ended at {place}")
+            _print_report(console, env, options)
+        finally:
+            console.print(f"\n{_progress(env.metrics, trainer, options.steps)}")
             _write_report(console, env, Path(options.dumps))
-            raise
-    return env, trainer
+    if counts.invalid_groups:
+        faults = json.dumps(counts.faults)
+        console.print(f"{counts.invalid_groups} groups no trainer takes: {faults}")
+    is_well = counts.groups and not counts.invalid_groups
+    return int(not is_well or bool(env.metrics.ledger.in_flight))
 
 
 def _telling(env_cls: Any, key: AnswerKey) -> Any:
@@ -221,9 +212,8 @@ def _progress(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
 
 
 def _print_report(console: Console, env: Any, options: SimpleNamespace) -> None:
-    """Print what was sampled, scored and delivered, and a curriculum's levels."""
-    metrics, ledger = env.metrics, env.metrics.ledger
-    names = sorted(metrics.tasks)
+    """Print the scores of the tasks, and a curriculum's levels."""
+    names = sorted(env.metrics.tasks)
     half = -(-len(names) // 2)
     tables = []
     for part in (names[:half], names[half:]):
@@ -231,34 +221,17 @@ def _print_report(console: Console, env: Any, options: SimpleNamespace) -> None:
         for heading in ("n", "score"):
             table.add_column(heading, justify="right")
         for name in part:
-            tally = metrics.tasks[name]
+            tally = env.metrics.tasks[name]
             table.add_row(name, str(tally.groups), f"{tally.mean_score:.2f}")
         tables.append(table)
     console.print("\nGroups (n) and mean score by task, of the simulated policy:")
     console.print(Columns(tables, padding=(0, 2)))
-    console.print(f"\nOutcomes of the {metrics.outcomes.total()} rollouts scored:")
-    console.print(_counted(metrics.outcomes, OUTCOMES))
-    console.print(f"\nHow the {ledger.queried} rollouts ended:")
-    meanings = {ending.value: ending.meaning for ending in Ending}
-    console.print(_counted(ledger.outcomes, meanings))
     if options.complexity_mode == "curriculum":
         levels = env.get_curriculum_stats()
         console.print(
             "\nLevels: {level_changes} changes; now {avg_complexity:.2f} on average,"
             " {min_complexity:.2f} to {max_complexity:.2f}".format(**levels)
         )
-
-
-def _counted(counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table:
-    """Return a table of what was counted, most first, with what it means."""
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify)
-    total = sum(counts.values())
-    for name, count in sorted(counts.items(), key=lambda pair: -pair[1]):
-        share = f"{count / total:.1%}"
-        table.add_row(f"  {name}", str(count), share, meanings.get(name, ""))
-    return table
 
 
 def _write_report(console: Console, env: Any, folder: Path) -> None:

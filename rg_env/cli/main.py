@@ -85,8 +85,6 @@ class Program(click.Group):
         return command if isinstance(command, click.Command) else command(ctx.obj)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
         own = {name for option in self.get_params(ctx) for name in option.opts}
         is_option = bool(args) and args[0].startswith("-")
         if is_option and args[0].split("=")[0] not in own:

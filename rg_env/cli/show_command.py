@@ -13,8 +13,8 @@ from rg_env import ending, yaml_text
 from rg_env.cli.command import Command, json_option, task_modules_option, workers
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import first_usable, is_unusable, why_no_entry
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.items.entry_maker import first_usable, why_no_entry
+from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import Values, answer_values, step_values
@@ -28,13 +28,12 @@ from rg_env.task_rules.table import solution, source_task
 from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
-from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PoolError
+from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError
 
 DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
-MAX_ATTEMPTS = 100
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
 
@@ -90,7 +89,7 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     )
     if fault is not None:
         raise SettingError(fault[1], place)
-    seeds = range(MAX_ATTEMPTS) if options.seed is None else [first]
+    seeds = range(100) if options.seed is None else [first]
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
     with WorkProgress(f"making an item of {task.name}, {limit}"):
         spec, entry = await first_usable(
@@ -166,18 +165,6 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
         print("\n".join(item_sheet.lines(answer)))
 
 
-def _sentence(task: str, error: Exception) -> str:
-    if is_unusable(error):
-        return f"{task}: {error.message}; another --seed makes another item"
-    is_full = isinstance(error, JobError) and error.is_a(MemoryError)
-    if isinstance(error, PoolError) and (
-        is_full or isinstance(error, DeadlineExceededError)
-    ):
-        why = why_no_entry(error)
-        return f"{task}: {why}; another --seed, or smaller parameters, may make one"
-    return f"{task}: {error}"
-
-
 @click.command("show", cls=Command, example="show gcd --level 0.5 --answer 12")
 @click.argument("task")
 @click.option(
@@ -219,6 +206,8 @@ def show(**given: Any) -> int:
     try:
         with workers(1, options.task_modules) as pool:
             _show(options, pool)
-    except (PoolError, ScoringUnavailableError) as error:
-        raise RunError(_sentence(options.task, error)) from error
+    except PoolError as error:
+        reason = f"{options.task}: {why_no_entry(error)}"
+        advice = "another --seed, or other parameters, may make another item"
+        raise RunError(f"{reason}; {advice}") from error
     return 0

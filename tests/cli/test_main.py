@@ -185,11 +185,6 @@ def test_whatever_servers_a_class_starts_from_are_those_of_the_run(servers, coun
     assert len({str(server) for server in found}) == count
 
 
-def test_a_word_shows_the_help_of_a_command(capsys):
-    assert run_main(["help", "doctor"]) == 0
-    assert "doctor [OPTIONS]" in capsys.readouterr().out
-
-
 def test_what_does_nothing_is_said(tmp_path, caplog):
     path = yaml_file(tmp_path, "proxy_url: x\nenv: {seed: 3}")
     parsed("--config", path, "--max_n_completions", "3")
