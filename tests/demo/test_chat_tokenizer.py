@@ -13,22 +13,15 @@ from rg_env.demo.chat_tokenizer import (
 from tools.train_tokenizer import train, write_tokenizer
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))
-MESSAGES = [
-    {"role": "system", "content": "Think, then answer."},
-    {"role": "user", "content": "What is 17 + 25?\n"},
-]
+MESSAGES = [("system", "Think, then answer."), ("user", "What is 17 + 25?\n")]
 
 
 @pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_comes_back_exactly(text):
+def test_any_text_comes_back_exactly_with_nothing_before_or_after_it(text):
     ids = TOKENIZER.encode(text, add_special_tokens=False)
     assert TOKENIZER.decode(ids, skip_special_tokens=False) == text
-
-
-def test_nothing_is_put_before_or_after_a_text():
-    assert TOKENIZER.encode("gcd") == TOKENIZER.encode("gcd", add_special_tokens=False)
-    assert TOKENIZER.bos_token is None
+    assert TOKENIZER.encode(text) == ids
 
 
 def test_the_end_token_is_the_one_that_closes_a_message():
@@ -37,22 +30,15 @@ def test_the_end_token_is_the_one_that_closes_a_message():
 
 
 def test_the_template_writes_what_build_prompt_writes():
-    pairs = [(message["role"], message["content"]) for message in MESSAGES]
+    messages = [{"role": role, "content": content} for role, content in MESSAGES]
     rendered = TOKENIZER.apply_chat_template(
-        MESSAGES, tokenize=False, add_generation_prompt=True
+        messages, tokenize=False, add_generation_prompt=True
     )
-    assert rendered == build_prompt(pairs)
+    assert rendered == build_prompt(MESSAGES)
 
 
-@pytest.mark.slow
-@given(st.lists(st.tuples(st.sampled_from(["user", "system"]), st.text("ab\n<|"))))
-def test_the_last_user_message_comes_back_out_of_a_prompt(messages):
-    messages = [*messages, ("user", "the question\nin two lines")]
-    prompt = build_prompt(messages)
-    assert extract_last_user_message(prompt) == "the question\nin two lines"
-
-
-def test_a_prompt_without_template_is_taken_whole():
+def test_the_last_user_message_comes_back_and_a_prompt_without_is_taken_whole():
+    assert extract_last_user_message(build_prompt(MESSAGES)) == MESSAGES[1][1]
     assert extract_last_user_message("What is 1 + 1?") == "What is 1 + 1?"
 
 

@@ -145,28 +145,26 @@ async def test_the_host_reads_n_text_completions_cut_at_the_limit(kind):
     assert all(choice.text.startswith("<think>") for choice in choices)
 
 
-def test_the_seed_and_the_order_decide_the_answers():
-    body = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
-    one, again, other = (ask("POST", "/generate", body, seed=s) for s in (1, 1, 2))
-    assert one == again != other
+def texts_of(n=4, times=1, seed=0):
+    """Return the completions to a prompt that is sent a number of times."""
 
-
-async def test_asking_again_and_the_choices_among_themselves_differ():
-    body = {"prompt": PROMPT, "n": 4, "max_tokens": 400}
-    async with serving() as url, aiohttp.ClientSession() as http:
+    async def run():
         texts = []
-        for _ in range(2):
-            async with http.post(f"{url}/generate", json=body) as response:
-                texts += (await response.json())["text"]
-        assert len(set(texts)) == 8
+        async with serving(seed=seed) as url, aiohttp.ClientSession(url) as http:
+            for _ in range(times):
+                body = {"prompt": PROMPT, "n": n, "max_tokens": 400}
+                async with http.post("/generate", json=body) as response:
+                    texts += (await response.json())["text"]
+        return texts
+
+    return asyncio.run(run())
 
 
-def test_the_choice_does_not_depend_on_how_many_are_asked_for():
-    few = {"json": {"prompt": PROMPT, "n": 2, "max_tokens": 400}}
-    many = {"json": {"prompt": PROMPT, "n": 4, "max_tokens": 400}}
-    _, short = ask("POST", "/generate", few)
-    _, long = ask("POST", "/generate", many)
-    assert long["text"][:2] == short["text"]
+def test_the_seed_the_order_and_the_choice_decide_a_completion_and_nothing_else():
+    one, again, other = (texts_of(times=2, seed=seed) for seed in (1, 1, 2))
+    assert one == again != other
+    assert len({*one}) == 8
+    assert texts_of(n=2) == texts_of(n=4)[:2]
 
 
 @pytest.mark.parametrize(

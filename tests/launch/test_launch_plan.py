@@ -101,24 +101,6 @@ def test_what_cannot_be_started_is_refused(tmp_path, changes, said):
         plan(tmp_path, **changes).check()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"trainer": "mine {apis}"},
-        {"trainer": "mine {"},
-        {"trainer": "mine {0}"},
-        {"trainer": ""},
-        {"trainer": "''  'x"},
-        {"vllm_args": "--x 'y"},
-        {"models": "x"},
-        {"vllm_variables": {"A": 1}},
-    ],
-)
-def test_a_wrong_setting_of_launch_is_refused(settings):
-    with pytest.raises(ValueError, match=r"launch|trainer|vllm|models"):
-        LaunchSettings(**settings)
-
-
 def test_two_launches_do_not_share_a_folder(tmp_path):
     with (
         taken(plan(tmp_path)),

@@ -38,20 +38,13 @@ def progress(folder):
     return RunProgress(plan)
 
 
-def test_a_run_without_a_step_says_what_its_trainer_says(tmp_path):
-    found = progress(tmp_path)
+def test_a_run_without_a_new_step_says_what_its_trainer_says(tmp_path, monkeypatch):
+    found, now_s = progress(tmp_path), time.monotonic()
     assert "step 0 of 10" in found.place()
     assert found.numbers() == "no step yet"
     (tmp_path / "trainer.log").write_text("started\nno batch for 60 s\n\n")
     assert found.numbers() == "no step yet, trainer: no batch for 60 s"
-
-
-def test_a_run_whose_steps_have_stopped_says_what_its_trainer_says(
-    tmp_path, monkeypatch
-):
-    found, now_s = progress(tmp_path), time.monotonic()
     rows(tmp_path / HISTORY, {"number": 3, "reward": 0.5})
-    (tmp_path / "trainer.log").write_text("no batch for 60 s")
     assert "no step" not in found.numbers()
     monkeypatch.setattr(time, "monotonic", lambda: now_s + 3600)
     assert found.numbers().endswith("no new step, trainer: no batch for 60 s")
@@ -103,10 +96,9 @@ def test_only_the_end_of_a_long_file_is_read(tmp_path):
 
 
 def test_a_narrow_terminal_cuts_no_name(tmp_path):
-    program = Program("inference", ["x"], tmp_path / "a_long_folder" / "x.log")
+    program = Program("inference", ["x"], tmp_path / "x.log")
     console = Console(width=60, record=True, file=io.StringIO())
     console.print(progress(tmp_path).view([program]))
     text = console.export_text().replace("\n", "").replace(" ", "")
-    assert "inference" in text
+    assert "inference" in text and "restarts" in text
     assert f"logs:{tmp_path}" in text
-    assert "restarts" in text

@@ -11,7 +11,7 @@ from rg_env.inference.completions import Sampling
 from rg_env.inference.prompts import render_prompt
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.settings import kept_settings, setting_types
-from tests.support.odd_servers import MODEL, Odd, chat, refusal, serving, stock_vllm
+from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import (
     NOWHERE,
     TOKENIZER,
@@ -39,13 +39,10 @@ REFUSED = {
     "the limit": ({"extra_body": {"max_tokens": 5}}, "from env.max_token_length"),
     "what a reply is": ({"extra_body": {"stream": True}}, "set by the environment"),
     "written as JSON": ({"extra_body": {"a": {1, 2}}}, "written as JSON"),
-    "no number": ({"extra_body": {"a": float("nan")}}, "not JSON compliant"),
-    "no map": ({"extra_body": [1]}, "valid dictionary"),
     "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "is not a map"),
     "a header of ours": ({"headers": {"Content-Type": "x"}}, "additional header"),
     "no header": ({"headers": {"a b": "x"}}, "additional header"),
     "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "one line of ASCII"),
-    "a number": ({"headers": {"a": 5}}, "valid string"),
     "text": ({"headers": f"a: {SECRET}"}, "valid dictionary"),
     "a key on two lines": ({"api_key": f"{SECRET}\nb"}, "should match pattern"),
 }
@@ -163,14 +160,3 @@ def test_results_of_an_evaluation_hold_no_header():
     written = kept_settings.settings_text(env.config, env.server.servers)
     asyncio.run(env.close())
     assert "X-Key" in written and SECRET not in written
-
-
-def test_a_chat_of_a_server_that_thinks_aside_has_its_thinking():
-    def thinking(body):
-        reply = chat(body)
-        for choice in reply["choices"]:
-            choice["message"] = {**choice["message"], "reasoning": "2 + 2"}
-        return reply
-
-    texts = [made.text for made in generated(stock_vllm(thinking))]
-    assert texts == ["<think>2 + 2</think><answer>x</answer>"] * 2
