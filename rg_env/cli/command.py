@@ -32,16 +32,22 @@ HELP_NAMES: dict[str, Any] = {
 }
 
 
-def _set_level(context: click.Context, option: click.Parameter, is_on: bool) -> None:
-    if is_on:
-        level = logging.DEBUG if option.name == "verbose" else logging.WARNING
-        logs.set_own_level(level)
+def at_once(
+    names: Sequence[str], text: str, act: Callable[..., object], **how: Any
+) -> click.Option:
+    """Return an option that does something before the others are read."""
+
+    def callback(context: click.Context, option: click.Parameter, value: Any) -> None:
+        if value:
+            act(context, value)
+
+    how = {"is_flag": "type" not in how, "expose_value": False, **how}
+    return click.Option(names, is_eager=True, callback=callback, help=text, **how)
 
 
-LOG = {
-    "verbose": "Log more, with tracebacks",
-    "quiet": "Log only warnings and errors",
-}
+def log_option(names: Sequence[str], text: str, level: int) -> click.Option:
+    """Return an option that sets the level of the log."""
+    return at_once(names, text, lambda context, value: logs.set_own_level(level))
 
 
 class Command(click.Command):
@@ -55,10 +61,12 @@ class Command(click.Command):
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
-        for name, text in LOG.items():
-            how: dict[str, Any] = {"is_flag": True, "expose_value": False, "help": text}
-            option = [f"-{name[0]}", f"--{name}"]
-            self.params.append(click.Option(option, callback=_set_level, **how))
+        self.params += [
+            log_option(["-v", "--verbose"], "Log more, with tracebacks", logging.DEBUG),
+            log_option(
+                ["-q", "--quiet"], "Log only warnings and errors", logging.WARNING
+            ),
+        ]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
@@ -124,8 +132,14 @@ def task_modules_option() -> Callable[[Any], Any]:
     return click.option("--task_modules", type=Names(checked), help=text)
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document instead"
+def flag(*names: str, text: str) -> Callable[[Any], Any]:
+    """Return an option without a value."""
+    return click.option(*names, is_flag=True, help=text)
+
+
+json_option = flag("--json", "as_json", text="Print one JSON document instead")
+no_fixes_option = flag(
+    "--no_fixes", text="Use the library's own scorers, without corrections"
 )
 
 LATENCY_MS = click.FloatRange(0.0, 600_000.0)

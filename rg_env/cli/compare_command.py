@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from rg_env.cli.command import Command, json_option, rendered
+from rg_env.cli.command import Command, flag, json_option, rendered
 from rg_env.errors import SettingError, on_one_line
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
@@ -68,10 +68,8 @@ def _score(sample: Sample, score: str | None, path: str) -> float | None:
 
 @click.command("compare", cls=Command, example="compare data/evaluate data/evaluate_1")
 @click.argument("paths", nargs=-1, required=True, metavar="RESULT...")
-@click.option("--tasks", is_flag=True, help="Also compare each task")
-@click.option(
-    "--pairs", is_flag=True, help="Compare every pair, not each result with the first"
-)
+@flag("--tasks", text="Also compare each task")
+@flag("--pairs", text="Compare every pair, not each result with the first")
 @click.option(
     "--score",
     type=click.Choice(["saved", "library", "fixes", "ours"]),

@@ -17,6 +17,7 @@ from rg_env.cli.command import (
     Command,
     Names,
     json_option,
+    no_fixes_option,
     option,
     rendered,
     task_modules_option,
@@ -74,11 +75,7 @@ async def _check(
 @task_modules_option()
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
 @json_option
-@click.option(
-    "--no_fixes",
-    is_flag=True,
-    help="Check the library's own scorers, without corrections",
-)
+@no_fixes_option
 def doctor(
     names: Sequence[str],
     tasks: list[str] | None,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,24 +125,33 @@ def _counted(split: str, items: Iterable[Item], number: int) -> Iterator[Item]:
 # -- saved completions -----------------------------------------------------------------
 
 
-def _samples(
-    kind: Any, summary: str, build: Callable[..., Any], least: click.Option
-) -> click.Command:
-    def run(paths: Sequence[str], out: Path, form: Form, **how: Any) -> int:
-        sources = Sources(files_of(paths))
-        made = _made({"paths": list(paths), **how})
-        is_free = how["with_evaluation"]
-        with files.new_export(out, kind, form, made) as export:
-            samples = files.usable(
-                _read(sources), export.left_out, with_evaluation=is_free
-            )
-            chosen = (how["least"], how["most_per_item"], export.left_out)
-            export.write("train", build(samples, *chosen))
-            lost = {f"{why} lines": count for why, count in sources.unread.items()}
-            export.left_out.update(lost)
-        print(f"{export}\ncard: {out / 'README.md'}")
-        return 0
+def _completions(
+    kind: Any, build: Any, paths: Sequence[str], out: Path, form: Form, **how: Any
+) -> int:
+    """Write the rows that are built of saved completions."""
+    sources = Sources(files_of(paths))
+    made = _made({"paths": list(paths), **how})
+    is_free = how["with_evaluation"]
+    with files.new_export(out, kind, form, made) as export:
+        read = _read(sources)
+        samples = files.usable(read, export.left_out, with_evaluation=is_free)
+        least, most = how["least"], how["most_per_item"]
+        export.write("train", build(samples, least, most, export.left_out))
+        lost = {f"{why} lines": count for why, count in sources.unread.items()}
+        export.left_out.update(lost)
+    print(f"{export}\ncard: {out / 'README.md'}")
+    return 0
 
+
+def _read(sources: Sources) -> Iterator[Sample]:
+    with WorkProgress("export", sources.total_kb, "kB") as progress:
+        for sample in sources.samples():
+            yield sample
+            if read := sources.kb_since_last():
+                progress.advance(by=read)
+
+
+def _command(kind: str, summary: str, build: Any, least: click.Option) -> Command:
     text = "Include completions of evaluation items"
     return Command(
         kind,
@@ -152,18 +162,10 @@ def _samples(
             click.Option(["--with_evaluation"], is_flag=True, help=text),
             *_files("jsonl", "parquet"),
         ],
-        callback=run,
+        callback=partial(_completions, kind, build),
         help=f"{summary}\n{READ}",
         example=f"export {kind} data_dumps --out data/{kind}",
     )
-
-
-def _read(sources: Sources) -> Iterator[Sample]:
-    with WorkProgress("export", sources.total_kb, "kB") as progress:
-        for sample in sources.samples():
-            yield sample
-            if read := sources.kb_since_last():
-                progress.advance(by=read)
 
 
 def export(env_cls: Any) -> click.Group:
@@ -175,12 +177,12 @@ def export(env_cls: Any) -> click.Group:
         context_settings=HELP_NAMES,
         no_args_is_help=False,
     )
-    group.add_command(_items(env_cls), "items")
     text = "Minimum score of a completion"
     least = _option("--least_score least", ABOVE_0, 1.0, text)
-    group.add_command(_samples("sft", SFT, files.sft_rows, least))
     text = "Minimum difference between the scores of a pair"
-    least = _option("--least_margin least", ABOVE_0, 0.5, text)
-    build = files.preference_rows
-    group.add_command(_samples("preferences", PREFERENCES, build, least))
+    margin = _option("--least_margin least", ABOVE_0, 0.5, text)
+    pairs = files.preference_rows
+    group.add_command(_items(env_cls), "items")
+    group.add_command(_command("sft", SFT, files.sft_rows, least))
+    group.add_command(_command("preferences", PREFERENCES, pairs, margin))
     return group

@@ -17,37 +17,25 @@ from rg_env.settings.setting_types import CheckedModel
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """What a command starts from.
+    """What a command starts from: the settings of the environment and of servers."""
 
-    Attributes:
-        env: The model of the environment's settings.
-        env_values: What it starts from, where that is not the model's default.
-        server: The model of a server's settings.
-        servers: What each of the servers starts from.
-    """
-
-    env: type[BaseModel] = CheckedSettings
-    env_values: Mapping[str, Any] = dataclasses.field(
-        default_factory=lambda: environment_settings.START
-    )
-    server: type[BaseModel] = CheckedServer
-    servers: Sequence[Mapping[str, Any]] = (server_settings.START,)
+    env: BaseModel
+    servers: Sequence[BaseModel]
 
 
 def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
     """Return what a command starts from, given what differs from `serve`."""
     if not isinstance(env_cls, type):
-        return Start(env_values={**environment_settings.START, **starts})
+        values = {**environment_settings.START, **starts}
+        servers = [CheckedServer(**server_settings.START)]
+        return Start(CheckedSettings(**values), servers)
     from rg_env.atropos.server_list import checked_kind
 
     env, servers = cast(Any, env_cls).config_init()
     given = list(servers) if isinstance(servers, Sequence) else [servers]
-    return Start(
-        type(env),
-        {**env.model_dump(), **starts},
-        checked_kind(type(given[0])),
-        [server.model_dump() for server in given],
-    )
+    kind = checked_kind(type(given[0]))
+    copies = [kind.model_construct(**server.model_dump()) for server in given]
+    return Start(env.model_copy(update=dict(starts)), copies)
 
 
 class GivenSettings(CheckedModel):
@@ -63,7 +51,8 @@ class GivenSettings(CheckedModel):
 
     def build_env(self, start: Start) -> Any:
         """Build the settings of the environment, over what a command starts from."""
-        return setting_types.build(ENV, start.env, {**start.env_values, **self.env})
+        values = start.env.model_dump() | self.env
+        return setting_types.build(ENV, type(start.env), values)
 
     def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
         """Return what was set of each server; those of a list are others."""
@@ -80,8 +69,8 @@ class GivenSettings(CheckedModel):
         is_one, servers = isinstance(self.openai, Mapping), []
         for number, part in enumerate(self.parts(start.servers)):
             section = OPENAI if is_one else f"{OPENAI}.{number}"
-            first = start.servers[number if is_one else 0] if start.servers else {}
+            first = start.servers[number if is_one else 0]
             quiet = {"health_check": False} if part.get("server_type") == OPENAI else {}
-            values = {**first, **quiet, **part}
-            servers.append(setting_types.build(section, start.server, values))
+            values = {**first.model_dump(), **quiet, **part}
+            servers.append(setting_types.build(section, type(first), values))
         return servers

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 
 from rg_env import ending, installation, logs
 from rg_env.cli import failures
-from rg_env.cli.command import HELP_NAMES
+from rg_env.cli.command import HELP_NAMES, at_once
 
 NAME = installation.PROGRAM
 COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
@@ -47,21 +47,17 @@ MODULES = dict.fromkeys(("serve", "process", "evaluate"), "settings")
 """Command to its module, where that has another name."""
 
 
-def _versions(context: click.Context, option: click.Parameter, is_on: bool) -> None:
-    if is_on:
-        others = ", ".join(
-            f"{name} {metadata.version(name)}"
-            for name in ("atroposlib", "reasoning-gym")
-        )
-        click.echo(f"reasoning_gym_environment {installation.VERSION} ({others})")
-        context.exit()
+def _print_versions(context: click.Context, is_on: bool) -> None:
+    names = ("atroposlib", "reasoning-gym")
+    others = ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    click.echo(f"reasoning_gym_environment {installation.VERSION} ({others})")
+    context.exit()
 
 
-def _completion(context: click.Context, option: click.Parameter, shell: str) -> None:
-    kind = get_completion_class(shell) if shell else None
-    if kind is not None:
+def _print_completion(context: click.Context, shell: str) -> None:
+    if kind := get_completion_class(shell):
         click.echo(kind(context.command, {}, NAME, COMPLETION).source())
-        context.exit()
+    context.exit()
 
 
 class Program(click.Group):
@@ -117,21 +113,16 @@ PROGRAM = Program(
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
     params=[
-        click.Option(
+        at_once(
             ["--version"],
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_versions,
-            help="Show the versions of this environment, Atropos and reasoning-gym",
+            "Show the versions of this environment, Atropos and reasoning-gym",
+            _print_versions,
         ),
-        click.Option(
+        at_once(
             ["--completion"],
+            "Print a script for shell completion",
+            _print_completion,
             type=click.Choice(["bash", "zsh", "fish"]),
-            expose_value=False,
-            is_eager=True,
-            callback=_completion,
-            help="Print a script for shell completion",
         ),
     ],
 )

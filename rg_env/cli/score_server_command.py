@@ -14,7 +14,7 @@ import click
 
 from rg_env import ending, patience
 from rg_env.cli import listening
-from rg_env.cli.command import Command
+from rg_env.cli.command import Command, flag
 from rg_env.cli.main import main
 from rg_env.cli.setting_options import OF_STREAM, BareOptions, stream_of
 from rg_env.errors import SettingError
@@ -49,16 +49,13 @@ def _application(stream: Tasks, *, openenv: bool, **options: Any) -> Any:
 )
 @listening.HOST
 @listening.port_option(8010)
-@click.option("--gold", is_flag=True, help="Include the reference answers of items")
-@click.option(
+@flag("--gold", text="Include the reference answers of items")
+@flag(
     "--mask_sample",
-    is_flag=True,
-    help="If there is no score, answer /verify with mask_sample instead of status 503;"
+    text="If there is no score, answer /verify with mask_sample instead of status 503;"
     " needs NeMo Gym 0.7 or newer",
 )
-@click.option(
-    "--openenv", is_flag=True, help="Also serve the protocol of OpenEnv, at /ws"
-)
+@flag("--openenv", text="Also serve the protocol of OpenEnv, at /ws")
 @listening.SECRET_FILE
 @listening.ALLOWED_HOSTS
 def score_server(

@@ -115,23 +115,19 @@ def _words(kind: Any) -> Sequence[str]:
     return list(map(str, typing.get_args(kind))) if is_choice else ()
 
 
-def _start(starts: Mapping[str, Any], name: str, info: FieldInfo) -> Any:
-    return starts.get(name, info.get_default(call_default_factory=True))
-
-
-def section_options(
-    section: str, model: type[BaseModel], starts: Mapping[str, Any]
-) -> Iterator[SettingOption]:
+def section_options(section: str, start: BaseModel) -> Iterator[SettingOption]:
     """Yield an option for each field of a model, in the order of its groups."""
+    fields = type(start).model_fields
     groups = {
         name: (group.__doc__ or "").partition("\n")[0].rstrip(".")
         for group in GROUPS_OF[section]
         for name in group.model_fields
     }
-    for name in dict.fromkeys([*groups, *model.model_fields]):
-        if info := model.model_fields.get(name):
-            start = _start(starts, name, info)
-            option = SettingOption(f"{section}.{name}", section, name, info, start)
+    for name in dict.fromkeys([*groups, *fields]):
+        if name in fields:
+            default = getattr(start, name)
+            dotted = f"{section}.{name}"
+            option = SettingOption(dotted, section, name, fields[name], default)
             option.group = groups.get(name, option.group)
             yield option
 
@@ -153,16 +149,17 @@ class BareOptions:
     """
 
     def __init__(self, names: Collection[str], **starts: Any) -> None:
-        self._starts = environment_settings.START | starts
+        self._start = CheckedSettings(**environment_settings.START | starts)
         self.options = [
-            SettingOption(name, ENV, name, info, _start(self._starts, name, info))
+            SettingOption(name, ENV, name, info, getattr(self._start, name))
             for name, info in CheckedSettings.model_fields.items()
             if name in names
         ]
 
     def read(self, given: Mapping[str, Any], **fixed: Any) -> CheckedSettings:
         """Return the settings of a command line, with those that it cannot change."""
-        values = self._starts | fixed | given_values(self.options, given)
+        typed = given_values(self.options, given)
+        values = self._start.model_dump() | fixed | typed
         settings: CheckedSettings = setting_types.build(ENV, CheckedSettings, values)
         return settings
 

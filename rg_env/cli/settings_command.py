@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from rg_env import yaml_text
-from rg_env.cli.command import Command, loaded
+from rg_env.cli.command import Command, at_once, loaded
 from rg_env.cli.given_settings import GivenSettings, start_of
 from rg_env.cli.setting_options import (
     ENV,
@@ -76,18 +76,16 @@ class SettingsCommand(Command):
         own: Sequence[click.Option] = (),
         fields: Collection[str] | None = None,
     ) -> None:
-        self.start = start = start_of(env_cls, starts)
-        self.env_cls, self._own = env_cls, own
-        servers = start.servers[0] if start.servers else {}
+        self.start, self.env_cls = start_of(env_cls, starts), env_cls
+        models = {OPENAI: self.start.servers[0], ENV: self.start.env}
+        if name == LAUNCH:
+            models[LAUNCH] = LaunchSettings.model_validate({})
         self.settings = [
-            *section_options(OPENAI, start.server, servers),
-            *section_options(ENV, start.env, start.env_values),
-            *(section_options(LAUNCH, LaunchSettings, {}) if name == LAUNCH else ()),
+            option
+            for section, model in models.items()
+            for option in section_options(section, model)
+            if fields is None or (section == ENV and option.field in fields)
         ]
-        if fields is not None:
-            self.settings = [
-                o for o in self.settings if o.section == ENV and o.field in fields
-            ]
         params: list[click.Parameter] = [
             *own,
             click.Option(["--config"], metavar="FILE", help="YAML file with settings"),
@@ -97,14 +95,7 @@ class SettingsCommand(Command):
                 for flag, text in FLAGS.items()
             ),
             *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
-            click.Option(
-                ["--help_all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=self._print_all,
-                help="Show all options",
-            ),
+            at_once(["--help_all"], "Show all options", self._print_all),
         ]
         names = [str(option.name) for option in own]
         super().__init__(
@@ -118,11 +109,10 @@ class SettingsCommand(Command):
             example=f"{name} {example}",
         )
 
-    def _print_all(self, ctx: click.Context, option: Any, is_on: bool) -> None:
-        if is_on:
-            ctx.meta["all"] = True
-            click.echo(self.get_help(ctx))
-            ctx.exit()
+    def _print_all(self, ctx: click.Context, is_on: bool) -> None:
+        ctx.meta["all"] = True
+        click.echo(self.get_help(ctx))
+        ctx.exit()
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter

@@ -10,7 +10,14 @@ from typing import Any
 import click
 
 from rg_env import ending, yaml_text
-from rg_env.cli.command import Command, json_option, task_modules_option, workers
+from rg_env.cli.command import (
+    Command,
+    flag,
+    json_option,
+    no_fixes_option,
+    task_modules_option,
+    workers,
+)
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.entry_maker import first_usable, why_no_entry
@@ -190,10 +197,8 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
     help="Answer to score; - reads standard input. A text with <answer> or <think> tags"
     " is scored as a whole completion",
 )
-@click.option("--prompt", is_flag=True, help="Also print the messages")
-@click.option(
-    "--no_fixes", is_flag=True, help="Use the library's own scorer, without corrections"
-)
+@flag("--prompt", text="Also print the messages")
+@no_fixes_option
 @task_modules_option()
 @json_option
 def show(**given: Any) -> int:

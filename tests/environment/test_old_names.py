@@ -199,7 +199,7 @@ def test_a_config_that_overrides_its_check_is_asked():
 
 def test_rows_are_named_after_a_subclass():
     cls = type("Own", (ReasoningGymEnv,), {"name": "own"})
-    values = process(cls).start.env_values
+    values = process(cls).start.env.model_dump()
     assert values["data_path_to_save_groups"] == "data/own.jsonl"
 
 
