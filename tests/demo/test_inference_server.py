@@ -25,7 +25,6 @@ from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.routes import read_completions
-from tests.support.parts import run_main
 
 QUESTION = "What is 6 times 7?\nAnswer with a number."
 MESSAGES = [
@@ -207,11 +206,6 @@ async def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated
     assert (stats["requests"], stats["completions"]) == (3, 9)
     assert stats["unknown_questions"] == 1
     assert stats["kinds"] == {"right": 6, "guess": 3}
-
-
-def test_the_server_that_draws_its_answers_refuses_a_curriculum(capsys):
-    assert run_main(["simulated-server", "--complexity_mode", "curriculum"]) == 2
-    assert "--complexity_mode" in capsys.readouterr().err
 
 
 # -- questions that are none of an item ------------------------------------------------

@@ -1,0 +1,266 @@
+"""The command line and YAML: what a text means, and the sentence for what is wrong."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from atroposlib.envs.server_handling.server_manager import (
+    APIServerConfig,
+    ServerBaseline,
+)
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.cli import settings_command
+from rg_env.cli.command import loaded
+from rg_env.cli.main import PROGRAM
+from rg_env.errors import SettingError
+from tests.support.parts import ENTRY, TOKENIZER, run_main
+
+
+def parsed(*argv, env_cls=None):
+    """Return what a command line of `serve` gives, and what it starts from."""
+    command = settings_command.serve(env_cls)
+    values = command.make_context("serve", list(argv)).params
+    return settings_command.read(command, values), command.start
+
+
+def env_of(*argv):
+    given, start = parsed(*argv)
+    return given.build_env(start)
+
+
+def servers_of(*argv, env_cls=None):
+    given, start = parsed(*argv, env_cls=env_cls)
+    return given.build_servers(start)
+
+
+def yaml_file(folder, text):
+    path = folder / "settings.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+# -- values ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--env.tasks", "gcd, *_sorting"], ["gcd", "*_sorting"]),
+        (["--env.tasks=[gcd, '*_sorting']"], ["gcd", "*_sorting"]),
+        (["--env.tasks=None"], None),
+        (["--env.task_weights", "{gcd: 2}"], {"gcd": 2.0}),
+        (["--env.task_levels={gcd: null, lcm: [0, 1]}"], {"gcd": None, "lcm": [0, 1]}),
+        (["--env.complexity_mode", "[0.2, 0.6]"], [0.2, 0.6]),
+        (["--env.complexity_mode", "0.3"], 0.3),
+        (["--env.complexity_mode", "None"], None),
+        (["--env.min_batch_allocation=null"], None),
+        (["--env.reasoning_effort", "none"], "none"),
+        (["--env.reasoning_effort", "None"], None),
+        (["--env.tokenizer_name", "None"], "none"),
+        (["--env.total_steps", "-1"], -1),
+        (["--env.system_prompt", "Think: {first}"], "Think: {first}"),
+        (["--env.data_dumps_dir=~/x"], "/home/me/x"),
+        (["--env.dump_rollouts", "--env.seed", "3"], True),
+        (["--env.use_wandb=off"], False),
+        (["--env.group-size=4"], 4),
+        (["--env.seed", "1", "--env.seed=2"], 2),
+    ],
+)
+def test_the_value_of_an_option_is_yaml_or_text(argv, expected, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    field = argv[0].partition("=")[0].removeprefix("--env.").replace("-", "_")
+    assert getattr(env_of(*argv), field) == expected
+
+
+def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
+    text = "env: {group_size: 4, seed: 7, min_batch_allocation: null}"
+    other = "\ntinker: {lora_rank: 32}"  # of another program
+    config = env_of("--config", yaml_file(tmp_path, text + other), "--env.seed", "9")
+    assert (config.group_size, config.seed, config.total_steps) == (4, 9, 250)
+    assert config.min_batch_allocation is None
+
+
+def test_hyphens_in_the_name_of_a_command_mean_underscores():
+    assert PROGRAM.get_command(click.Context(PROGRAM), "run_api").name == "run-api"
+
+
+def test_what_does_nothing_is_said(tmp_path, caplog):
+    path = yaml_file(tmp_path, "proxy_url: x\nenv: {seed: 3}")
+    parsed("--config", path, "--max_n_completions", "3")
+    args = [record.args for record in caplog.records]
+    assert args == [("max_n_completions",), ("proxy_url",)]
+
+
+# -- what is wrong ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--env.group_sise", "3"], "one of: '--env.group_size'"),
+        (["--group_size", "3"], "'--env.group_size'"),  # without its section
+        (["--env.seed=-1"], "env.seed: '-1' is not allowed; Input should be greater"),
+        (["--env.complexity_mode", "rondom"], "'random'?"),
+        (["--openai.server_type", "vlm"], "'vlm' is not one of 'openai'"),
+        (["--slurm", "maybe"], "'maybe' is not a valid boolean"),
+        (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
+        (["--env.task_weights", "gcd"], "Input should be a valid dictionary"),
+        (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),
+        (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
+        (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
+        (["demo", "--step", "3"], "'--steps'?"),
+        (["demo", "--batch_size=9"], "is no multiple of"),
+        (["show", "gcd", "--param", "x"], "NAME=VALUE"),
+        (["show", "gcd", "--param", "x=["], "no YAML value"),
+        (["simulated-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
+        (["simulated-server", "--complexity_mode", "curriculum"], "--complexity_mode"),
+        (["procezz"], "Did you mean 'process'"),
+        (["--env.seed", "1", "process"], "extra argument (process)"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsys):
+    assert run_main(argv, None) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: ") and expected in printed
+    assert printed.count("\n") == 1
+    assert "secret" not in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("env: {group_sise: 3}", "did you mean 'group_size'"),
+        ("openai: {base_ur: x}", "did you mean 'base_url'"),
+        ("env: {}\nenvv: {}", "did you mean 'env'"),
+        ("- a\n- b", "none of the sections `env` and `openai`"),
+        ("", "none of the sections"),
+        ("tinker: {lora_rank: 32}", "none of the sections"),
+        ("env: 3", "--config.env: 3 is not allowed"),
+        ("env: {a: [", "line 1, column 11"),
+        ("env: {group_size: 0}", "env.group_size: 0 is not allowed"),
+        ("env: {}\ngroup_size: 4", "unknown section 'group_size'"),
+        ("env: {}\nslurm: maybe", "--config.slurm: 'maybe' is not allowed"),
+        ("openai: []", "--config.openai"),
+        ("openai: [{base_url: 'http://a/v1'}, {base_url: b}]", "openai.1.base_url"),
+        ("openai: [3, {api_key: secret}]", "openai"),
+    ],
+)
+def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
+    text, expected, tmp_path, capsys
+):
+    assert run_main(["serve", "--config", yaml_file(tmp_path, text)], None) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: ") and expected in printed
+    assert printed.count("\n") == 1
+    assert "secret" not in printed
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--env.tasks=gdc"], "env.tasks: unknown task 'gdc'; did you mean 'gcd'"),
+        (
+            ["--env.tasks=gcd", "--env.task_params={gcd: {max_numberz: 3}}"],
+            "env.task_params.gcd: unknown parameter",
+        ),
+    ],
+)
+def test_what_the_library_does_not_know_is_refused_and_leaves_no_file(
+    tmp_path, monkeypatch, capsys, argv, expected
+):
+    monkeypatch.chdir(tmp_path)
+    small = [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
+    assert run_main(["process", *small, "--openai.model_name=m", *argv]) == 2
+    assert expected in capsys.readouterr().err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_wandb_without_a_login_stops_serve(monkeypatch, capsys):
+    monkeypatch.setattr("rg_env.atropos.start_checks.has_wandb_login", lambda: False)
+    assert run_main(["serve"]) == 2
+    assert "wandb login" in capsys.readouterr().err
+
+
+# -- servers ---------------------------------------------------------------------------
+
+
+def test_several_servers_stand_on_the_default_one_each(tmp_path):
+    text = "openai: [{base_url: 'http://a/v1'}, {base_url: 'http://b/v1'}]"
+    path = yaml_file(tmp_path, text)
+    servers = servers_of("--config", path)
+    assert [server.base_url for server in servers] == ["http://a/v1", "http://b/v1"]
+    assert {server.server_type for server in servers} == {"vllm"}
+    with pytest.raises(SettingError, match="a list of servers"):
+        parsed("--config", path, "--openai.model_name", "x")
+
+
+def test_an_openai_endpoint_is_not_queried_for_its_health_unless_told():
+    argv = ["--openai.server_type", "openai"]
+    (quiet,), (queried,) = (
+        servers_of(*argv, *more) for more in ([], ["--openai.health_check=true"])
+    )
+    assert (quiet.health_check, queried.health_check) == (False, True)
+
+
+OTHER = APIServerConfig(base_url="http://b/v1", server_type="vllm")
+
+
+@pytest.mark.parametrize(
+    ("servers", "count"),
+    [
+        (lambda server: server, 1),
+        (lambda server: [server, OTHER], 2),
+        (lambda server: ServerBaseline(model_name="m", server_type="vllm"), 1),
+    ],
+)
+def test_whatever_servers_a_class_starts_from_are_those_of_the_run(servers, count):
+    class Own(ReasoningGymEnv):
+        @classmethod
+        def config_init(cls):
+            env, (server,) = super().config_init()
+            return env, servers(server)
+
+    found = servers_of("--openai.timeout", "7", env_cls=Own)
+    assert [server.timeout for server in found] == [7] * count
+    assert len({str(server) for server in found}) == count
+
+
+# -- the log and the program -----------------------------------------------------------
+
+
+def test_a_command_says_at_once_that_it_imports_the_framework(caplog):
+    caplog.set_level(logging.INFO)
+    messages = loaded(lambda: caplog.messages.copy())
+    assert messages == ["importing Atropos, which takes some seconds"]
+
+
+@pytest.mark.parametrize(
+    ("option", "level"),
+    [("-q", logging.WARNING), ("-v", logging.DEBUG), ("--env.seed=1", logging.INFO)],
+)
+def test_the_level_of_the_log_is_an_option(option, level):
+    argv = ["--env.tokenizer_name=/nowhere", "--openai.model_name=m"]
+    assert run_main(["evaluate", option, *argv, "--env.use_wandb=false"]) == 2
+    assert logging.getLogger("rg_env").level == level
+
+
+@pytest.mark.processes
+def test_the_program_is_a_command_of_its_own():
+    """As a shell completes it; `python` would be what it completed otherwise."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [ENTRY, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PATH": path},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
