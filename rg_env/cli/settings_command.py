@@ -317,12 +317,8 @@ def build(
 
     start = start_of(env_cls, starts)
     config, servers = change(given.build_env(start)), given.build_servers(start)
-    if given.testing:
-        raise SettingError(
-            "--testing: true is not allowed; expected false, because the mock server of"
-            " Atropos answers only what a test put into it. `simulated-server` needs no"
-            " model"
-        )
+    if given.testing:  # a mock server answers only what a test has put into it
+        raise SettingError("--testing: true is not allowed; use `simulated-server`")
     start_checks.check_command(name, config, servers, env_cls)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     if name == "serve" or given.env.get("use_wandb") is not None:

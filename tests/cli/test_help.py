@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -24,8 +23,8 @@ from tests.support.parts import ENTRY, run_main
 EXPORTS = ("export items", "export sft", "export preferences")
 
 
-def said(capsys, *argv):
-    assert run_main(argv) == 0
+def printed(capsys, *argv, env_cls=ReasoningGymEnv):
+    assert run_main(argv, env_cls) == 0
     return capsys.readouterr().out
 
 
@@ -35,18 +34,14 @@ def test_the_models_without_the_framework_have_every_field_of_those_with_it():
     assert {*BaseEnvConfig.model_fields} <= {*CheckedSettings.model_fields}
 
 
-def test_every_field_stands_in_one_group_and_says_what_it_is():
-    grouped = [
-        name for group in CheckedSettings.__bases__ for name in group.model_fields
-    ]
-    assert sorted(grouped) == sorted(CheckedSettings.model_fields)
+def test_every_field_says_what_it_is():
     for model in (CheckedSettings, CheckedServer):
         assert all(field.description for field in model.model_fields.values())
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *EXPORTS])
 def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, capsys):
-    shown = said(capsys, *command.split(), "--help")
+    shown = printed(capsys, *command.split(), "--help")
     assert shown.startswith(f"Usage: {NAME} {command}")
     if command != "export":  # a group, whose commands have their own
         assert shown.index("Example:") < shown.index("--help")
@@ -56,29 +51,25 @@ def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, 
 
 @pytest.mark.parametrize("command", FIRST)
 def test_help_of_a_command_shows_its_own_options_and_its_ten_settings(command, capsys):
-    shown = said(capsys, *command.split(), "--help")
+    shown = printed(capsys, *command.split(), "--help")
     assert [name for name in FIRST[command] if f"--{name} " not in shown] == []
     settings = shown.split("Settings (10 of")[1]
     assert len(re.findall(r"--(env|openai|launch)\.", settings)) == 10
     assert "--help_all" in shown
     assert "--slurm" not in shown and "--testing" not in shown
     own = {"evaluate": "--json", "screen": "--groups", "export items": "--number"}
-    own = own.get(command)
-    assert own is None or shown.index(own) < shown.index("--config FILE")
+    assert shown.index(own.get(command, "--config")) <= shown.index("--config FILE")
 
 
-def test_help_all_of_serve_lists_every_field_in_groups_with_the_server_first(capsys):
-    shown = said(capsys, "serve", "--help-all")
+def test_help_all_lists_every_field_in_groups_with_the_server_first(capsys):
+    shown = printed(capsys, "process", "--help-all")
     fields = [f"--env.{name} " for name in ReasoningGymEnvConfig.model_fields]
     fields += [f"--openai.{name} " for name in ServerSettings.model_fields]
     assert [field for field in fields if field not in shown] == []
     titles = [str(group.__doc__).split("\n")[0] for group in (CheckedServer, *GROUPS)]
     places = [shown.index(f"\n{title.rstrip('.')}:\n") for title in titles]
     assert places == sorted(places)
-
-
-def test_help_shows_what_the_command_starts_from(capsys):
-    assert "data/reasoning_gym.jsonl" in said(capsys, "process", "--help-all")
+    assert "[data/reasoning_gym.jsonl]" in shown  # what the command starts from
 
 
 def test_help_of_a_subclass_shows_its_own_options(capsys):
@@ -93,30 +84,28 @@ def test_help_of_a_subclass_shows_its_own_options(capsys):
             _, servers = super().config_init()
             return MoreConfig(**environment_settings.START), servers
 
-    assert run_main(["serve", "--help-all"], More) == 0
-    shown = capsys.readouterr().out
+    shown = printed(capsys, "serve", "--help-all", env_cls=More)
     assert shown.index("Others") < shown.index("--env.patience INT")
     assert run_main(["serve", "--env.patience=many"], More) == 2
     assert "env.patience: 'many' is not allowed" in capsys.readouterr().err
 
 
 def test_the_general_help_lists_every_command(capsys):
-    shown = said(capsys, "--help")
+    shown = printed(capsys, "--help")
     assert [name for name in COMMANDS if f"  {name} " not in shown] == []
 
 
 def test_the_versions_are_ours_the_frameworks_and_the_librarys(capsys):
     library = metadata.version("reasoning-gym")
-    assert said(capsys, "--version") == (
+    assert printed(capsys, "--version") == (
         f"reasoning_gym_environment {installation.VERSION}"
         f" (atroposlib 0.4.0, reasoning-gym {library})\n"
     )
 
 
 @pytest.mark.processes  # the version of bash is asked for
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_told_how_to_complete(shell, capsys):
-    assert f"COMPLETE={shell}_complete" in said(capsys, "--completion", shell)
+def test_a_shell_is_told_how_to_complete(capsys):
+    assert "COMPLETE=bash_complete" in printed(capsys, "--completion", "bash")
 
 
 @pytest.mark.parametrize(
@@ -132,26 +121,20 @@ def test_what_was_begun_is_completed(words, expected, monkeypatch, capsys):
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
     monkeypatch.setenv("_REASONING_GYM_ENVIRONMENT_COMPLETE", "bash_complete")
-    found = said(capsys).split()
-    assert [line.split(",")[1] for line in found] == expected
+    completed = printed(capsys).split()
+    assert [line.split(",")[1] for line in completed] == expected
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("command", "status"),
-    [
-        ("serve --help", 0),
-        ("process --env.tasks gdc", 2),
-        ("--env.group_sise 3", 2),
-    ],
+    ("command", "status"), [("serve --help", 0), ("process --env.tasks gdc", 2)]
 )
-def test_a_wrong_command_line_is_answered_without_the_framework(command, status):
+def test_a_command_line_is_checked_without_the_framework(command, status):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", str(ENTRY), *command.split()],
         capture_output=True,
         text=True,
         timeout=120,
-        env=os.environ,
     )
     assert done.returncode == status
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
