@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import json
-import re
 import signal
 import time
 
@@ -12,7 +11,6 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
-from rg_env.reports import progress_bar
 from tests.support import published
 from tests.support.parts import GUARD_S, run_main, start_entry
 from tests.support.processes import descendants, left_alive
@@ -121,14 +119,6 @@ def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
         file.write(b'{"task": "gcd", "sco')  # as a kill would leave it
     found = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
     assert found["all"]["completions"] == len(rows_of(out)) == 200
-
-
-def test_while_items_are_made_the_log_says_how_far_it_is(corpus, logged, monkeypatch):
-    for name in ("FIRST_LINE_S", "LINE_EVERY_S"):
-        monkeypatch.setattr(progress_bar, name, 1e-3)
-    assert run_main(["rescore", str(corpus)]) == 0
-    said = [line for line in logged.text.splitlines() if "rescore: " in line]
-    assert any(re.search(r"[1-9]\d* scored, \d+ changed", line) for line in said)
 
 
 def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):

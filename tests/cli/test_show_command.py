@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import signal
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -15,15 +13,14 @@ import pytest
 from rg_env.cli import show_command
 from rg_env.errors import SettingError, on_one_line, visible
 from rg_env.items import worker_jobs
-from rg_env.reports import item_sheet, progress_bar
+from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import step_values
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.score import OUTCOMES
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.scales import Scale, Step
-from tests.support.parts import GUARD_S, run_main, start_entry
-from tests.support.processes import descendants, left_alive
+from tests.support.parts import GUARD_S, run_main
 
 SCALE = Scale(
     "gcd",
@@ -99,17 +96,6 @@ def test_json_is_one_document_and_nothing_else(capsys):
     assert (answer["score"], answer["outcome"]) == (0.0, "wrong")
 
 
-@pytest.mark.processes
-def test_a_terminated_command_leaves_no_process():
-    process = start_entry("show", "gcd", "--answer", "-", stdin=subprocess.PIPE)
-    assert any(line == "solution:\n" for line in iter(process.stdout.readline, ""))
-    children = descendants(process.pid)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=GUARD_S)
-    assert children
-    assert left_alive(children) == []
-
-
 # -- refusals --------------------------------------------------------------------------
 
 
@@ -138,14 +124,6 @@ def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
     assert printed.out == ""
     why = "its item was not done after 0.0001 s of CPU time"
     assert printed.err.startswith(f"error: zebra_puzzles: {why}; another --seed")
-
-
-@pytest.mark.processes
-def test_an_item_that_takes_long_is_said_to_be_in_the_making(caplog, monkeypatch):
-    monkeypatch.setattr(progress_bar, "FIRST_LINE_S", 1e-3)
-    assert run_main(["show", "zebra_puzzles"]) == 0
-    making = "making an item of zebra_puzzles, given up after 60 s of CPU time: "
-    assert making in caplog.text
 
 
 @pytest.mark.processes
