@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -236,23 +237,18 @@ def _print_report(console: Console, env: Any, options: SimpleNamespace) -> None:
 
 def _write_report(console: Console, env: Any, folder: Path) -> None:
     """Name the dump files of a run, and make a report of them and its numbers."""
-    run_uuid, here = env.run_uuid, Path.cwd()
-
-    def shown(path: Path) -> Path:
-        whole = path.resolve()
-        return whole.relative_to(here) if whole.is_relative_to(here) else path
-
+    run_uuid = env.run_uuid
     paths = folder.rglob(f"*_{run_uuid}_*.jsonl")
     dumps = sorted(paths, key=lambda path: ("FAILED" in path.name, path.name))
     if not dumps:
         return
     console.print("\nDump files, one group a line:")
     for path in dumps:
-        console.print(f"  {shown(path)}")
+        console.print(f"  {os.path.relpath(path)}")
     from rg_env.pages.report import report_of  # and polars, which takes its time
 
     metrics = folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl"
     out, title = folder / f"demo_{run_uuid}", "Groups of the demo"
     page = report_of([*dumps, metrics], out, title=title, is_simulated=True)
     if page is not None:
-        console.print(f"Open them in a browser:\n  {shown(page)}")
+        console.print(f"Open them in a browser:\n  {os.path.relpath(page)}")

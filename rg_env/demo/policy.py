@@ -8,7 +8,6 @@ its difficulty, and the chance of a right answer is logistic in their difference
 """
 
 import hashlib
-import itertools
 import math
 import random
 import string
@@ -177,54 +176,19 @@ def sample_kind(
 def spoil_answer(answer: str, rng: random.Random) -> str:
     """Change an answer into one that looks as correct and is not the same text.
 
-    Known opposites are swapped; otherwise a digit or a letter is changed, or two words
-    change places. What holds none of these has its last character dropped or replaced.
+    A known opposite is taken; otherwise a digit or a letter is changed. What holds none
+    of these loses its last character, or is 0.
     """
-    opposite = _opposite_of(answer)
-    if opposite:
-        return opposite
-    digits = [i for i, sign in enumerate(answer) if sign in string.digits]
-    letters = [i for i, sign in enumerate(answer) if sign in string.ascii_letters]
-    swapped = _swap_words(answer, rng)
-    if digits and (rng.random() < 0.8 or not swapped):
-        return _replace(answer, rng.choice(digits), "123456789", rng)
-    if swapped and (rng.random() < 0.6 or not letters):
-        return swapped
-    if letters:
-        place = rng.choice(letters)
-        is_lower = answer[place].islower()
-        alphabet = string.ascii_lowercase if is_lower else string.ascii_uppercase
-        return _replace(answer, place, alphabet, rng)
-    if len(answer.strip()) > 1:
-        return answer.strip()[:-1]
-    return "0"
-
-
-def _opposite_of(answer: str) -> str | None:
-    opposite = _OPPOSITES.get(answer.lower())
-    if opposite and answer.isupper():
-        return opposite.upper()
-    return opposite.capitalize() if opposite and answer[0].isupper() else opposite
-
-
-def _replace(answer: str, place: int, alphabet: str, rng: random.Random) -> str:
-    others = [sign for sign in alphabet if sign != answer[place]]
-    return answer[:place] + rng.choice(others) + answer[place + 1 :]
-
-
-def _swap_words(answer: str, rng: random.Random) -> str | None:
-    """Exchange two neighbouring, different words, or return None without such."""
-    # Across a bracket or a line, the text would be none that a model writes.
-    if set("[](){}\"'\n") & set(answer):
-        return None
-    words = answer.split(" ")
-    neighbours = enumerate(itertools.pairwise(words))
-    places = [i for i, (one, other) in neighbours if one and other and one != other]
-    if not places:
-        return None
-    i = rng.choice(places)
-    words[i : i + 2] = words[i + 1], words[i]
-    return " ".join(words)
+    if opposite := _OPPOSITES.get(answer.lower()):
+        if answer.isupper():
+            return opposite.upper()
+        return opposite.capitalize() if answer[0].isupper() else opposite
+    for alphabet in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
+        if places := [i for i, sign in enumerate(answer) if sign in alphabet]:
+            place = rng.choice(places)
+            others = set(alphabet) - {answer[place], "0"}
+            return answer[:place] + rng.choice(sorted(others)) + answer[place + 1 :]
+    return answer.strip()[:-1] or "0"
 
 
 def _misform(thinking: str, answer: str, rng: random.Random) -> str:
