@@ -73,7 +73,9 @@ def details(facts=FACTS):
 # -- the list --------------------------------------------------------------------------
 
 
-def test_every_task_has_its_row_below_its_category_in_80_columns(listing, installed):
+def test_every_task_has_its_row_below_its_category_in_80_columns(
+    listing, installed, document
+):
     lines, category, tasks = listing.splitlines(), None, []
     for line, below in itertools.pairwise(lines):
         if re.match("  [a-z]", line):
@@ -84,6 +86,8 @@ def test_every_task_has_its_row_below_its_category_in_80_columns(listing, instal
             category = line.split()[0]
     assert sorted(tasks) == list(installed.tasks)
     assert max(map(len, lines)) <= 80
+    total, scales = (document["summary"][name] for name in ("tasks", "with_scale"))
+    assert lines[-1].startswith(f"{total} tasks, {scales} with a scale: ")
 
 
 def test_every_task_says_in_a_line_what_it_asks_for(installed):
@@ -91,24 +95,14 @@ def test_every_task_says_in_a_line_what_it_asks_for(installed):
     assert max(map(len, task_list.ASKS.values())) <= 64
 
 
-def test_the_last_line_is_the_summary(listing, document):
-    summary = document["summary"]
-    assert listing.splitlines()[-1].startswith(
-        f"{summary['tasks']} tasks, {summary['with_scale']} with a scale: "
-    )
-
-
 def test_a_row_has_steps_levels_place_of_the_default_and_costs():
-    listed = rendered(task_list.table([FACTS, NO_SCALE]))
+    off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
+    elsewhere = TaskFacts(off, Scale("off", SCALE.steps, default_level=None))
+    listed = rendered(task_list.table([FACTS, NO_SCALE, elsewhere]))
     rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0-1,3-5", "2,6", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows
-
-
-def test_a_default_that_is_no_point_of_the_scale_is_off():
-    scale = Scale("towers", SCALE.steps, default_level=None)
-    listed = rendered(task_list.table([TaskFacts(INFO, scale)]))
-    assert listed.splitlines()[-1].split()[3] == "off"
+    assert ["off", "3", "0-1,3-5", "off", "0.25", "1234"] in rows
 
 
 def test_a_dead_scale_is_marked_and_it_and_tasks_without_one_are_named_below():

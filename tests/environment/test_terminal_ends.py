@@ -188,7 +188,7 @@ def test_no_file_and_no_empty_folder_is_left_where_nothing_was_written(ends, nam
 
 def test_a_demo_that_ends_early_says_where_its_dump_files_and_its_report_are(ends):
     terminal = end_of(ends, "the demo runs")
-    assert re.search(r"step \d+/12: ", terminal.text)
+    assert re.search(r"step \d+/1000: ", terminal.text)
     named = [path for path in terminal.files if path.endswith((".jsonl", ".html"))]
     assert {path.rpartition(".")[2] for path in named} == {"jsonl", "html"}
     assert all(path in terminal.text for path in named)
