@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,13 +39,6 @@ def launch(env_cls: Any) -> SettingsCommand:
     return command
 
 
-def _free_url() -> str:
-    """Return a URL of this machine at a port that nobody uses just now."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{unused.getsockname()[1]}"
-
-
 def _note(number: signal.Signals) -> None:
     logger.warning(
         "%s: shutting down; a second signal ends everything at once", number.name
@@ -63,22 +55,8 @@ def _launch(given: GivenSettings, config: Any) -> None:
     if not isinstance(given.openai, Mapping):
         raise SettingError("openai: `launch` works with one server, not with a list")
     program = Path(sys.argv[0])
-    server = given.openai.get("base_url")
-    starts_api = "rollout_server_url" not in given.env
-    plan = Plan(
-        settings=settings,
-        env=given.env,
-        openai=given.openai,
-        config=config,
-        own=[
-            sys.executable,
-            str(program if program.is_file() else PROJECT / PROGRAM),
-        ],
-        api=(_free_url() if starts_api else config.rollout_server_url).rstrip("/"),
-        server=(server or _free_url()).rstrip("/").removesuffix("/v1"),
-        starts_api=starts_api,
-        starts_server=not server,
-    )
+    own = [sys.executable, str(program if program.is_file() else PROJECT / PROGRAM)]
+    plan = Plan(settings, given.env, given.openai, config, own)
     plan.check()
     start_checks.check_wandb(config)
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)

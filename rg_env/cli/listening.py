@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from rg_env import ending
 from rg_env.cli.command import Names, option
 from rg_env.errors import SettingError, shown
 
@@ -115,3 +116,14 @@ def who_reaches(host: str, port: int, secret_file: str | None, risk: str = "") -
     if is_near:
         return f"open only to {who}; --host 0.0.0.0 opens it to others"
     return f"open to {who}: {risk}; --secret_file FILE requires a secret"
+
+
+def serve(served: Any, listener: socket.socket, *lines: str, **options: Any) -> None:
+    """Print lines, and serve an application until a signal ends it in order."""
+    from rg_env import serving
+
+    async def run() -> None:
+        print(*lines, sep="\n", flush=True)
+        await serving.serve(served, listener, **options)
+
+    ending.run(run())

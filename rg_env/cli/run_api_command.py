@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import click
 
-from rg_env import ending
 from rg_env.atropos import run_api as api
 from rg_env.cli import listening
 from rg_env.cli.command import Command
-from rg_env.serving import serve
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's command lets wait."""
@@ -34,12 +32,7 @@ def run_api(
         names = [host, *(allowed_hosts or ())]
         served = listening.checked(api.application(), secret_file, names)
         host, port = listener.getsockname()[:2]
-
-        async def run() -> None:
-            # From here on a signal ends it in order.
-            print(f"Atropos API ready on {listening.url_of(host, port)}")
-            print(listening.who_reaches(host, port, secret_file, RISK), flush=True)
-            await serve(served, listener)
-
-        ending.run(run())
+        ready = f"Atropos API ready on {listening.url_of(host, port)}"
+        who = listening.who_reaches(host, port, secret_file, RISK)
+        listening.serve(served, listener, ready, who)
     return 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from rg_env import ending, patience
+from rg_env import patience
 from rg_env.cli import listening
 from rg_env.cli.command import Command, flag
 from rg_env.cli.main import main
@@ -87,21 +87,13 @@ def score_server(
         served = listening.checked(_application(stream, **how), secret_file, names)
         stream.categories()  # names a task that does not exist
 
-        async def serve() -> None:
-            from rg_env import serving
-
-            print(f"score server ready on {listening.url_of(host, port)}")
-            print(listening.who_reaches(host, port, secret_file), flush=True)
-            await serving.serve(
-                served,
-                listener,
-                # The rest is for closing: after END_WITHIN_S the process is killed.
-                end_within_s=int(patience.END_WITHIN_S - 2),
-                log_level="error",  # what a client sends is no news
-                ws="auto",
-            )
-
-        ending.run(serve())
+        ready = f"score server ready on {listening.url_of(host, port)}"
+        who = listening.who_reaches(host, port, secret_file)
+        # The rest is for closing: after END_WITHIN_S the process is killed.
+        end_within_s = int(patience.END_WITHIN_S - 2)
+        # What a client sends is no news.
+        options = {"end_within_s": end_within_s, "log_level": "error", "ws": "auto"}
+        listening.serve(served, listener, ready, who, **options)
     return 0
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,7 +32,14 @@ AGREED = ("group_size", "batch_size", "max_token_length", "total_steps")
 """Settings of the environment that several programs have to agree on."""
 
 
-@dataclasses.dataclass(frozen=True)
+def _free_url() -> str:
+    """Return a URL of this machine at a port that nobody uses just now."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{unused.getsockname()[1]}"
+
+
+@dataclasses.dataclass
 class Plan:
     """What is started, and how.
 
@@ -39,8 +48,6 @@ class Plan:
         env, openai: What the user has set for `serve`.
         config: The settings of the environment, whoever has set them.
         own: What begins a command line of ours.
-        api, server: URLs; those of what is started have ports that were free.
-        starts_api, starts_server: Whether they are started.
     """
 
     settings: LaunchSettings
@@ -48,10 +55,28 @@ class Plan:
     openai: Mapping[str, Any]
     config: Any
     own: Sequence[str]
-    api: str
-    server: str
-    starts_api: bool
-    starts_server: bool
+
+    @property
+    def starts_api(self) -> bool:
+        """Whether the API is started, as no URL of one is set."""
+        return "rollout_server_url" not in self.env
+
+    @property
+    def starts_server(self) -> bool:
+        """Whether vLLM is started, as no URL of a server is set."""
+        return not self.openai.get("base_url")
+
+    @cached_property
+    def api(self) -> str:
+        """URL of the API; one that is started has a port that was free."""
+        url: str = _free_url() if self.starts_api else self.config.rollout_server_url
+        return url.rstrip("/")
+
+    @cached_property
+    def server(self) -> str:
+        """URL of the inference server, likewise."""
+        url: str = self.openai.get("base_url") or _free_url()
+        return url.rstrip("/").removesuffix("/v1")
 
     @property
     def folder(self) -> Path:

@@ -27,8 +27,8 @@ def test_failed_tasks_come_first_and_say_what_is_wrong():
 
 @pytest.mark.processes
 def test_tasks_that_pass_end_with_status_0(capsys):
-    assert run_main(["doctor", "gcd", "--tasks", "boxnet", "--items", "2"]) == 0
-    assert "passed: 2 of 2 tasks" in capsys.readouterr().out
+    assert run_main(["doctor", "gcd", "--tasks", "boxnet, lcm", "--items", "2"]) == 0
+    assert "passed: 3 of 3 tasks" in capsys.readouterr().out
 
 
 @pytest.mark.processes

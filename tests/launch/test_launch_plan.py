@@ -14,8 +14,9 @@ from rg_env.settings.launch_settings import LaunchSettings
 API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
 
 
-def plan(place, *, env=(), openai=(), numbers=(), starts=(True, True), **settings):
+def plan(place, *, env=(), openai=(), numbers=(), **settings):
     values = {"group_size": 8, "batch_size": 64, "max_token_length": 512}
+    values |= {"total_steps": 5, "rollout_server_url": API, **dict(numbers)}
     python = place / "bin" / "python"
     if not python.exists():
         python.parent.mkdir()
@@ -26,12 +27,8 @@ def plan(place, *, env=(), openai=(), numbers=(), starts=(True, True), **setting
         settings=LaunchSettings(**given | settings),
         env=dict(env),
         openai=dict(openai),
-        config=SimpleNamespace(**values | {"total_steps": 5} | dict(numbers)),
+        config=SimpleNamespace(**values),
         own=["own"],
-        api=API,
-        server=SERVER,
-        starts_api=starts[0],
-        starts_server=starts[1],
     )
 
 
@@ -59,14 +56,16 @@ def test_another_trainer_is_told_by_words_in_braces(tmp_path):
     words = (
         "{api} {server} {model} {folder} {group_size} {batch_size} '{total_steps} x'"
     )
-    found = command_lines(plan(tmp_path, trainer=f"mine {words} {{max_token_length}}"))
+    one = plan(tmp_path, trainer=f"mine {words} {{max_token_length}}")
     model, folder = str(tmp_path / "run" / "policy"), str(tmp_path / "run")
-    expected = ["mine", API, SERVER, model, folder, "8", "64", "5 x", "512"]
-    assert found["trainer"] == expected
+    expected = [one.api, one.server, model, folder, "8", "64", "5 x", "512"]
+    assert command_lines(one)["trainer"] == ["mine", *expected]
 
 
 def test_what_runs_already_is_not_started(tmp_path):
-    assert plan(tmp_path, starts=(False, False)).servers() == []
+    where = {"rollout_server_url": f"{API}/"}
+    one = plan(tmp_path, env=where, openai={"base_url": f"{SERVER}/v1/"})
+    assert (one.servers(), one.api, one.server) == ([], API, SERVER)
 
 
 def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
@@ -74,13 +73,13 @@ def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
     found = one.serve_settings()
     assert found["env"]["tasks"] == ["gcd"]
     assert found["env"]["total_steps"] > 5  # the trainer says when it is enough
-    assert found["env"]["rollout_server_url"] == API
+    assert found["env"]["rollout_server_url"] == one.api
     assert found["env"]["tokenizer_name"] == str(one.policy)
-    assert found["openai"]["base_url"] == f"{SERVER}/v1"
+    assert found["openai"]["base_url"] == f"{one.server}/v1"
 
 
 def test_the_model_of_a_server_that_runs_is_left_to_serve(tmp_path):
-    one = plan(tmp_path, starts=(True, False), openai={"base_url": SERVER})
+    one = plan(tmp_path, openai={"base_url": SERVER})
     assert one.serve_settings()["openai"] == {"base_url": SERVER}
     assert "tokenizer_name" not in one.serve_settings()["env"]
 
