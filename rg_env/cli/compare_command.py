@@ -95,6 +95,6 @@ def compare(
         Text(f"{place}  {on_one_line(name, NAME_WIDTH)}")
         for place, name in enumerate(comparison.names, start=1)
     ]
-    shown = rendered(*numbered, *comparison.tables(with_tasks=tasks))
-    print("\n".join([shown, *unread]))
+    tables = rendered(*numbered, *comparison.tables(with_tasks=tasks))
+    print("\n".join([tables, *unread]))
     return 0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
 ROLLOUTS = click.IntRange(2, 4096)
-"""Of a group and of a batch, which are held in memory at once."""
+"""Sizes of a group and of a batch, which are held in memory at once."""
 
 MAX_TOKENS = 4096
 LINE_EVERY_S = 3.0

@@ -61,7 +61,7 @@ def _files(*forms: str) -> list[click.Option]:
     ]
 
 
-def _made(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of the card: the command line and all settings."""
     context = click.get_current_context()
     words = [*context.command_path.split()[1:], *context.meta[WORDS]]
@@ -95,13 +95,13 @@ def _write_items(
         if getattr(settings, name) != field.get_default(call_default_factory=True):
             raise SettingError(f"env.{name}: an export cannot follow it; leave it out")
     tasks = stream_of(settings)
-    made = _made({**settings.model_dump(mode="json", include=USED), "number": number})
+    card = _card({**settings.model_dump(mode="json", include=USED), "number": number})
     each, seed = settings.num_eval_samples_per_task, settings.eval_seed
     is_verl = form == "verl"
     form = "parquet" if is_verl else form
     with (
         cluster_at(address) as cluster,
-        files.new_export(out, "verl" if is_verl else "items", form, made) as export,
+        files.new_export(out, "verl" if is_verl else "items", form, card) as export,
     ):
         chosen = tasks.evaluation_items(each, seed, settings.eval_level)
         held_out = list(_counted("test", chosen, each * len(tasks.categories())))
@@ -130,9 +130,9 @@ def _completions(
 ) -> int:
     """Write the rows that are built of saved completions."""
     sources = Sources(files_of(paths))
-    made = _made({"paths": list(paths), **how})
+    card = _card({"paths": list(paths), **how})
     is_free = how["with_evaluation"]
-    with files.new_export(out, kind, form, made) as export:
+    with files.new_export(out, kind, form, card) as export:
         read = _read(sources)
         samples = files.usable(read, export.left_out, with_evaluation=is_free)
         least, most = how["least"], how["most_per_item"]

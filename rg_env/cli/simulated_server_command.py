@@ -48,13 +48,13 @@ SKILL = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     """Return the answers to the items that the settings mean."""
-    made = await prepare_items(pool, settings, Feedback(0.5))
-    evaluation = made.evaluation
+    run = await prepare_items(pool, settings, Feedback(0.5))
+    evaluation = run.evaluation
     with WorkProgress("making evaluation items", evaluation.total, "items") as progress:
         evaluation.on_done = lambda number: progress.advance(by=number)
         items = await evaluation.finished()
     known = [build_entry(item.handle, item.entry) for item in items]
-    return AnswerKey(sampled_entries(made.items), known=known)
+    return AnswerKey(sampled_entries(run.items), known=known)
 
 
 @click.command(

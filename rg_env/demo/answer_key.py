@@ -107,5 +107,5 @@ async def sampled_entries(items: ItemSource) -> AsyncIterator[KeyEntry]:
     """Yield what an environment of the same settings samples, without end."""
     with contextlib.suppress(NoItemsError):
         while True:
-            made = await items.next_item()
-            yield build_entry(made.handle, made.entry)
+            item = await items.next_item()
+            yield build_entry(item.handle, item.entry)

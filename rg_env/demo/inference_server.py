@@ -109,8 +109,8 @@ class InferenceServer:
                 text = self.tokenizer.decode(ids)
             except ValueError as error:
                 raise BadRequestError(str(error)) from error
-        made = await self.model.generate(text, query.n, query.max_tokens)
-        return Answer(text, ids, made)
+        generations = await self.model.generate(text, query.n, query.max_tokens)
+        return Answer(text, ids, generations)
 
 
 def build_app(server: InferenceServer) -> web.Application:

@@ -25,7 +25,7 @@ BAD_FORMS = (
     _CLOSED + "<answer>{answer}",
     _DRAFT + "The answer stands above.",
 )
-"""Of which no answer may be extracted: without tags, two, unclosed, only thought of."""
+"""No answer may be extracted: without tags, two, unclosed, only thought of."""
 
 THOUGHTS = (
     "Let me read the question once more before I do anything.",

@@ -133,14 +133,14 @@ def _encode_for_sglang(token: int | str, logprob: float | None) -> bytes:
 
 
 def _shape_vllm(body: Body, answer: Answer) -> Any:
-    made = answer.generations
+    all_of = answer.generations
     return {
-        "text": [generation.encode_text() for generation in made],
+        "text": [each.encode_text() for each in all_of],
         "prompt": answer.prompt,
-        "finish_reasons": [generation.finish_reason for generation in made],
-        "logprobs": [generation.encode_tokens(_encode_for_vllm) for generation in made],
+        "finish_reasons": [each.finish_reason for each in all_of],
+        "logprobs": [each.encode_tokens(_encode_for_vllm) for each in all_of],
         "prompt_token_ids": answer.prompt_ids,
-        "token_ids": [generation.encode_tokens(_encode_id) for generation in made],
+        "token_ids": [each.encode_tokens(_encode_id) for each in all_of],
     }
 
 
@@ -163,7 +163,7 @@ def _shape_sglang(body: Body, answer: Answer) -> Any:
 def _shape_openai(kind: str, body: Body, answer: Answer, choices: list[Body]) -> Body:
     """Return a reply with what all choices of OpenAI's protocol have."""
     prompt_tokens = len(answer.prompt_ids)
-    completion_tokens = sum(made.num_tokens for made in answer.generations)
+    completion_tokens = sum(each.num_tokens for each in answer.generations)
     return {
         "id": "simulated",
         "object": kind,

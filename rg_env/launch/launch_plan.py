@@ -80,17 +80,17 @@ class Plan:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """The folder of the run."""
         return Path(self.settings.folder)
 
     @property
     def policy(self) -> Path:
-        """Of the weights that are served and trained."""
+        """The folder of the weights that are served and trained."""
         return Path(self.settings.policy or self.folder / "policy").absolute()
 
     @property
     def checkpoints(self) -> Path:
-        """Of our trainer."""
+        """The folder of our trainer's checkpoints."""
         return self.folder.absolute() / "checkpoints"
 
     @property
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def python(self) -> Path:
-        """Of vLLM and of our trainer; a link in an environment stays one."""
+        """Python of vLLM and our trainer; a link in an environment stays one."""
         return Path(self.settings.python or sys.executable).absolute()
 
     def check(self) -> None:

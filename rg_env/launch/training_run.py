@@ -31,7 +31,7 @@ from rg_env.settings.setting_types import without_path
 logger = logging.getLogger(__name__)
 
 SHOW_EVERY_S, LINE_EVERY_S, REMIND_EVERY_S = 0.5, 10.0, 60.0
-"""Of a terminal; of lines elsewhere, where something has changed and where not."""
+"""A terminal; lines elsewhere, where something has changed, and where nothing has."""
 
 
 class TrainingRun:

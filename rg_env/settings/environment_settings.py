@@ -61,13 +61,13 @@ Modules = list[Annotated[str, AfterValidator(checked)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
 
 NAME = r"^[^/.][^/]*$"
-"""Of a folder, since the checkpoints are in one of this name."""
+"""Name of a folder, since the checkpoints are in one of this name."""
 
 START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
-"""Of the commands, where nobody and no server names another."""
+"""The model of the commands, where nobody and no server names another."""
 
 DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
-"""Of the framework's settings."""
+"""The tokenizer of the framework's settings."""
 
 PUBLISHED = "published"
 """The `eval_system_prompt` that is the one of the library's published evaluation."""

@@ -70,9 +70,9 @@ def test_each_run_of_a_folder_is_a_result_and_is_paired_with_the_first(
 ):
     sums(tmp_path, "model_a", lambda n: ["right"])
     sums(tmp_path, "model_b", lambda n: ["right" if n < 5 else "wrong"])
-    found = numbers(capsys, tmp_path)
-    assert [each["name"] for each in found["results"]] == ["model_a", "model_b"]
-    (difference,) = found["differences"]
+    output = numbers(capsys, tmp_path)
+    assert [each["name"] for each in output["results"]] == ["model_a", "model_b"]
+    (difference,) = output["differences"]
     assert (difference["of"], difference["less"]) == ("model_b", "model_a")
     assert difference["all"]["by_item"]["mean"] == -0.5
     assert difference["all"]["by_item"]["samples"] == 10
@@ -94,8 +94,8 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     monkeypatch.setenv("COLUMNS", "120")
     a = samples_file(tmp_path / "a.jsonl", 1.0, 0.0, None)
     b = samples_file(tmp_path / "b.jsonl", 1.0, 1.0, 1.0, finish_reason="length")
-    said = compared(capsys, a, b).splitlines()
-    rows = [line.split() for line in said]
+    printed = compared(capsys, a, b).splitlines()
+    rows = [line.split() for line in printed]
     first = next(row for row in rows if row[:2] == ["1", "2"])
     assert (first[3], first[-4], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
     assert next(row for row in rows if row[:2] == ["2", "3"])[-2:] == ["3", "0"]
@@ -103,24 +103,24 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     assert any(row == ["2-1", *shared, *row[6:]] for row in rows)
     assert any(row[:6] == ["arithmetic", *shared] for row in rows)
     assert any(row[:3] == ["arithmetic", "0.500", "1.000"] for row in rows)
-    assert "chain_sum" not in "\n".join(said)
+    assert "chain_sum" not in "\n".join(printed)
     assert "chain_sum" in compared(capsys, a, b, "--tasks")
 
 
 def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
     path = samples_file(tmp_path / "a.jsonl", 1.0)
     path.write_text(path.read_text() + "{torn")
-    said = f"damaged lines or files: 1, the first: {path}, line 2"
-    assert compared(capsys, path).splitlines()[-1] == said
-    assert numbers(capsys, path)["unread"] == [said]
+    printed = f"damaged lines or files: 1, the first: {path}, line 2"
+    assert compared(capsys, path).splitlines()[-1] == printed
+    assert numbers(capsys, path)["unread"] == [printed]
 
 
 def test_every_two_results_are_paired_on_request(capsys, tmp_path):
     files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
     assert len(numbers(capsys, *files)["differences"]) == 2
     assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
-    found = numbers(capsys, files[0], *files)["results"]  # a path may be given twice
-    assert len({each["name"] for each in found}) == 4
+    output = numbers(capsys, files[0], *files)["results"]  # a path may be given twice
+    assert len({each["name"] for each in output}) == 4
     rows = [line.split() for line in compared(capsys, *files, "--pairs").splitlines()]
     assert rows.count(["category", "2-1", "3-1", "3-2"]) == 1
     assert ["arithmetic", *["0.000", "0.000", "to", "0.000"] * 3] in rows
@@ -149,14 +149,14 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
 def test_hostile_names_do_not_steer_the_terminal(capsys, tmp_path):
     name = "\x1b[2J[bold]\u202e"
     path = samples_file(tmp_path / "a.jsonl", 1.0, task=name, category=name)
-    said = compared(capsys, path, "--tasks")
-    assert "\x1b" not in said
-    assert "\u202e" not in said
-    assert "[bold]" in said
+    printed = compared(capsys, path, "--tasks")
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed
+    assert "[bold]" in printed
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "printed"),
     [
         (["nowhere"], "no such file"),
         (["foreign.json"], "no completion in foreign.json; foreign lines or files: 1"),
@@ -167,12 +167,12 @@ def test_hostile_names_do_not_steer_the_terminal(capsys, tmp_path):
     ],
 )
 def test_wrong_input_ends_with_status_2_and_a_sentence(
-    capsys, tmp_path, monkeypatch, argv, said
+    capsys, tmp_path, monkeypatch, argv, printed
 ):
     monkeypatch.chdir(tmp_path)
     samples_file(tmp_path / "a.jsonl", 1.0)
     (tmp_path / "foreign.json").write_text('{"model": "m"}')
     assert main(None, ["compare", *argv]) == 2
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert said in found.err.splitlines()[-1]
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert printed in output.err.splitlines()[-1]

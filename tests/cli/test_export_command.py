@@ -47,14 +47,14 @@ def test_items_are_those_of_the_settings(items):
 
 
 def test_the_command_of_the_card_gives_the_same_bytes(items, tmp_path, logged):
-    said = (items / "README.md").read_text().split("left out:")[1]
-    made = yaml.safe_load(said)
+    expected = (items / "README.md").read_text().split("left out:")[1]
+    made = yaml.safe_load(expected)
     assert made["settings"]["tasks"] == ["gcd", "chain_sum"]
     words = made["command"].split()
     words[words.index("--out") + 1] = str(tmp_path / "again")
     assert run_main(words[2:]) == 0
-    for said in ("test: 4 of 4 items", "train: 20 of 20 items"):
-        assert f"export of {said}" in logged.text
+    for expected in ("test: 4 of 4 items", "train: 20 of 20 items"):
+        assert f"export of {expected}" in logged.text
     for split in ("train.jsonl", "test.jsonl"):
         again = tmp_path / "again" / split
         assert again.read_bytes() == (items / split).read_bytes()
@@ -88,17 +88,17 @@ def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "expected"),
     [
         ("--env.complexity_mode=curriculum", "need the results of training"),
         ("--env.group_size=4", "No such option"),
         ("--number=0", "--number"),
     ],
 )
-def test_what_an_export_cannot_follow_is_refused(option, said, tmp_path, capsys):
+def test_what_an_export_cannot_follow_is_refused(option, expected, tmp_path, capsys):
     argv = ["export", "items", "--env.tasks=gcd", f"--out={tmp_path / 'x'}", option]
     assert run_main(argv) == 2
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -118,9 +118,9 @@ def test_a_kind_that_is_none_is_refused_in_one_sentence(capsys):
 
 TALK = [{"role": "user", "content": "2 + 2?"}]
 LINES = [
-    {"task": "gcd", "seed": 7, "score": score, "messages": [*TALK, said]}
+    {"task": "gcd", "seed": 7, "score": score, "messages": [*TALK, expected]}
     for score, text in ((1.0, "a"), (0.2, "b"))
-    for said in [{"role": "assistant", "content": text}]
+    for expected in [{"role": "assistant", "content": text}]
 ]
 
 
@@ -140,9 +140,9 @@ def test_completions_are_chosen_by_the_options(kind, more, count, tmp_path, caps
     argv = [kind, str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x"), *more]
     assert run_main(["export", *argv]) == 0
     assert len(rows_of(tmp_path / "x")) == count
-    said = capsys.readouterr().out
-    assert f"rows: {count} train" in said
-    assert "damaged lines: 1" in said
+    expected = capsys.readouterr().out
+    assert f"rows: {count} train" in expected
+    assert "damaged lines: 1" in expected
 
 
 def test_files_without_a_completion_to_train_on_are_a_failure(tmp_path, capsys):

@@ -228,9 +228,9 @@ def test_whatever_servers_a_class_starts_from_are_those_of_the_run(servers, coun
             env, (server,) = super().config_init()
             return env, servers(server)
 
-    found = servers_of("--openai.timeout", "7", env_cls=Own)
-    assert [server.timeout for server in found] == [7] * count
-    assert len({str(server) for server in found}) == count
+    servers_of_run = servers_of("--openai.timeout", "7", env_cls=Own)
+    assert [server.timeout for server in servers_of_run] == [7] * count
+    assert len({str(server) for server in servers_of_run}) == count
 
 
 # -- the log and the program -----------------------------------------------------------

@@ -46,13 +46,13 @@ def rows_of(path):
 
 
 def test_a_folder_of_runs_has_a_row_for_each_task_and_examples(corpus, capsys):
-    said = rescored(capsys, corpus, "--examples", "1")
-    shown = [line.split() for line in said.splitlines()]
-    (whole,) = [line for line in shown if line[:1] == ["all"]]
+    printed = rescored(capsys, corpus, "--examples", "1")
+    rows = [line.split() for line in printed.splitlines()]
+    (whole,) = [line for line in rows if line[:1] == ["all"]]
     assert whole[1:3] == ["20", "200"]
-    assert [line[1:3] for line in shown if line[:1] == ["lcm"]] == [["10", "100"]]
+    assert [line[1:3] for line in rows if line[:1] == ["lcm"]] == [["10", "100"]]
     assert whole[-1] == "40"
-    assert sum(line.startswith("changed: ") for line in said.splitlines()) == 1
+    assert sum(line.startswith("changed: ") for line in printed.splitlines()) == 1
     document = json.loads(rescored(capsys, corpus, "--json"))
     assert document["all"]["completions"] == 200
     assert (document["tasks"]["gcd"]["changed"], document["unread"]) == (20, {})
@@ -82,9 +82,9 @@ def test_an_answer_without_a_score_is_tried_again_by_the_same_command(
 
     monkeypatch.setattr(GroupScorer, "score_group", lost)
     assert run_main(["rescore", str(file), "--out", str(out)]) == 1
-    said = capsys.readouterr().out
-    assert "without a score, and so not in the means: 50 of 50" in said
-    assert f"50 of these are not in {out}; run it again to retry" in said
+    printed = capsys.readouterr().out
+    assert "without a score, and so not in the means: 50 of 50" in printed
+    assert f"50 of these are not in {out}; run it again to retry" in printed
     monkeypatch.undo()
     rescored(capsys, file, "--out", out)
     assert [row["score"] is None for row in rows_of(out)] == [False] * 50
@@ -96,8 +96,8 @@ def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_
     (tmp_path / "own.jsonl").write_text(json.dumps(line) + "\n")
     out = tmp_path / "out.jsonl"
     for _ in range(2):
-        found = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
-        assert (found["all"]["completions"], found["unread"]) == (1, {})
+        document_read = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
+        assert (document_read["all"]["completions"], document_read["unread"]) == (1, {})
 
 
 def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
@@ -117,20 +117,22 @@ def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
     assert left_alive(children) == []
     with out.open("ab") as file:
         file.write(b'{"task": "gcd", "sco')  # as a kill would leave it
-    found = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
-    assert found["all"]["completions"] == len(rows_of(out)) == 200
+    document_read = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
+    assert document_read["all"]["completions"] == len(rows_of(out)) == 200
 
 
 def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):
     line = {"task": "gcd", "seed": 3, "text": "<answer>1</answer>"}
     (tmp_path / "own.jsonl").write_text(f"{json.dumps(line)}\n{{\n[]\n")
-    said = rescored(capsys, tmp_path)
-    assert f"damaged lines or files: 1, the first: {tmp_path}/own.jsonl, line 2" in said
-    assert "foreign lines or files: 1" in said
+    printed = rescored(capsys, tmp_path)
+    assert (
+        f"damaged lines or files: 1, the first: {tmp_path}/own.jsonl, line 2" in printed
+    )
+    assert "foreign lines or files: 1" in printed
 
 
 @pytest.mark.parametrize(
-    ("make", "argv", "said"),
+    ("make", "argv", "printed"),
     [
         (None, ["nowhere"], "no such file"),
         (None, [], "no file *.json or *.jsonl"),
@@ -140,7 +142,7 @@ def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):
     ],
 )
 def test_input_without_completions_ends_with_status_2_and_a_sentence(
-    capsys, tmp_path, monkeypatch, make, argv, said
+    capsys, tmp_path, monkeypatch, make, argv, printed
 ):
     monkeypatch.chdir(tmp_path)
     if make is not None:
@@ -148,5 +150,5 @@ def test_input_without_completions_ends_with_status_2_and_a_sentence(
     before = [path.read_bytes() for path in tmp_path.iterdir()]
     paths = [] if argv == ["nowhere"] else ["."]
     assert run_main(["rescore", *paths, *argv]) == 2
-    assert said in capsys.readouterr().err.splitlines()[-1] or make
+    assert printed in capsys.readouterr().err.splitlines()[-1] or make
     assert [path.read_bytes() for path in tmp_path.iterdir()] == before

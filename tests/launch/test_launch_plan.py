@@ -42,8 +42,8 @@ def after(argv, option):
 
 
 def test_every_program_has_the_same_numbers(tmp_path):
-    found = command_lines(plan(tmp_path, trainer_args="--learning-rate 1e-5"))
-    trainer, vllm = found["trainer"], found["vllm"]
+    lines = command_lines(plan(tmp_path, trainer_args="--learning-rate 1e-5"))
+    trainer, vllm = lines["trainer"], lines["vllm"]
     assert after(trainer, "--groups") == "8"
     assert after(trainer, "--group-size") == "8"
     assert after(trainer, "--steps") == "5"
@@ -70,12 +70,12 @@ def test_what_runs_already_is_not_started(tmp_path):
 
 def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
     one = plan(tmp_path, env={"tasks": ["gcd"], "total_steps": "5"})
-    found = one.serve_settings()
-    assert found["env"]["tasks"] == ["gcd"]
-    assert found["env"]["total_steps"] > 5  # the trainer says when it is enough
-    assert found["env"]["rollout_server_url"] == one.api
-    assert found["env"]["tokenizer_name"] == str(one.policy)
-    assert found["openai"]["base_url"] == f"{one.server}/v1"
+    lines = one.serve_settings()
+    assert lines["env"]["tasks"] == ["gcd"]
+    assert lines["env"]["total_steps"] > 5  # the trainer says when it is enough
+    assert lines["env"]["rollout_server_url"] == one.api
+    assert lines["env"]["tokenizer_name"] == str(one.policy)
+    assert lines["openai"]["base_url"] == f"{one.server}/v1"
 
 
 def test_the_model_of_a_server_that_runs_is_left_to_serve(tmp_path):
@@ -85,7 +85,7 @@ def test_the_model_of_a_server_that_runs_is_left_to_serve(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected_words"),
     [
         ({"numbers": {"batch_size": -1}}, "env.batch_size"),
         ({"numbers": {"total_steps": -1}}, "env.total_steps"),
@@ -95,8 +95,8 @@ def test_the_model_of_a_server_that_runs_is_left_to_serve(tmp_path):
         ({"python": sys.executable}, "has no vLLM"),
     ],
 )
-def test_what_cannot_be_started_is_refused(tmp_path, changes, said):
-    with pytest.raises(SettingError, match=said):
+def test_what_cannot_be_started_is_refused(tmp_path, changes, expected_words):
+    with pytest.raises(SettingError, match=expected_words):
         plan(tmp_path, **changes).check()
 
 

@@ -39,26 +39,26 @@ def progress(folder):
 
 
 def test_a_run_without_a_new_step_says_what_its_trainer_says(tmp_path, monkeypatch):
-    found, now_s = progress(tmp_path), time.monotonic()
-    assert "step 0 of 10" in found.place()
-    assert found.numbers() == "no step yet"
+    shown_progress, now_s = progress(tmp_path), time.monotonic()
+    assert "step 0 of 10" in shown_progress.place()
+    assert shown_progress.numbers() == "no step yet"
     (tmp_path / "trainer.log").write_text("started\nno batch for 60 s\n\n")
-    assert found.numbers() == "no step yet, trainer: no batch for 60 s"
+    assert shown_progress.numbers() == "no step yet, trainer: no batch for 60 s"
     rows(tmp_path / HISTORY, {"number": 3, "reward": 0.5})
-    assert "no step" not in found.numbers()
+    assert "no step" not in shown_progress.numbers()
     monkeypatch.setattr(time, "monotonic", lambda: now_s + 3600)
-    assert found.numbers().endswith("no new step, trainer: no batch for 60 s")
+    assert shown_progress.numbers().endswith("no new step, trainer: no batch for 60 s")
 
 
 def test_the_time_left_is_that_of_the_steps_without_the_start(tmp_path, monkeypatch):
     now_s = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    found, said = progress(tmp_path), []
+    shown_progress, places = progress(tmp_path), []
     for at_s, step in ((0, 0), (600, 1), (630, 2), (660, 3), (670, 3)):
         now_s[0] = 1000.0 + at_s
         rows(tmp_path / HISTORY, {"number": step})
-        said.append(found.place())
-    assert [place.partition(", ")[2] for place in said] == [
+        places.append(shown_progress.place())
+    assert [place.partition(", ")[2] for place in places] == [
         "0:00:00",
         "0:10:00",
         "0:10:30, 0:04:00 left",
@@ -71,21 +71,21 @@ def test_numbers_are_those_of_the_newest_lines(tmp_path):
     path = tmp_path / "metrics" / "x_metrics.jsonl"
     path.parent.mkdir()
     rows(path, metrics(1, 0, 50), metrics(2, 10, 80, **{"alarms/answers": 0}))
-    said = progress(tmp_path).numbers()
-    assert "score 0.250, groups with variance 50%" in said
-    assert "300 tokens/s" in said
-    assert said.endswith("alarms: none")
+    places = progress(tmp_path).numbers()
+    assert "score 0.250, groups with variance 50%" in places
+    assert "300 tokens/s" in places
+    assert places.endswith("alarms: none")
 
 
 def test_the_trainer_has_the_step_and_the_reward(tmp_path):
     rows(tmp_path / "x_metrics.jsonl", metrics(5, 0, 50, **{"alarms/answers": 2}))
-    found = progress(tmp_path)
-    found.place()
+    shown_progress = progress(tmp_path)
+    shown_progress.place()
     history = tmp_path / HISTORY
     rows(history, {"number": 3, "reward": 0.5}, torn='{"number": 4')
-    assert "step 3 of 10" in found.place()
-    assert "reward 0.500" in found.numbers()
-    assert "alarms: answers 2" in found.numbers()
+    assert "step 3 of 10" in shown_progress.place()
+    assert "reward 0.500" in shown_progress.numbers()
+    assert "alarms: answers 2" in shown_progress.numbers()
 
 
 def test_only_the_end_of_a_long_file_is_read(tmp_path):

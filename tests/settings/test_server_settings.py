@@ -50,8 +50,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_no_request_may_carry_is_refused_without_a_secret(case):
-    changes, said = REFUSED[case]
-    with pytest.raises(SettingError, match=said) as refused:
+    changes, expected = REFUSED[case]
+    with pytest.raises(SettingError, match=expected) as refused:
         settings_of(**changes)
     assert str(refused.value).startswith(f"openai.{next(iter(changes))}")
     assert SECRET not in str(refused.value)
@@ -150,9 +150,9 @@ def test_the_template_is_given_its_arguments():
 
 def test_the_trainer_is_told_what_is_sampled_with():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
-    told = env._rewards.sampled_with()
+    sampled = env._rewards.sampled_with()
     asyncio.run(env.close())
-    assert told == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
+    assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 
 
 def test_results_of_an_evaluation_hold_no_header():
