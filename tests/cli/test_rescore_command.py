@@ -96,8 +96,8 @@ def test_a_file_of_rescore_beside_its_sources_is_none_of_them(pool, capsys, tmp_
     (tmp_path / "own.jsonl").write_text(json.dumps(line) + "\n")
     out = tmp_path / "out.jsonl"
     for _ in range(2):
-        document_read = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
-        assert (document_read["all"]["completions"], document_read["unread"]) == (1, {})
+        document = json.loads(rescored(capsys, tmp_path, "--out", out, "--json"))
+        assert (document["all"]["completions"], document["unread"]) == (1, {})
 
 
 def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
@@ -117,8 +117,8 @@ def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
     assert left_alive(children) == []
     with out.open("ab") as file:
         file.write(b'{"task": "gcd", "sco')  # as a kill would leave it
-    document_read = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
-    assert document_read["all"]["completions"] == len(rows_of(out)) == 200
+    document = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
+    assert document["all"]["completions"] == len(rows_of(out)) == 200
 
 
 def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):

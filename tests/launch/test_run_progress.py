@@ -39,25 +39,25 @@ def progress(folder):
 
 
 def test_a_run_without_a_new_step_says_what_its_trainer_says(tmp_path, monkeypatch):
-    shown_progress, now_s = progress(tmp_path), time.monotonic()
-    assert "step 0 of 10" in shown_progress.place()
-    assert shown_progress.numbers() == "no step yet"
+    one, now_s = progress(tmp_path), time.monotonic()
+    assert "step 0 of 10" in one.place()
+    assert one.numbers() == "no step yet"
     (tmp_path / "trainer.log").write_text("started\nno batch for 60 s\n\n")
-    assert shown_progress.numbers() == "no step yet, trainer: no batch for 60 s"
+    assert one.numbers() == "no step yet, trainer: no batch for 60 s"
     rows(tmp_path / HISTORY, {"number": 3, "reward": 0.5})
-    assert "no step" not in shown_progress.numbers()
+    assert "no step" not in one.numbers()
     monkeypatch.setattr(time, "monotonic", lambda: now_s + 3600)
-    assert shown_progress.numbers().endswith("no new step, trainer: no batch for 60 s")
+    assert one.numbers().endswith("no new step, trainer: no batch for 60 s")
 
 
 def test_the_time_left_is_that_of_the_steps_without_the_start(tmp_path, monkeypatch):
     now_s = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    shown_progress, places = progress(tmp_path), []
+    one, places = progress(tmp_path), []
     for at_s, step in ((0, 0), (600, 1), (630, 2), (660, 3), (670, 3)):
         now_s[0] = 1000.0 + at_s
         rows(tmp_path / HISTORY, {"number": step})
-        places.append(shown_progress.place())
+        places.append(one.place())
     assert [place.partition(", ")[2] for place in places] == [
         "0:00:00",
         "0:10:00",
@@ -79,13 +79,13 @@ def test_numbers_are_those_of_the_newest_lines(tmp_path):
 
 def test_the_trainer_has_the_step_and_the_reward(tmp_path):
     rows(tmp_path / "x_metrics.jsonl", metrics(5, 0, 50, **{"alarms/answers": 2}))
-    shown_progress = progress(tmp_path)
-    shown_progress.place()
+    one = progress(tmp_path)
+    one.place()
     history = tmp_path / HISTORY
     rows(history, {"number": 3, "reward": 0.5}, torn='{"number": 4')
-    assert "step 3 of 10" in shown_progress.place()
-    assert "reward 0.500" in shown_progress.numbers()
-    assert "alarms: answers 2" in shown_progress.numbers()
+    assert "step 3 of 10" in one.place()
+    assert "reward 0.500" in one.numbers()
+    assert "alarms: answers 2" in one.numbers()
 
 
 def test_only_the_end_of_a_long_file_is_read(tmp_path):
