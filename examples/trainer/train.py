@@ -88,9 +88,12 @@ def ended_between_steps() -> Iterator[Callable[[], None]]:
             raise EndedError(came[0])
 
     signals = (signal.SIGINT, signal.SIGTERM)
-    for each in signals:
-        signal.signal(each, note)
-    yield check
+    before = {each: signal.signal(each, note) for each in signals}
+    try:
+        yield check
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def run(
