@@ -6,6 +6,7 @@ import contextlib
 import pytest
 from transformers import AutoTokenizer
 
+from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.client import client_of
 from rg_env.inference.completions import Sampling
 from rg_env.inference.probe import NO_ROUTE, ProbeRequest
@@ -24,7 +25,7 @@ from tests.support.odd_servers import (
     stock_vllm,
     with_changes,
 )
-from tests.support.parts import TOKENIZER, server_config
+from tests.support.parts import TOKENIZER, env_config, server_config
 
 pytestmark = pytest.mark.slow
 
@@ -387,3 +388,43 @@ def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
     odd = with_changes("neither")
     odd.otherwise = (403, refusal("only for administrators"))
     assert "/generate: 403 only for administrators" in fault_of(odd)
+
+
+# -- several kinds together ------------------------------------------------------------
+
+
+def bodies_of(trains):
+    """Have one environment ask a stock vLLM and an SGLang; return what they saw."""
+    ends = [stock_vllm(), Odd({"POST /generate": sglang_answer})]
+
+    async def run():
+        async with serving(ends[0]) as one, serving(ends[1]) as other:
+            kinds = zip((one, other), ("openai", "sglang"), strict=True)
+            configs = [
+                server_config(url, kind, model_name=MODEL, health_check=False)
+                for url, kind in kinds
+            ]
+            env = ReasoningGymEnv(env_config(), configs)
+            env._servers.trains = trains
+            prompt = Prompt([{"role": "user", "content": "2 + 2?"}], PROMPT, False)
+            how = Sampling(9, 1.0, 1.0, "train")
+            await env._servers.generate(prompt, 2, how)
+            probes = [each.probe() for each in env._servers.clients]
+            await asyncio.gather(*probes)
+            asking = [env._servers.generate(prompt, 2, how) for _ in range(4)]
+            made = await asyncio.gather(*asking)
+            await env.close()
+            return made
+
+    return [c for group in asyncio.run(run()) for c in group], [e.bodies for e in ends]
+
+
+def test_servers_of_several_kinds_train_together_or_are_each_queried_in_its_way():
+    made, (vllm, sglang) = bodies_of(trains=True)
+    assert all(completion.logprobs is not None for completion in made)
+    assert {body["n"] for body in vllm} == {2} and "prompt" in vllm[-1]
+    assert "input_ids" in sglang[-1]
+    made, (vllm, sglang) = bodies_of(trains=False)
+    assert {c.logprobs is None for c in made} == {True, False}
+    assert all("messages" in body for body in vllm)
+    assert all("input_ids" in body for body in sglang)
