@@ -42,7 +42,7 @@ def draws(
         saved, size = pickle.dumps(tasks), DRAWS_A_CALL
         at_once = CALLS_A_CORE * cluster.cpus
 
-    def made(positions: Sequence[int]) -> list[Item | None]:
+    def some_items(positions: Sequence[int]) -> list[Item | None]:
         if cluster is None:
             return [tasks.at(position) for position in positions]
         return asyncio.run(cluster.call(_made_far, saved, positions))
@@ -52,7 +52,7 @@ def draws(
     threads = ThreadPoolExecutor(at_once, thread_name_prefix="draws")
     try:
         for first in itertools.count(tasks.position, size):
-            waiting.append(threads.submit(made, range(first, first + size)))
+            waiting.append(threads.submit(some_items, range(first, first + size)))
             if len(waiting) == at_once:
                 yield from waiting.popleft().result()
     finally:

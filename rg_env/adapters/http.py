@@ -117,12 +117,11 @@ def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -
 
 
 def _item_of_row(row: dict[str, msgspec.Raw]) -> msgspec.Raw:
-    for name in ("verifier_metadata", "metadata"):
-        if "item" not in row and name in row:
-            row = _decoded(row[name], dict[str, msgspec.Raw], name)
-    if "item" not in row:
-        raise HTTPException(400, "the row has no verifier_metadata.item")
-    return row["item"]
+    name = "verifier_metadata"
+    metadata = _decoded(row.get(name, b"{}"), dict[str, msgspec.Raw], name)
+    if "item" not in metadata:
+        raise HTTPException(400, f"the row has no {name}.item")
+    return metadata["item"]
 
 
 def _written(response: _Response) -> str:

@@ -278,7 +278,6 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         ("/score", b'{"item": %s, "completions": []}' % DEEP, 400),
         ("/score", b'{"item": "%s", "completions": []}' % (b"a" * 2**17), 422),
         ("/verify", b'{"response": {"output": []}}', 400),
-        ("/verify", b'{"item": {}, "response": {"output": []}}', 422),
         ("/verify", b'{"verifier_metadata": {"item": 1}}', 422),
         ("/feedback", b'{"item": {}, "values": [1.5]}', 400),
         ("/aggregate_metrics", b"{}", 400),

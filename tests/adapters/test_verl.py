@@ -55,16 +55,12 @@ def call(item, tmp_path):
     return compute
 
 
-def test_a_completion_has_the_score_of_the_item(call, item):
+def test_a_completion_has_the_score_of_the_item_with_the_same_keys(call, item):
     right = call(f"<answer>{item.gold}</answer>", reward_router_address="x")
     assert right == {"score": 1.0, "right": 1.0, "outcome": "right"}
-    assert call("<answer>0.5</answer>")["right"] == 0.0
-
-
-def test_every_result_has_the_same_keys(call, item):
-    texts = ["", "<answer></answer>", "<answer>x</answer>", f"<answer>{item.gold}"]
-    found = [call(text) for text in texts]
-    assert {tuple(result) for result in found} == {("score", "right", "outcome")}
+    for text in ("", "<answer></answer>", "<answer>0.5</answer>"):
+        wrong = call(text)
+        assert wrong["right"] == 0.0 and tuple(wrong) == tuple(right)
 
 
 def test_a_thinking_block_that_the_template_opens_is_known(call, item):

@@ -36,8 +36,6 @@ from tests.support.parts import (
     Exact,
     env_config,
     free_port,
-    options_of,
-    run_main,
     server_config,
     until,
     vllm_reply,
@@ -385,22 +383,3 @@ async def test_giving_up_ends_a_request_that_never_returns():
     servers.gave_up.set()
     with pytest.raises(RequestFailedError):
         await asking
-
-
-# -- the commands ----------------------------------------------------------------------
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("command", ["serve", "evaluate"])
-async def test_a_command_at_another_program_ends_with_one_sentence(
-    command, tmp_path, capsys
-):
-    async with serving(web_page()) as url:
-        rows, evals = tmp_path / "rows.jsonl", tmp_path / "evals"
-        files = {"data_path_to_save_groups": rows, "data_dir_to_save_evals": evals}
-        argv = [command, *options_of(url, **files)]
-        status = await asyncio.to_thread(run_main, argv)
-    said = capsys.readouterr().err
-    assert status == 2 and said.count("error: ") == 1
-    assert "error: openai.base_url: " in said and "Welcome" in said
-    assert "Traceback" not in said and "does not answer" not in said
