@@ -25,7 +25,6 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted
-from rg_env.evaluation.rescored_file import TRIED_AGAIN, RescoredFile
 from rg_env.evaluation.rescoring import Rescoring, rescored_here
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
@@ -36,7 +35,7 @@ from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from rg_env.adapters.ray import Cluster
-    from rg_env.evaluation.rescore_table import RescoreTally
+    from rg_env.evaluation.rescored import RescoreTally
 
 SAMPLES_AT_ONCE = 1_500
 """So that the runs of one published task, whose items are the same, are one batch."""
@@ -70,6 +69,8 @@ async def _rescore(
     modules: Sequence[str],
 ) -> int:
     """Score what is not in the file yet; return how many samples it had before."""
+    from rg_env.evaluation.rescored import RescoredFile
+
     library = await read_library(pool)
     rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE
     if cluster is not None:
@@ -142,7 +143,7 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
-    from rg_env.evaluation.rescore_table import RescoreTally
+    from rg_env.evaluation.rescored import TRIED_AGAIN, RescoreTally  # and polars
 
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])

@@ -61,9 +61,9 @@ class Comparison:
         self.pairs = [pair for pair in pairs if all_pairs or pair[0] == 0]
         table = with_parts(table)
         parts = sorted(table.select(PART).unique().iter_rows())
-        found = results(table, ["result", *PART])
+        each = results(table, ["result", *PART])
         self.measured: dict[Part, list[PartResult | None]] = {
-            part: [found.get((n, *part)) for n in range(len(names))] for part in parts
+            part: [each.get((n, *part)) for n in range(len(names))] for part in parts
         }
         differences = [paired(table, *pair) for pair in self.pairs]
         self.paired: dict[Part, list[Paired]] = {

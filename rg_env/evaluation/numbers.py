@@ -156,11 +156,7 @@ def text_of(text: str) -> str:
 
 
 class GrowingTable:
-    """Rows that come one by one and become a table.
-
-    Args:
-        columns: Name to type; by default those of samples.
-    """
+    """Rows that come one by one and become a table, by default one of samples."""
 
     def __init__(self, columns: Mapping[str, Any] = COLUMNS) -> None:
         self._columns, self._new = columns, list[Sequence[Any]]()

@@ -13,7 +13,6 @@ whose item is not made again, or not used, has none, nor has one that was given 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import functools
 import json
@@ -33,7 +32,6 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription
 from rg_env.workers.pool_errors import (
-    JobError,
     PoolClosedError,
     PoolError,
     PreloadError,
@@ -76,8 +74,8 @@ def _read(sample: Sample) -> tuple[str | None, str]:
         return sample.row.get("answer"), sample.outcome
     # The template had begun the thinking: the text alone does not say so.
     is_open = sample.outcome == "unfinished_thinking"
-    found = extract_answer(text, thinking_open=is_open)
-    return found.answer, str(found.failure)
+    read = extract_answer(text, thinking_open=is_open)
+    return read.answer, str(read.failure)
 
 
 class Rescoring:
@@ -88,12 +86,9 @@ class Rescoring:
     """
 
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
-        self._pool = pool
-        self._library = library
+        self._pool, self._library = pool, library
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
-        self._questions: OrderedDict[tuple[str, str], asyncio.Future[Any]] = (
-            OrderedDict()
-        )
+        self._questions = OrderedDict[tuple[str, str], asyncio.Future[Any]]()
 
     async def rescored(
         self,
@@ -117,10 +112,10 @@ class Rescoring:
 
         async def one_item(numbers: Sequence[int]) -> None:
             async with self._places:
-                found = await self._of_item([samples[number] for number in numbers])
-                new.update(zip(numbers, found, strict=True))
+                scored = await self._of_item([samples[number] for number in numbers])
+                new.update(zip(numbers, scored, strict=True))
                 if take is not None:
-                    await take(found)
+                    await take(scored)
 
         def item(number: int) -> str:
             origin = [samples[number].row.get(key) for key in (*ORIGIN, "no_item")]
@@ -139,17 +134,14 @@ class Rescoring:
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
             entry, params = await self._item(samples[0])
-        except _NoItemError as error:
-            outcome, reason = error.args
-            lost = Score(0.0, outcome, None)
-            return [self._new(s, lost, score=None, reason=reason) for s in samples]
-        try:
             return await self._scored(samples, entry, params)
+        except _NoItemError as error:
+            why = error.args
         except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
-            lost, why = Score(0.0, UNSCORED, None), str(error)
-            return [self._new(s, lost, score=None, reason=why) for s in samples]
+            why = (UNSCORED, str(error))
+        return [self._unscored(sample, *why) for sample in samples]
 
     async def _scored(
         self,
@@ -164,33 +156,37 @@ class Rescoring:
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
-            found = await scorer.score_group(handle, entry, own) if own else []
-            scores[name] = dict(zip(own, found, strict=True))
+            given = await scorer.score_group(handle, entry, own) if own else []
+            scores[name] = dict(zip(own, given, strict=True))
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
-            none = Score(0.0, failure, None)
-            is_there = answer is not None or sample.row.get("completion") is not None
-            if not is_there and sample.score is None:  # the request failed
-                new.append(self._new(sample, none, score=None, reason="no text"))
+            has_text = answer is not None or sample.row.get("completion") is not None
+            if not has_text and sample.score is None:  # the request failed
+                new.append(self._unscored(sample, failure, "no text"))
                 continue
-            mine = {name: found.get(answer, none) for name, found in scores.items()}
+            none = Score(0.0, failure, None)
+            mine = {name: of.get(answer, none) for name, of in scores.items()}
             if any(score.outcome == "timeout" for score in mine.values()):
                 why = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
-                late = Score(0.0, "timeout", answer)
-                new.append(self._new(sample, late, score=None, reason=why))
+                new.append(self._unscored(sample, "timeout", why))
                 continue
-            values = {name: score.value for name, score in mine.items()}
+            ours, values = mine["ours"], {name: of.value for name, of in mine.items()}
             more = {
                 "question": entry["question"],
                 "gold_answer": entry["answer"],
                 "answer": answer,
                 "scores": {"saved": sample.score, **values},
-                "normalized": mine["ours"].normalized,
+                "normalized": ours.normalized,
             }
-            new.append(self._new(sample, mine["ours"], **more))
+            new.append(self._new(sample, ours.value, ours.outcome, **more))
         return new
 
-    def _new(self, sample: Sample, ours: Score, **more: Any) -> Sample:
+    def _unscored(self, sample: Sample, outcome: str, reason: str) -> Sample:
+        return self._new(sample, None, outcome, reason=reason)
+
+    def _new(
+        self, sample: Sample, score: float | None, outcome: str, **more: Any
+    ) -> Sample:
         task = self._library.tasks.get(sample.task)
         row = {
             "task": sample.task,
@@ -198,8 +194,8 @@ class Rescoring:
             "question": sample.question,
             "answer": sample.row.get("answer"),
             "saved_answer": sample.row.get("answer"),
-            "score": ours.value,
-            "outcome": ours.outcome,
+            "score": score,
+            "outcome": outcome,
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
             **more,
@@ -221,44 +217,26 @@ class Rescoring:
         if "no_item" in row:
             raise _NoItemError("unmatched", row["no_item"])
         params = row.get("params", row.get("dataset", {}))
-        own = {k: v for k, v in params.items() if k not in ("size", "seed")}
         try:
             if "seed" in row:
-                job: Any = worker_jobs.make_entry
-                how = (row["seed"], True, True)  # as an item that was published
-                entry = await self._pool.run(
-                    job, task, params, *how, deadline_s=ITEM_DEADLINE_S
-                )
+                # As an item that was published.
+                job = (worker_jobs.make_entry, task, params, row["seed"], True, True)
+                entry = await self._pool.run(*job, deadline_s=ITEM_DEADLINE_S)
                 # A user message of another program may have words around the question.
                 if entry["question"] not in (sample.question or entry["question"]):
                     raise _NoItemError(*ANOTHER)
             else:
                 config = json.dumps(params, sort_keys=True)
                 index = await self._index(sample, config)
-                job = worker_jobs.dataset_entry
-                entry = await self._pool.run(
-                    job, task, config, index, deadline_s=DATASET_DEADLINE_S
-                )
+                call = (worker_jobs.dataset_entry, task, config, index)
+                entry = await self._pool.run(*call, deadline_s=DATASET_DEADLINE_S)
         except STOPS:
             raise
         except PoolError as error:
             kind = "not_used" if is_unusable(error) else "unmatched"
             kind = UNSCORED if isinstance(error, WorkerLostError) else kind
-            reason = await self._why_none(error, task, own)
-            raise _NoItemError(kind, reason) from error
-        return entry, own
-
-    async def _why_none(
-        self, error: PoolError, task: str, params: Mapping[str, Any]
-    ) -> str:
-        """Return why no item was made; wrong parameters are the reason of all else."""
-        if isinstance(error, JobError) and not is_unusable(error) and task != MIXTURE:
-            call = (worker_jobs.check_params, [(task, params)])
-            with contextlib.suppress(PoolError):  # then the first error is the reason
-                refused = await self._pool.run(*call, deadline_s=ITEM_DEADLINE_S)
-                if refused is not None:
-                    return refused[1]
-        return why_no_entry(error)
+            raise _NoItemError(kind, why_no_entry(error)) from error
+        return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
 
     async def _index(self, sample: Sample, config: str) -> int:
         """Return where a question stands in a dataset.
@@ -271,9 +249,8 @@ class Rescoring:
         """
         key = (sample.task, config)
         if key not in self._questions:
-            made = self._pool.run(
-                worker_jobs.dataset_questions, *key, deadline_s=DATASET_DEADLINE_S
-            )
+            job = (worker_jobs.dataset_questions, *key)
+            made = self._pool.run(*job, deadline_s=DATASET_DEADLINE_S)
             self._questions[key] = asyncio.ensure_future(made)
             if len(self._questions) > KEPT_DATASETS:
                 self._questions.popitem(last=False)
@@ -286,11 +263,6 @@ class Rescoring:
         return own if own in places else places[0]
 
 
-async def rescored(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:
-    """Score samples again, those of one task for example; see `Rescoring.rescored`."""
-    return await Rescoring(pool, await read_library(pool)).rescored(samples)
-
-
 @functools.cache
 def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
     return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
@@ -300,4 +272,9 @@ def rescored_here(
     samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
 ) -> list[Sample]:
     """Score samples again, with one worker that this process keeps; blocks."""
-    return asyncio.run(rescored(_one_worker(task_modules), samples))
+    pool = _one_worker(task_modules)
+
+    async def rescored() -> list[Sample]:
+        return await Rescoring(pool, await read_library(pool)).rescored(samples)
+
+    return asyncio.run(rescored())

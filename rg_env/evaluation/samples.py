@@ -2,9 +2,6 @@
 
 Samples of one question of one task are samples of one item: that pairs the results of
 two models, or of a run of ours and a published one, without a common numbering.
-
-The lines of samples.jsonl are samples. An evaluation is resumed from them and its
-numbers are computed from them, so that the file says as much as the run that wrote it.
 """
 
 from __future__ import annotations
@@ -29,8 +26,8 @@ NOT_USED = "not_used"
 UNANSWERED = FORMAT_FAILURES | {"empty_answer"}
 """Outcomes of completions that hold no answer."""
 
-TRUNCATED = frozenset({"length"})
-"""Words of servers for a completion that was cut off."""
+TRUNCATED = "length"
+"""Finish reason of a completion that was cut off."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +39,6 @@ class Sample:
         score: In [0, 1]; None where there is none: the request failed, or the item
             cannot be scored. That is no wrong answer.
         outcome: Why the score is what it is.
-        is_truncated: Whether the server cut the completion off.
         row: All that its file says of it.
     """
 
@@ -51,7 +47,6 @@ class Sample:
     question: str
     score: float | None
     outcome: str
-    is_truncated: bool = False
     row: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -63,6 +58,11 @@ class Sample:
     def is_right(self) -> bool:
         """Whether the completion has full score."""
         return self.score is not None and self.score >= 1.0
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the server cut the completion off."""
+        return self.row.get("finish_reason") == TRUNCATED
 
     @property
     def is_answered(self) -> bool:
@@ -108,28 +108,23 @@ def sample_of(row: Row) -> Sample:
         question=row.get("question", ""),
         score=row.get("score"),
         outcome=row["outcome"],
-        is_truncated=row.get("finish_reason") in TRUNCATED,
         row=brief(row),
     )
 
 
-def is_row(row: object) -> bool:
-    """Say whether a line is one of samples.jsonl."""
-    if not isinstance(row, dict):
+def _is_row(row: object) -> bool:
+    if not (isinstance(row, dict) and "task" in row and "outcome" in row):
         return False
     names = ("task", "outcome", "category", "question")
-    score = row.get("score", 0.0)
-    is_score = score is None or isinstance(score, (int, float))
-    is_text = all(isinstance(row.get(name, ""), str) for name in names)
-    has_both = "task" in row and "outcome" in row
-    return is_text and has_both and is_score and 0.0 <= (score or 0.0) <= 1.0
+    score = row.get("score")
+    is_score = score is None or (isinstance(score, (int, float)) and 0 <= score <= 1)
+    return is_score and all(isinstance(row.get(name, ""), str) for name in names)
 
 
 def read_rows(path: Path) -> list[Row]:
     """Read a file without messages, of several lines about one completion the last.
 
-    A line that a kill left half, or that somebody has damaged, is passed over; how
-    many they are is said.
+    Lines that are no samples, as one that a kill left half, are left out and counted.
 
     Raises:
         OSError: It cannot be read.
@@ -142,7 +137,7 @@ def read_rows(path: Path) -> list[Row]:
                 row = json.loads(line)
             except (ValueError, RecursionError):
                 row = None
-            if is_row(row):
+            if _is_row(row):
                 rows[key_of(row)] = brief(row)
             else:
                 damaged += 1

@@ -92,7 +92,7 @@ def _row(number: int, row: Row, bounds: Bounds | None) -> tuple[object, ...]:
         has_variance(row["scores"]),
         len(row["scores"]),
         sum(row["task_scores"]),
-        sum(end in TRUNCATED for end in row["finish_reasons"]),
+        sum(end == TRUNCATED for end in row["finish_reasons"]),
         sum(row["completion_tokens"]),
         row["seconds"],
     )

@@ -13,7 +13,6 @@ again is `seed` and `params`, or the `index` of a `dataset` with its own size an
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
@@ -25,14 +24,10 @@ from typing import Any
 
 from rg_env import yaml_text
 from rg_env.errors import SettingError, printable, shown, unexpected
-from rg_env.evaluation.samples import TRUNCATED, Sample
+from rg_env.evaluation.samples import Sample
 from rg_env.scoring.score import outcome_of
 from rg_env.settings import kept_settings
-from rg_env.settings.environment_settings import (
-    OF_EVALUATION,
-    CheckedSettings,
-    deciding,
-)
+from rg_env.settings.environment_settings import OF_EVALUATION, deciding
 from rg_env.tasks import own_tasks
 from rg_env.tasks.library_import import CATEGORIES
 from rg_env.tasks.sampler import MAX_ENTRY_SEED
@@ -43,8 +38,6 @@ PART = ".part"
 
 SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
 """Of the files that are read in a folder; a file that is named is read anyway."""
-
-COMPRESSED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
@@ -57,14 +50,7 @@ LAUNCHED = ("launch.yaml", "trainer.log")
 
 NO_SAMPLES = ("ledger.json", METRICS, HISTORY)
 
-SETTINGS = (
-    *kept_settings.OF_SERVERS,
-    *(
-        name
-        for name in CheckedSettings.model_fields
-        if name in deciding(*OF_EVALUATION)
-    ),
-)
+SETTINGS = {*kept_settings.OF_SERVERS, *deciding(*OF_EVALUATION)}
 """What decides an evaluation, which is shown with its samples."""
 
 KB = 1024
@@ -81,7 +67,7 @@ KEPT += ["prompt_tokens", "completion_tokens", "preset"]
 OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
 OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
 OF_ROWS |= {"completion_tokens": "completion_tokens"}
-"""What is said of a rollout to the column of it in a row of `process`."""
+"""Field of a rollout to its column in a row of `process`."""
 
 OUT_OF_RANGE = "out-of-range score"
 
@@ -90,6 +76,9 @@ JsonObject = dict[str, Any]
 
 class UnreadableError(ValueError):
     """A line or document is damaged or foreign; its text says which."""
+
+
+# -- from a line or document to samples ------------------------------------------------
 
 
 def _finite(number: str) -> float | str:
@@ -115,7 +104,7 @@ def _score(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     # Sums of shares end a little above 1.
-    is_one = math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6
+    is_one = -1e-6 <= value <= 1 + 1e-6
     return min(1.0, max(0.0, float(value))) if is_one else None
 
 
@@ -131,18 +120,17 @@ def _origin(row: JsonObject) -> JsonObject:
     params = row.get("params", row.get("parameters", {}))
     seed, size, index = row.get("seed"), row.get("size"), row.get("index")
     dataset = row.get("dataset", row.get("config"))
-    if seed is not None and not (type(seed) is int and 0 <= seed <= MAX_ENTRY_SEED):
+    has_seed = type(seed) is int and 0 <= seed <= MAX_ENTRY_SEED
+    if seed is not None and not has_seed:
         expected = f"a whole number from 0 to {MAX_ENTRY_SEED}"
         return {"no_item": f"seed: {unexpected(seed, expected)}"}
     if not isinstance(dataset, dict):
         if not isinstance(params, dict):
-            expected = "names with their values"
-            return {"no_item": f"params: {unexpected(params, expected)}"}
-        if type(seed) is int and type(size) is not int:
+            return {"no_item": f"params: {unexpected(params, 'names with values')}"}
+        if has_seed and type(size) is not int:
             return {"seed": seed, "params": params}
         # Of a preset: some items are what they are in their dataset alone.
-        own = {"size": size, "seed": seed} if type(seed) is int else {}
-        dataset = own | params
+        dataset = ({"size": size, "seed": seed} if has_seed else {}) | params
     index = index if type(index) is int else None
     return {"dataset": PUBLISHED | dataset, "index": index}
 
@@ -242,19 +230,10 @@ def _sample(row: JsonObject) -> Sample:
     question = _text(row, "question") or ""
     # A file repeats them for each completion, and all samples are kept in memory.
     item = (sys.intern(task), sys.intern(category), sys.intern(question))
-    is_truncated = _text(row, "finish_reason") in TRUNCATED
-    return Sample(*item, score, word, is_truncated, row)
+    return Sample(*item, score, word, row)
 
 
-def _why_not(path: Path) -> str:
-    """Return why a path is not read."""
-    if path.is_dir():
-        return "no file *.json or *.jsonl"
-    if path.suffix in COMPRESSED:
-        return "compressed files are not read; decompress it, and name what comes of it"
-    if not path.exists():
-        return "no such file"
-    return "it is no ordinary file, and files are read twice; save it to one"
+# -- files -----------------------------------------------------------------------------
 
 
 def files_of(paths: Iterable[str]) -> list[Path]:
@@ -265,27 +244,23 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     Raises:
         SettingError: A path leads nowhere, or to a folder without such files.
     """
-    found: set[Path] = set()
-    for text in paths:
-        if not text.strip():
-            raise SettingError("command line: the path is empty; '.' is this folder")
-        path = Path(text)
+    files: set[Path] = set()
+    for path in map(Path, paths):
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
-        inside = (p for p in inside if p.name not in BESIDE)
+        inside = (p for p in inside if p.name not in BESIDE and p.is_file())
         # Beside a model's config.json lies what is no completion.
         inside = (p for p in inside if not (p.parent / "config.json").is_file())
-        named = [*inside] if path.is_dir() else [path]
-        files = {p for p in named if p.is_file()}
-        if not files or path.suffix in COMPRESSED:
-            why = _why_not(path)
+        named = {*inside} if path.is_dir() else {path} if path.is_file() else None
+        if not named:
+            why = "no such file" if named is None else "no file *.json or *.jsonl"
             raise SettingError(f"command line: {shown(str(path))}: {why}")
-        found |= files
+        files |= named
 
     def order(file: Path) -> Any:
         parts = re.split("([0-9]+)", str(file))  # texts and numbers in turn
         return file.name, [int(p) if k % 2 else p for k, p in enumerate(parts)]
 
-    return sorted(found, key=order)
+    return sorted(files, key=order)
 
 
 def metrics_beside(rows: Path) -> Path:
@@ -299,16 +274,14 @@ def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
     if samples.name != "samples.jsonl" or not path.is_file():
         return None
     try:
-        found = yaml_text.read(str(path))
-        values = {**found["openai"][0], **found["env"]}
-        known = {
-            name: values[name]
-            for name in SETTINGS
-            if values.get(name) not in (None, [], {})
-        }
+        saved = yaml_text.read(str(path))
+        values = {**saved["openai"][0], **saved["env"]}
     except (YamlError, OSError, TypeError, LookupError):
         return None  # damaged; the samples tell the rest
-    return samples.parent.name, {**known, "versions": found.get("versions")}
+    known = {
+        k: v for k, v in values.items() if k in SETTINGS and v not in (None, [], {})
+    }
+    return samples.parent.name, {**known, "versions": saved.get("versions")}
 
 
 class Sources:
@@ -326,7 +299,7 @@ class Sources:
         files = [file for file in files if not file.as_posix().endswith(NO_SAMPLES)]
         self._files = files
         self._first_unread: dict[str, str] = {}
-        self._bytes = self._said_kb = 0
+        self._bytes = self._reported_kb = 0
         self.unread: Counter[str] = Counter()
         self.total_kb = sum(_place_of(file).stat().st_size for file in files) // KB
 
@@ -351,10 +324,15 @@ class Sources:
                 if isinstance(value, UnreadableError):
                     raise value
                 for row in _rows(value, run):
+                    if not (row.get("source") and row.get("place")):
+                        parts = [
+                            str(part) for part in (number, row.get("place")) if part
+                        ]
+                        row |= {"source": str(file), "place": ".".join(parts)}
                     sample = _sample(row)
                     if sample.score is None and row.get("score") is not None:
                         self._count(OUT_OF_RANGE, file, number)
-                    yield self._placed(sample, file, number)
+                    yield sample
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 kind = str(error) if isinstance(error, UnreadableError) else "foreign"
                 self._count(kind, file, number)
@@ -364,17 +342,10 @@ class Sources:
         place = f"{file}, line {number}" if number else str(file)
         self._first_unread.setdefault(kind, printable(place))
 
-    def _placed(self, sample: Sample, file: Path, number: int) -> Sample:
-        row = dict(sample.row)
-        if not (row.get("source") and row.get("place")):
-            parts = [str(part) for part in (number, row.get("place")) if part]
-            row |= {"source": str(file), "place": ".".join(parts)}
-        return dataclasses.replace(sample, row=row)
-
     def kb_since_last(self) -> int:
         """Return how much was read since the last call."""
-        since = self._bytes // KB - self._said_kb
-        self._said_kb += since
+        since = self._bytes // KB - self._reported_kb
+        self._reported_kb += since
         return since
 
     def unread_said(self) -> list[str]:

@@ -64,21 +64,21 @@ class EvalSummary:
             "eval/items_not_used": sum(self.not_used.values()),
         }
         if self.overall is not None:
-            found = self.overall
+            whole = self.overall
             numbers |= {
-                "eval/mean_score": found.by_item.mean,
+                "eval/mean_score": whole.by_item.mean,
                 # What the original calls the same number; a share of correct items it
                 # is not, as `train/percent_correct` is one of rollouts.
-                "eval/percent_correct": found.by_item.mean,
-                "eval/percent_correct_low": found.by_item.low,
-                "eval/percent_correct_high": found.by_item.high,
-                "eval/items": found.items,
-                "eval/right": found.right.mean,
-                "eval/answered": found.answered,
-                "eval/truncated": found.truncated or 0,
+                "eval/percent_correct": whole.by_item.mean,
+                "eval/percent_correct_low": whole.by_item.low,
+                "eval/percent_correct_high": whole.by_item.high,
+                "eval/items": whole.items,
+                "eval/right": whole.right.mean,
+                "eval/answered": whole.answered,
+                "eval/truncated": whole.truncated or 0,
             }
             for name in ("score_of_answered", "best_of_k", "pass_at_k"):
-                if (value := getattr(found, name)) is not None:
+                if (value := getattr(whole, name)) is not None:
                     numbers[f"eval/{name}"] = value.mean
         for kind, group in (("category", self.by_category), ("task", self.by_task)):
             for name, part in group.items():
@@ -136,28 +136,26 @@ class EvalSummary:
 
     def notes(self) -> list[str]:
         """Return what the table lacks: what was cut off, and what has no score."""
-        found = []
+        notes = []
         if self.overall is not None and self.overall.truncated:
             of = f"{self.overall.truncated} of {self.overall.completions}"
-            found.append(f"truncated at the longest length: {of} completions")
-        unscored = self.outcomes.get(UNSCORED, 0)
-        if number := self.failed_requests - unscored:
-            lost = counted(number, "completion")
-            found.append(f"without a score: {lost} whose requests failed")
-        if unscored:
-            lost = counted(unscored, "completion")
-            found.append(f"without a score: {lost} to which the workers gave none")
-        if number := sum(self.not_used.values()):
-            tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
-            lost = counted(number, "item")
-            found.append(f"without a score: {lost} not used ({tasks})")
+            notes.append(f"truncated at the longest length: {of} completions")
+        unscored, unused = self.outcomes.get(UNSCORED, 0), sum(self.not_used.values())
+        tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
+        for number, noun, why in (
+            (self.failed_requests - unscored, "completion", "whose requests failed"),
+            (unscored, "completion", "to which the workers gave none"),
+            (unused, "item", f"not used ({tasks})"),
+        ):
+            if number:
+                notes.append(f"without a score: {counted(number, noun)} {why}")
         if self.changed:
-            found.append(
+            notes.append(
                 "not all questions are the published ones, since the library has"
                 " changed ('as published' is without these tasks): "
                 + ", ".join(self.changed)
             )
-        return found
+        return notes
 
 
 def _shown(value: Estimate | None) -> str:
@@ -165,12 +163,9 @@ def _shown(value: Estimate | None) -> str:
 
 
 def _changed_tasks(samples: Iterable[Sample]) -> list[str]:
-    found = {(sample.row.get("preset"), sample.task) for sample in samples}
-    return sorted(
-        task
-        for preset, task in found
-        if preset in get_args(PresetName) and task in load_preset(preset).changed
-    )
+    pairs = {(sample.row.get("preset"), sample.task) for sample in samples}
+    known = [(preset, task) for preset, task in pairs if preset in get_args(PresetName)]
+    return sorted(task for preset, task in known if task in load_preset(preset).changed)
 
 
 def summarise(samples: Sequence[Sample]) -> EvalSummary:
@@ -182,17 +177,17 @@ def summarise(samples: Sequence[Sample]) -> EvalSummary:
     # What most items have: a question that was drawn twice has twice as many.
     sizes = table.filter(is_used).group_by("item", maintain_order=True).len()["len"]
     k = statistics.mode(sizes) if len(sizes) else 1
-    found = results(with_parts(table), k=k)
+    parts = results(with_parts(table), k=k)
     changed = _changed_tasks(samples)
     others = table.filter(~pl.col("task").is_in(changed))
     of_others = results(with_parts(others, ["all"]), k=k)
     not_used = Counter(s.task for s in samples if s.outcome == NOT_USED)
     by_kind: dict[str, dict[str, PartResult]] = {"category": {}, "task": {}}
-    for kind, name in sorted(found.keys() - {WHOLE}):
-        by_kind[kind][name] = found[kind, name]
+    for kind, name in sorted(parts.keys() - {WHOLE}):
+        by_kind[kind][name] = parts[kind, name]
     return EvalSummary(
         k=k,
-        overall=found.get(WHOLE),
+        overall=parts.get(WHOLE),
         by_category=by_kind["category"],
         by_task=by_kind["task"],
         failed_requests=sum(s.score is None for s in samples) - not_used.total(),

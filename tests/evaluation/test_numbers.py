@@ -116,11 +116,6 @@ def test_scores_that_are_all_equal_leave_an_interval_of_some_width():
     assert (found.high, round(found.low, 2)) == (1.0, 0.57)
 
 
-def test_completions_of_one_item_that_are_alike_count_once():
-    once, thrice = (interval(of(*[[0.0] * n, [1.0] * n] * 20)) for n in (1, 3))
-    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
-
-
 @pytest.mark.parametrize(
     ("scores", "half"),
     [
@@ -174,13 +169,6 @@ def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
 def test_equal_questions_of_two_tasks_are_two_items():
     found = difference(of(1.0, task="t"), of(0.0, task="u"))
     assert (found.by_item, found.only_first, found.only_second) == (None, 1, 1)
-
-
-def test_a_paired_interval_is_narrower_than_the_results_have_alone():
-    first = of(*(float(n % 2) for n in range(50)))
-    found = difference(first, of(1.0, 1.0, 1.0, *(n % 2 for n in range(3, 50))))
-    alone = interval(first)
-    assert found.by_item.high - found.by_item.low < (alone.high - alone.low) / 2
 
 
 def test_tasks_that_disagree_make_an_interval_by_task_wide_and_one_task_has_none():

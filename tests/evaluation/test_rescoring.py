@@ -8,9 +8,10 @@ import json
 import jobs_for_items
 import pytest
 
-from rg_env.evaluation.rescoring import rescored
+from rg_env.evaluation.rescoring import Rescoring
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
+from rg_env.items.installed_library import read_library
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.scoring.extraction import extract_answer
 from rg_env.workers.pool_errors import JobError
@@ -40,9 +41,11 @@ def gcd(entry_of):
 
 def scored_again(pool, path):
     samples = list(Sources(files_of([str(path)])).samples())
-    new = asyncio.run(rescored(pool, samples))
-    assert len(new) == len(samples)
-    return new
+
+    async def rescored():
+        return await Rescoring(pool, await read_library(pool)).rescored(samples)
+
+    return asyncio.run(rescored())
 
 
 def of_lines(pool, tmp_path, *lines):
@@ -192,14 +195,6 @@ def test_samples_keep_their_order_and_those_of_an_item_are_scored_together(
 # -- which item it is ------------------------------------------------------------------
 
 
-def test_an_item_that_has_moved_in_its_dataset_is_found_by_its_question(
-    pool, gcd, tmp_path
-):
-    found = published.document("gcd", "c", GCD, gcd[::-1], lambda place: ["right"])
-    new = scored_again(pool, published.write(tmp_path, "run", found))
-    assert [sample.score for sample in new] == [1.0] * len(gcd)
-
-
 def test_items_with_one_question_are_told_apart_by_their_index(
     pool, entry_of, tmp_path
 ):
@@ -218,55 +213,27 @@ def test_items_with_one_question_are_told_apart_by_their_index(
         assert (sample.score is None) == (asked.count(question) > 1)
 
 
-def test_a_question_of_the_published_dataset_needs_no_parameters(
-    pool, entry_of, tmp_path
-):
-    entry = entry_of("gcd", published.config_of(), 7)
-    text = f"<answer>{entry['answer']}</answer>"
-    line = {"task": "gcd", "question": entry["question"], "text": text}
-    (new,) = of_lines(pool, tmp_path, line)
-    assert new.score == 1.0
-
-
-HUGE = {"min_numbers": 10**9, "max_numbers": 10**9}
-
-
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "reason"),
     [
-        ({"question": "What is the gcd of 1 and 2?"}, ""),
-        ({"seed": 4}, ""),
+        ({"question": "What is the gcd of 1 and 2?"}, "the installed library makes"),
         ({"seed": -1}, "seed: -1 is not allowed"),
-        ({"seed": "three"}, "seed: 'three' is not allowed"),
-        ({"task": "gdc"}, ""),
+        ({"task": "gdc"}, "no such task"),
         ({"params": []}, "params: [] is not"),
-        ({"params": {"max_number": 3}}, "unknown parameter 'max_number'; did you mean"),
-        (
-            {"params": {"max_numbers": "z"}},
-            "reasoning-gym refuses {'max",
-        ),
-        ({"params": HUGE}, ""),
+        ({"params": {"max_number": 3}}, ""),
+        ({"params": {"min_numbers": 10**9, "max_numbers": 10**9}}, "its item was not"),
         ({"config": {"size": 10**12, "seed": 1}}, ""),
     ],
 )
 def test_a_completion_without_its_item_has_no_score_and_a_reason(
-    pool, make_entry, tmp_path, monkeypatch, changes, said
+    pool, make_entry, tmp_path, monkeypatch, changes, reason
 ):
     monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 1.0)
     line = line_of(make_entry, "gcd", None, score=1.0) | changes
     (new,) = of_lines(pool, tmp_path, line)
     assert (new.score, new.outcome) == (None, "unmatched")
     assert new.row["scores"] == {"saved": 1.0}
-    assert new.row["reason"] and new.row["reason"].startswith(said)
-
-
-def test_an_item_that_takes_too_long_is_named_with_its_limit(
-    pool, make_entry, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("rg_env.evaluation.rescoring.ITEM_DEADLINE_S", 1e-4)
-    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "zebra_puzzles", "x"))
-    assert (new.score, new.outcome) == (None, "unmatched")
-    assert new.row["reason"] == "its item was not done after 0.0001 s of CPU time"
+    assert new.row["reason"] and new.row["reason"].startswith(reason)
 
 
 def first_unusable(pool, task):

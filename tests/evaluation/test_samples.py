@@ -31,9 +31,6 @@ def test_a_line_is_read_as_the_sample_that_it_is(tmp_path):
     found = sample_of(row)
     assert (found.task, found.question, found.score) == ("gcd", "of 4 and 6?", 1.0)
     assert not found.is_truncated and "messages" not in found.row
-
-
-def test_a_completion_that_ended_at_its_longest_is_truncated():
     assert sample_of(ROW | {"finish_reason": "length"}).is_truncated
 
 
@@ -48,7 +45,6 @@ def test_of_two_lines_about_one_completion_the_last_counts(tmp_path):
     "line",
     [
         '{"task": "gcd", "tor',
-        "[1, 2]",
         "null",
         '{"task": 7, "outcome": "right", "score": 1.0}',
         '{"task": "gcd", "outcome": "right", "score": 7}',

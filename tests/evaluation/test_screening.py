@@ -49,21 +49,17 @@ def test_the_share_is_that_of_groups_whose_rewards_differ():
     assert task.found.groups == 4
 
 
-def test_variance_is_of_the_rewards_and_the_mean_of_the_scores():
-    penalised = row(RIGHT) | {"scores": [1.0, 0.4]}
-    task = screened([penalised], bounds=None)
-    assert (task.share, task.found.score) == (1.0, 1.0)
-
-
-def test_length_truncation_and_time_are_means():
-    rows = [row(MIXED, finish_reason="length"), row(MIXED)]
-    found = screened(rows, bounds=None).found
-    assert (found.truncated, found.tokens, found.seconds) == (0.5, 20.0, 2.0)
-
-
 def test_a_level_counts_for_its_fifth_of_the_range():
     task = screened(banded(1.0, 0.5, 0.25, 0.0, 0.1, bounds=(0.2, 0.6)), (0.2, 0.6))
     assert [band.mean for band in task.bands] == [1.0, 0.5, 0.25, 0.0, 0.1]
+
+
+def test_variance_is_of_the_rewards_and_all_else_are_means():
+    penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
+    task = screened([penalised, row(MIXED)], bounds=None)
+    assert (task.share, task.found.score) == (1.0, 0.75)
+    found = task.found
+    assert (found.truncated, found.tokens, found.seconds) == (0.5, 20.0, 2.0)
 
 
 # -- levels ----------------------------------------------------------------------------
@@ -81,21 +77,19 @@ def test_a_level_counts_for_its_fifth_of_the_range():
 )
 def test_ends_of_the_levels_without_variance_go(shares, levels):
     assert screened(banded(*shares)).levels == levels
+    rows = banded(*shares, bounds=(0.2, 0.7))
+    low, high = screened(rows, (0.2, 0.7)).levels
+    expected = [0.2 + level / 2 for level in levels]
+    assert [low, high] == pytest.approx(expected, abs=1e-4)
+
+
+def test_several_bands_with_few_groups_go_together():
+    assert screened(banded(1.0, 1.0, 0.0, 0.0, 0.0, each=5)).levels == (0.0, 0.4)
 
 
 @pytest.mark.parametrize("shares", [(1, 1, 1, 0, 0), (1, 0, 0, 0, 0), (0, 0, 0, 0, 1)])
 def test_few_groups_decide_nothing_about_levels(shares):
     assert screened(banded(*shares, each=1)).levels == WHOLE
-
-
-def test_several_bands_with_few_groups_go_together():
-    rows = banded(1.0, 1.0, 0.0, 0.0, 0.0, each=5)
-    assert screened(rows).levels == (0.0, 0.4)
-
-
-def test_levels_that_are_left_lie_in_the_range_that_was_given():
-    rows = banded(0.9, 0.9, 0.0, 0.0, 0.0, bounds=(0.2, 0.7))
-    assert screened(rows, (0.2, 0.7)).levels == (0.2, 0.4)
 
 
 # -- tasks -----------------------------------------------------------------------------

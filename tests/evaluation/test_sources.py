@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pytest
@@ -98,22 +97,18 @@ def test_a_line_of_the_original_names_its_task_as_the_item(tmp_path):
     assert sample.row["dataset"] == {"size": 50, "seed": 45}
 
 
-def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", OWN))
-    assert (sample.score, sample.row["params"]) == (None, {"a": 1})
-
-
-def test_a_question_without_a_seed_is_sought_in_the_published_dataset(tmp_path):
-    line = {"task": "sums", "question": "2 + 2?", "text": "4", "params": {"a": 1}}
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", line))
-    assert sample.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
-
-
 @pytest.mark.parametrize(("task", "category"), [("gcd", "arithmetic"), ("x", "other")])
 def test_a_line_without_a_category_has_that_of_the_library(tmp_path, task, category):
     named = {"category": "games"}
     path = lines(tmp_path / "x.jsonl", *(OWN | {"task": task} | m for m in ({}, named)))
     assert [sample.category for sample in read(path)[0]] == [category, "games"]
+
+
+def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
+    asked = {"task": "sums", "question": "2 + 2?", "text": "4", "params": {"a": 1}}
+    (seeded, sought), _ = read(lines(tmp_path / "x.jsonl", OWN, asked))
+    assert (seeded.score, seeded.row["params"]) == (None, {"a": 1})
+    assert sought.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
 
 
 def test_files_of_one_name_are_read_in_the_order_of_their_numbers(tmp_path):
@@ -189,25 +184,16 @@ def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
 
 
 @pytest.mark.parametrize(
-    "score", ["NaN", "Infinity", "1e999", "-1", "59.42", '"1"', "true", "null", "[1]"]
+    "score", ["NaN", "1e999", "-1", "59.42", '"1"', "true", "null", "1.0000000002"]
 )
 def test_a_score_that_is_none_is_no_score(tmp_path, score):
     text = json.dumps(EVALUATED).replace('"score": 1.0', f'"score": {score}')
     (sample,), sources = read(lines(tmp_path / "x.jsonl", text))
-    assert sample.score is None
-    assert sources.unread == ({} if score == "null" else {"out-of-range score": 1})
-
-
-@pytest.mark.parametrize("level", ["NaN", "-Infinity", "1e999"])
-def test_what_is_no_json_number_can_be_written_again(tmp_path, level):
-    text = json.dumps(EVALUATED).replace('"score": 1.0', f'"level": {level}')
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", text))
-    assert json.loads(readable(sample.row))["level"] == level
-
-
-def test_a_sum_of_shares_a_little_above_one_is_one(tmp_path):
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", EVALUATED | {"score": 1 + 2e-16}))
-    assert sample.score == 1.0
+    is_one = score.startswith("1.0")  # sums of shares end a little above 1
+    assert sample.score == (1.0 if is_one else None)
+    is_none = is_one or score == "null"
+    assert sources.unread == ({} if is_none else {"out-of-range score": 1})
+    assert json.loads(readable(sample.row))["task"] == "sums"
 
 
 @pytest.mark.parametrize(
@@ -272,25 +258,7 @@ def test_a_path_without_files_is_refused(tmp_path, name):
         files_of([str(tmp_path / name)])
 
 
-@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.json.zst"])
-def test_a_compressed_file_is_refused_with_what_to_do(tmp_path, name):
-    (tmp_path / name).write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(SettingError, match="decompress it"):
-        files_of([str(tmp_path / name)])
-
-
 def test_a_file_that_fails_while_it_is_read_is_named():
     with pytest.raises(OSError, match="error") as failed:
         read("/proc/self/mem")
     assert failed.value.filename == "/proc/self/mem"
-
-
-def test_what_is_no_ordinary_file_is_said_to_be_there():
-    with pytest.raises(SettingError, match="'/dev/null': it is no ordinary file"):
-        files_of(["/dev/null"])
-
-
-@pytest.mark.parametrize("path", ["", " "])
-def test_an_empty_path_is_not_this_folder(path):
-    with pytest.raises(SettingError, match="the path is empty"):
-        files_of([path])

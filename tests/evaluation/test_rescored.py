@@ -1,11 +1,89 @@
-"""Counts of rescored samples, and what a terminal is shown of hostile ones."""
+"""The file of `rescore`, and what a terminal is shown of it."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 from rg_env.cli.command import rendered
-from rg_env.evaluation.rescore_table import RescoreTally
+from rg_env.errors import SettingError
+from rg_env.evaluation.rescored import WRITTEN, RescoredFile, RescoreTally
+from rg_env.evaluation.samples import Sample
+
+VERSION = "0.1.25"
+
+
+def sample(place, score=1.0, outcome="right", **more):
+    row = dict.fromkeys(WRITTEN, "x") | {"place": place, "reasoning_gym": VERSION}
+    return Sample("gcd", "arithmetic", "q", score, outcome, row=row | more)
+
+
+def opened(path):
+    """Return a file with all rows read, and their places."""
+    file = RescoredFile(path, VERSION)
+    try:
+        return file, [row["place"] for row in file.rows()]
+    except SettingError:
+        file.close()
+        raise
+
+
+def written(path, *places):
+    file, _ = opened(path)
+    file.write(sample(place, text="\ud800\n") for place in places)
+    file.close()
+    return path
+
+
+# -- the file --------------------------------------------------------------------------
+
+
+def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
+    path = written(tmp_path / "new" / "out.jsonl", "1", "2")
+    file, places = opened(path)
+    assert places == ["1", "2"]
+    missing = file.missing(map(sample, "1234"))
+    assert [s.row["place"] for s in missing] == ["3", "4"]
+    file.write([sample("3", None, "timeout"), sample("4", None, "unmatched")])
+    file.close()
+    file, places = opened(path)
+    assert places == ["1", "2", "4"]
+    file.close()
+
+
+def test_a_line_that_a_kill_has_torn_is_written_anew(tmp_path):
+    path = written(tmp_path / "out.jsonl", "1", "2")
+    path.write_bytes(path.read_bytes()[:-9])
+    file, places = opened(path)
+    assert places == ["1"]
+    file.write(file.missing([sample("1"), sample("2")]))
+    file.close()
+    lines = path.read_text().splitlines()
+    assert [json.loads(line)["place"] for line in lines] == ["1", "2"]
+
+
+OTHER = json.dumps(dict.fromkeys(WRITTEN, "0.1.24"))
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("what I learned", "line 1 .* is foreign"),
+        ('{"lr": 0.1}\n', "line 1 .* is foreign"),
+        ("[1]\n", "line 1 .* is foreign"),
+        ("[" * 99_999 + "\n", "line 1 .* is foreign"),
+        (f"{OTHER}\n", r"line 1 .* is of reasoning-gym '?0\.1\.24"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text, match):
+    (tmp_path / "notes.txt").write_text(text)
+    with pytest.raises(SettingError, match=match):
+        opened(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == text
+
+
+# -- counts and examples ---------------------------------------------------------------
 
 
 def row(saved, ours, task="gcd", question="q", **more):
@@ -45,7 +123,7 @@ def test_completions_without_a_score_are_in_no_mean_and_named_with_the_reason():
     lost = {"outcome": "unmatched", "reason": "another question"}
     tally = tally_of(row(1.0, 1.0), row(0.0, None, **lost), row(0.0, None, **lost))
     whole = tally.numbers()["all"]
-    assert whole["mean"]["saved"] == 1.0
+    assert (whole["items"], whole["mean"]["saved"]) == (1, 1.0)
     assert whole["without_score"] == {"unmatched": 2}
     total = "without a score, and so not in the means: 2 of 3 completions"
     said = "no score: 2 of gcd, unmatched: another question (the first: file 1)"
