@@ -8,7 +8,7 @@ const REPORT = (() => {
   const DEFAULTS = { a: ALL, b: NONE, by: "task", task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, parts, cells, alarms, metrics, samples, hits = [], ticket = 0, differing = null;
+  let data, parts, alarms, metrics, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -81,7 +81,6 @@ const REPORT = (() => {
   const lettered = (run) => (isPair() ? `${run === state.a ? "A" : "B"}: ${shortName(run)}` : shortName(run));
   const isPair = () => state.b !== NONE && state.a !== ALL && state.a !== state.b;
 
-  const byPlace = (rows) => new Map(rows.map((row) => [`${row[0]},${row[1]}`, row]));
   const ofRun = (run) => (run === ALL ? data.all : data.runs[run]);
 
   /** Return the figures of a part of a run; of all parts, the ends of their intervals too. */
@@ -90,7 +89,7 @@ const REPORT = (() => {
       const { samples, figures: of } = ofRun(run), each = (value) => Object.fromEntries(of.map((found, k) => [data.figures[k + 1], found && value(found)]));
       return { samples, ...each(([mean]) => mean), low: of[0]?.[1], high: of[0]?.[2], ends: each(([, low, high]) => [low, high]) };
     }
-    const row = (run === ALL ? data.totals : cells)?.get(`${run},${part}`);
+    const row = data.cells.get(`${run},${part}`);
     return row ? Object.fromEntries(data.figures.map((name, k) => [name, row[k + 2] < 0 ? null : row[k + 2]])) : { samples: 0 };
   }
 
@@ -190,19 +189,11 @@ const REPORT = (() => {
     table("task-rows", columns, rows, { order: [[0, "asc"]] });
   }
 
-  /** Show the scores of all parts and runs, if there are more than two and their numbers are there. */
+  /** Show the scores of all parts and runs, if there are more than two. */
   function showMatrix() {
-    const cell = (run, part) => {
-      if (!cells) return data.matrix[run][part] && Object.fromEntries(data.matrix[run][part].map((v, k) => [["score", "low", "high"][k], v / 1000]));
-      const found = figures(run, part);
-      return known(found.score) ? found : null;
-    };
     byId("matrix").parentElement.hidden = data.runs.length < 3;
     if (data.runs.length < 3) return;
-    if (!cells && !data.matrix.length) {
-      offer("matrix-rows", "Show the scores of all runs", "cells.js", showMatrix);
-      return;
-    }
+    const cell = (run, part) => { const found = figures(run, part); return known(found.score) ? found : null; };
     const rows = partsShown().map((part) => ({ part, name: part.name, of: data.runs.map((_, run) => cell(run, part.number)) }));
     const shown = (run, row) => {
       const { score, low, high } = row.of[run];
@@ -230,25 +221,17 @@ const REPORT = (() => {
 
   const times = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-  /** Offer what is read when it is asked for, where it will be shown. */
-  function offer(box, text, file, show) {
-    byId(box).replaceChildren(el("button", { type: "button", click: async () => { await load(file); show(); } }, text));
-  }
-
   function showAlarms() {
-    byId("alarms").parentElement.hidden = !data.alarms.length;
-    if (!data.alarms.length) return;
-    const rows = alarms || data.alarm_rows, text = (title, k) => ({ title, data: null, render: (row, type) => asText(row[k], type) });
-    if (!rows) { offer("alarm-rows", "Show all alarms", "alarms.js", showAlarms); return; }
+    const text = (title, k) => ({ title, data: null, render: (row, type) => asText(row[k], type) });
     const said = (row, type) => (type === "display" ? el("div", {}, row[4], ...row[5].map((example) => el("div", {}, el("code", {}, example)))) : visible(row[4]));
     const columns = [text("alarm", 1), text("task", 2), { title: "times", data: null, className: "n", render: (row, type) => numeric(whole)(row[3], type) }, text("run", 0),
       { title: "newest, and examples", data: null, className: "said", orderable: false, render: said, csv: { newest: (row) => visible(row[4]), examples: (row) => row[5].map(visible).join(" | ") } }];
-    table("alarm-rows", columns, rows, { order: [], pageLength: PAGE_OF_READER });
+    table("alarm-rows", columns, alarms, { order: [], pageLength: PAGE_OF_READER });
   }
 
   function alarmNote() {
     const said = data.alarms.map(([name, tasks, runs]) => `${name} in ${times(tasks, "task")} of ${times(runs, "run")}`);
-    return el("p", { class: "note" }, `Alarms: ${said.join(", ")}. `, el("button", { class: "link no-print", type: "button", click: async () => { if (!data.alarm_rows) await load("alarms.js"); showAlarms(); goTo("alarms"); } }, "Show them"));
+    return el("p", { class: "note" }, `Alarms: ${said.join(", ")}. `, el("button", { class: "link no-print", type: "button", click: async () => { await load("alarms.js"); goTo("alarms"); } }, "Show them"));
   }
 
   function showOutcomes() {
@@ -392,7 +375,6 @@ const REPORT = (() => {
     return loading.get(file);
   }
   const getSamples = () => load("samples.js");
-  const getCells = () => (state.a === ALL ? null : load("cells.js"));
   const chunkOf = (i) => { let k = samples.starts.length - 1; while (samples.starts[k] > i) k -= 1; return k + 1; };
   async function getChunk(number) {
     const file = `texts-${String(number).padStart(4, "0")}.js`;
@@ -486,7 +468,7 @@ const REPORT = (() => {
   async function find() {
     const mine = ++ticket;
     byId("found").textContent = "Loading …";
-    await Promise.all([getSamples(), getCells()]);
+    await getSamples();
     if (isPair() && !differing) { findDifferences(); showTasks(); showCards(); }
     let found = [];
     for (let i = 0; i < samples.run.length; i += 1) if (isHit(i)) found.push(i);
@@ -649,8 +631,7 @@ const REPORT = (() => {
     if (goes) goTo("rollouts"); // there is something to see only now
   }
 
-  async function showOverview() {
-    await getCells();
+  function showOverview() {
     showCards();
     showTasks();
     showMatrix();
@@ -714,8 +695,8 @@ const REPORT = (() => {
   }
 
   return {
-    async overview(given) {
-      data = { ...given, totals: byPlace(given.totals) };
+    overview(given) {
+      data = { ...given, cells: new Map(given.cells.map((row) => [`${row[0]},${row[1]}`, row])) };
       const shorts = shortened(data.runs.map((run) => run.name), 26), level = (value) => String(Number(value.toFixed(3)));
       data.runs.forEach((run, k) => { run.short = shorts[k]; });
       parts = [...data.tasks.map(([name, category]) => ({ kind: "task", name, category })),
@@ -727,22 +708,20 @@ const REPORT = (() => {
       const goes = read();
       for (const key of ["a", "b"]) byId(`run-${key}`).value = state[key];
       byId("by").value = state.by;
-      await getCells();
       showCards();
       showRuns();
-      showAlarms();
       showTasks();
-      document.body.dataset.table = performance.now().toFixed(0);
       showMatrix();
       showOutcomes();
+      byId("alarms").parentElement.hidden = !data.alarms.length;
+      if (data.alarms.length) load("alarms.js");
       theme();
       const begin = async (goes, isPart) => { if (goes || isPart) await choose({}, goes); if (state.open !== NONE) show(state.open); };
       begin(goes, isPair() && !data.differences.length);
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); begin(read()); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },
-    cells(given) { cells = byPlace(given); },
-    alarms(given) { alarms = given; },
+    alarms(given) { alarms = given; showAlarms(); },
     metrics(given) { metrics = given; },
     samples(given) { samples = given; },
     texts(given) { chunks.set(given.number, given); },

@@ -2,10 +2,9 @@
 
     index.html                  the page, with its style
     report.js                   what the page does
-    overview.js                 numbers and curves, all that is read before a click
-    cells.js                    numbers by run and task, read when a run is chosen
+    overview.js                 numbers and curves, which the page begins with
+    alarms.js                   all alarms, read when the page is there
     metrics.js                  all numbers of steps, read when one of them is chosen
-    alarms.js                   all alarms, read when they are looked at
     samples.js                  columns of all samples, read when they are looked for
     texts-0001.js ...           their texts, read when one is opened
     datatables.*, uplot.*       tables and charts, copied from installed packages
@@ -40,8 +39,16 @@ from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
 from rg_env.new_folder import new_folder
 from rg_env.pages.report_tally import ReportTally
-from rg_env.pages.run_metrics import alarms_of, overview_of, read_all_metrics
-from rg_env.pages.run_names import Place, is_dumped, metrics_of, names_of, place_of
+from rg_env.pages.runs import (
+    Place,
+    alarms_of,
+    is_dumped,
+    metrics_of,
+    names_of,
+    overview_of,
+    place_of,
+    read_all_metrics,
+)
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.tasks.baselines import guessing_notes
 
@@ -258,7 +265,6 @@ def write_report(
         }
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
         _script(new / "overview.js", "overview", overview)
-        _script(new / "cells.js", "cells", tally.cells())
         curves = [one.curves(names, usual=False) for one in metrics]
         _script(new / "metrics.js", "metrics", curves)
         _script(new / "alarms.js", "alarms", alarms_of(metrics, names))

@@ -21,7 +21,7 @@ from rg_env.evaluation.numbers import (
     row_of,
 )
 from rg_env.evaluation.samples import Sample
-from rg_env.pages import run_names
+from rg_env.pages.runs import Place
 from rg_env.scoring.score import OUTCOMES
 
 PREVIEW_CHARS = 48
@@ -42,9 +42,6 @@ HISTOGRAMS = {
 
 MOST_LEVELS = 12
 """That are parts of their own; where there are more, a part is a tenth of the scale."""
-
-MOST_CELLS = 4_000
-"""Of the matrix of runs and parts that is read before a click."""
 
 UNKNOWN = ALL = -1
 """In place of a number: what no file says; all runs, or all parts."""
@@ -73,14 +70,6 @@ def _ends(found: Estimate) -> list[float | int]:
     """Return the ends of an interval; none of one that says nothing."""
     ends = (found.low, found.high)
     return [] if math.isinf(found.high) else [*map(_short, ends)]
-
-
-def _thousandths(found: Estimate | None) -> list[int] | None:
-    # A score of less than 1 does not become one of 1.
-    if found is None:
-        return None
-    ends = (found.mean, found.low, found.high)
-    return [min(round(1000 * v), 999 + (v >= 1)) for v in ends]
 
 
 def _named(name: str, model: str | None) -> str:
@@ -113,11 +102,22 @@ def _histogram(table: pl.DataFrame, bins: pl.Expr) -> list[int]:
     return [counts.get(k, 0) for k in range(max(counts, default=-1) + 1)]
 
 
+def _cells(
+    scores: Mapping[Any, Estimate], means: Mapping[Any, Sequence[Any]]
+) -> Iterator[list[float | int]]:
+    """Yield run, part, figures and interval of every part but the whole."""
+    for (run, part), (number, *values) in sorted(means.items()):
+        if part != ALL:
+            score = scores.get((run, part))
+            ends = _ends(score) if score else (UNKNOWN, UNKNOWN)
+            yield [run, part, number, *map(_short, values), *ends]
+
+
 class ReportTally:
     """Counts samples for the overview and keeps their columns for the reader."""
 
     def __init__(self) -> None:
-        self._runs: dict[tuple[run_names.Place, str | None], int] = {}
+        self._runs: dict[tuple[Place, str | None], int] = {}
         self._versions: dict[str, None] = {}
         self._rows, self._previews = GrowingTable(), list[str | None]()
 
@@ -125,7 +125,7 @@ class ReportTally:
         """Return how many samples there are."""
         return len(self._previews)
 
-    def add(self, sample: Sample, run: tuple[run_names.Place, str | None]) -> None:
+    def add(self, sample: Sample, run: tuple[Place, str | None]) -> None:
         """Count one sample of a run, which is a place and a model."""
         number = self._runs.setdefault(run, len(self._runs))
         self._rows.add(row_of(sample, number))
@@ -137,7 +137,7 @@ class ReportTally:
             said = ", ".join(f"{name} {is_at}" for name, is_at in pairs)
             self._versions[said] = None
 
-    def overview(self, names: Mapping[run_names.Place, str]) -> Numbers:
+    def overview(self, names: Mapping[Place, str]) -> Numbers:
         """Return what the page shows before anything is chosen.
 
         Args:
@@ -153,16 +153,16 @@ class ReportTally:
         self._outcomes = numbered([*OUTCOMES, *table["outcome"]])
         figures, k = _figures(self._table)
         parts, categories = self._parts(figures)
-        self._scores: dict[Any, Estimate] = {}
-        self._means: dict[Any, list[Any]] = {}
+        scores: dict[Any, Estimate] = {}
+        means: dict[Any, list[Any]] = {}
         differences: dict[Any, Any] = {}
         for part in parts:
             for run in (pl.col("result"), pl.lit(ALL)):
                 those = figures.with_columns(run.alias("result"), part.alias("part"))
                 those = those.drop_nulls("part")
-                self._scores |= estimates(those, by=PLACE)
-                means = those.group_by(PLACE).agg(pl.len(), *map(pl.mean, FIGURES))
-                self._means |= {(run, of): row for run, of, *row in means.iter_rows()}
+                scores |= estimates(those, by=PLACE)
+                each = those.group_by(PLACE).agg(pl.len(), *map(pl.mean, FIGURES))
+                means |= {(run, of): row for run, of, *row in each.iter_rows()}
             if len(self._runs) == 2:
                 those = figures.with_columns(part.alias("part")).drop_nulls("part")
                 differences |= paired(those, 0, 1, ["part"])
@@ -181,8 +181,7 @@ class ReportTally:
             "parts": [*self._others],
             "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes],
             "figures": ["samples", *FIGURES, "low", "high"],
-            "totals": [*self._rows_of(is_total=True)],
-            "matrix": self._matrix(),
+            "cells": [*_cells(scores, means)],
             "differences": [
                 [*map(_short, (part, it.mean, it.low, it.high, it.samples))]
                 for (part,), of in differences.items()
@@ -221,27 +220,6 @@ class ReportTally:
         ]
         return found, categories
 
-    def _rows_of(self, *, is_total: bool) -> Iterator[list[float | int]]:
-        """Yield run, part, figures and interval of the totals, or of all else."""
-        for (run, part), (number, *means) in sorted(self._means.items()):
-            if is_total == (run == ALL) and part != ALL:
-                score = self._scores.get((run, part))
-                ends = _ends(score) if score else (UNKNOWN, UNKNOWN)
-                yield [run, part, number, *map(_short, means), *ends]
-
-    def _matrix(self) -> list[list[Any]]:
-        """Return score, low and high of each part of each run, in thousandths.
-
-        There is none of two runs, and none of so many that it would be a large file.
-        """
-        runs, parts = len(self._runs), len(self._tasks) + len(self._others)
-        if runs < 3 or runs * parts > MOST_CELLS:
-            return []
-        return [
-            [_thousandths(self._scores.get((run, part))) for part in range(parts)]
-            for run in range(runs)
-        ]
-
     def _of_runs(self, table: pl.DataFrame) -> list[Numbers]:
         """Return the numbers of each run, with their intervals."""
         by, length = ["result"], dict[str, Any](within=(0.0, math.inf))
@@ -278,10 +256,6 @@ class ReportTally:
                 }
             )
         return found
-
-    def cells(self) -> list[list[float | int]]:
-        """Return run, part and figures of every part of a run; after the overview."""
-        return [*self._rows_of(is_total=False)]
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of all samples, which the reader filters."""

@@ -16,7 +16,6 @@ import pytest
 
 from rg_env.evaluation.numbers import paired, row_of, table_of, with_parts
 from rg_env.evaluation.sources import Sources
-from rg_env.pages import report_tally
 from rg_env.pages.report import write_report
 from tests.support.hostile_texts import HOSTILE
 from tests.support.reported import dump, group, published, rollout
@@ -247,12 +246,10 @@ DRAWN = """
 """The part of the columns of the first chart in which a line is."""
 
 
-@pytest.mark.parametrize(
-    "key", ["train/rollouts_scored", "ledger/zero_variance", "curriculum/level_changes"]
-)
 def test_a_count_is_drawn_to_its_highest_value(
-    browser: Browser, tmp_path: Path, key: str
+    browser: Browser, tmp_path: Path
 ) -> None:
+    key = "train/rollouts_scored"
     lines = [json.dumps({"step": k, key: 64 * k}) for k in range(20)]
     (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
     write_report([str(tmp_path)], tmp_path / "report")
@@ -517,18 +514,6 @@ def test_more_than_two_runs_stand_in_a_matrix_whose_file_has_whole_names(
     keys = ("score", "low", "high")
     cells = [[rows[0][of.format(k, key)] for key in keys] for k in (100, 200, 300)]
     assert shown == ["{:.3f}{:.3f} to {:.3f}".format(*map(float, c)) for c in cells]
-    assert names_of(browser, "cells") == []
-
-
-def test_the_scores_of_very_many_runs_are_read_when_they_are_asked_for(
-    browser: Browser, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(report_tally, "MOST_CELLS", 10)
-    write_report([str(checkpoints)], checkpoints / "large")
-    browser.open(checkpoints / "large" / "index.html")
-    browser.run("document.querySelector('#matrix-rows button').click()")
-    browser.wait("document.querySelectorAll('#matrix-rows .heat').length === 9")
-    assert browser.errors == []
 
 
 def test_the_difference_of_any_two_runs_is_that_of_compare(
@@ -602,25 +587,6 @@ def test_charts_are_told_in_words(browser: Browser, checkpoints: Path) -> None:
     end = "0.000 at 0, 0.000 at 8, lowest 0.000, highest 1.000"
     assert told[0].startswith("score over steps. a-model-wit…") and end in told[0]
     assert len(told) == len(texts(browser, "figure"))
-
-
-def test_enter_on_a_task_takes_the_focus_to_its_rollouts(
-    browser: Browser, training: Path
-) -> None:
-    browser.size(1200)
-    browser.open(training)
-    browser.run("document.querySelector('#task-rows tbody button').focus()")
-    browser.press("Enter", 13)
-    browser.wait("document.activeElement.id === 'rollouts'")
-    assert browser.run(f"{ROWS}[9].getBoundingClientRect().bottom <= innerHeight")
-
-
-def test_the_paginator_of_a_table_scrolls_with_it(
-    browser: Browser, training: Path
-) -> None:
-    open_reader(browser, training, "outcome=wrong")
-    pages = "getComputedStyle(document.querySelector('.dt-paging nav'))"
-    assert browser.run(f"{pages}.position") == "static"
 
 
 def test_no_answer_becomes_a_formula_in_a_file(

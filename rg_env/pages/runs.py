@@ -1,11 +1,13 @@
-"""A run's own numbers for its report: curves and alarms, from its file of metrics."""
+"""The runs of a report: their names, and their own numbers from files of metrics."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,8 +15,66 @@ from typing import Any
 
 from rg_env.errors import counted
 from rg_env.evaluation.samples import finite, grouped
-from rg_env.evaluation.sources import HISTORY, METRICS
-from rg_env.pages.run_names import Place, place_of
+from rg_env.evaluation.sources import HISTORY, LAUNCHED, METRICS
+from rg_env.rollouts.run_dumps import METRICS_FOLDER
+
+# -- names -----------------------------------------------------------------------------
+
+RUN_ID = re.compile("(^|rollouts_)([0-9a-f-]{36})_")
+"""Begins the name of a run's metrics, and is in the names of its dump files."""
+
+Place = tuple[str, ...]
+"""The parts of the path of a run, or the first letters of its id."""
+
+
+def is_dumped(source: str) -> bool:
+    """Return whether a file holds those groups of a run that were kept."""
+    found = RUN_ID.search(Path(source).name)
+    return found is not None and bool(found[1])
+
+
+def metrics_of(dump: Path) -> Path:
+    """Return the path of the metrics of the run that wrote a dump file."""
+    found = RUN_ID.search(dump.name)
+    return dump.parent / METRICS_FOLDER / f"{found and found[2]}_{METRICS}"
+
+
+@functools.lru_cache(maxsize=4096)
+def place_of(source: str, run: str | None = None) -> Place:
+    """Return the place of the run that a file belongs to.
+
+    Args:
+        source: A file of samples or of metrics.
+        run: The folder of a published run; "" or None for other files.
+    """
+    path = Path(source).resolve()
+    if run:
+        return path.parts[:-2] if path.parts[-3:-2] == (run,) else (run,)
+    for folder in path.parents:
+        if all((folder / name).is_file() for name in LAUNCHED):
+            return folder.parts
+    if found := RUN_ID.search(path.name):
+        return (found[2][:8],)
+    if path.name.startswith("samples.") or path.name == METRICS:
+        return path.parts[:-1]
+    return *path.parts[:-1], path.name.removesuffix(f"_{METRICS}").split(".json")[0]
+
+
+def names_of(places: Iterable[Place]) -> Mapping[Place, str]:
+    """Return the shortest end of each place that no other one has."""
+    names: dict[Place, str] = {}
+    unnamed, length = set(places), 0
+    while unnamed:
+        length += 1
+        by_end: dict[Place, list[Place]] = {}
+        for place in unnamed:
+            by_end.setdefault(place[-length:], []).append(place)
+        names |= {of[0]: "/".join(end) for end, of in by_end.items() if len(of) == 1}
+        unnamed -= names.keys()
+    return names
+
+
+# -- numbers ---------------------------------------------------------------------------
 
 USUAL: tuple[str, ...]
 USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
@@ -25,9 +85,6 @@ USUAL += ("trainer/loss", "trainer/kl", "trainer/entropy")
 POINTS = 360
 """Of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
-
-MOST_ALARM_CHARS = 8_000
-"""Of the rows of alarms that are read before a click."""
 
 NOT_HERE = "the metrics of these runs, with their curves and alarms, are not here"
 
@@ -186,8 +243,6 @@ def overview_of(
         names: Of runs.
         has_rows: Whether rollouts of a run, as `process` writes them, are there.
     """
-    alarms = alarms_of(metrics, names)
-    are_few = len(json.dumps(alarms)) <= MOST_ALARM_CHARS
     scored = {run.place: run.scored for run in metrics if run.scored}
     more = {run: scored[run] for run in dumped if scored.get(run, 0) > dumped[run]}
     notes = []
@@ -204,8 +259,7 @@ def overview_of(
     return {
         "metrics": [one.curves(names, usual=True) for one in metrics],
         "numbers": sorted({key for one in metrics for key in one.values}),
-        "alarms": _alarm_counts(alarms),
-        "alarm_rows": alarms if are_few else None,
+        "alarms": _alarm_counts(alarms_of(metrics, names)),
         "scored": {names[run]: of for run, of in more.items()},
         "notes": notes,
     }
