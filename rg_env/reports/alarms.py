@@ -8,9 +8,10 @@ groups of its task.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import statistics
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -111,29 +112,24 @@ class AlarmRow:
 
     Attributes:
         count: How often it rang.
-        said: Its newest sentence.
+        newest: Its newest sentence.
         examples: The newest ones: answer, gold answer, score, outcome and seed.
     """
 
     name: str
     task: str
     count: int = 0
-    said: str = ""
+    newest: str = ""
     examples: list[str] = dataclasses.field(default_factory=list)
 
 
-@dataclasses.dataclass
 class _Recent:
     """The newest groups of a task, or of all."""
 
-    groups: int = 0
-    in_a_row: int = 0
-    flags: deque[tuple[Flags, int]] = dataclasses.field(
-        default_factory=lambda: deque(maxlen=WINDOW)
-    )
-    rewarded: deque[tuple[str, dict[str, str]]] = dataclasses.field(
-        default_factory=lambda: deque(maxlen=WINDOW)
-    )
+    def __init__(self) -> None:
+        self.groups = self.in_a_row = 0
+        self.flags: deque[tuple[Flags, int]] = deque(maxlen=WINDOW)
+        self.rewarded: deque[tuple[str, dict[str, str]]] = deque(maxlen=WINDOW)
 
 
 class _Means(NamedTuple):
@@ -170,24 +166,24 @@ def _example(group: GroupRecord, rollout: RolloutRecord) -> str:
         for text in (rollout.answer, group.gold_answer)
     )
     seed = "" if group.provenance is None else f", seed {group.provenance.seed}"
-    said = f"{rollout.score:.4g}, {rollout.outcome}{seed}"
-    return f"answer {answer}, reference answer {gold}: {said}"
+    result = f"{rollout.score:.4g}, {rollout.outcome}{seed}"
+    return f"answer {answer}, reference answer {gold}: {result}"
 
 
-def logprobs_fit(mean: float | None) -> bool:
-    """Say whether the mean log-probability of a completion can be one; None is none."""
+def _can_be_logprobs(mean: float | None) -> bool:
     return mean is None or LOWEST_MEAN_LOGPROB <= mean <= HIGHEST_MEAN_LOGPROB
 
 
 def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:
     flags: Flags = {}
-    for i, rollout in enumerate(group.rollouts):
-        found = [_OF_OUTCOME[rollout.outcome]] if rollout.outcome in _OF_OUTCOME else []
-        if rollout.finish_reason == "length":
-            found.append("truncations")
-        if i < len(means) and not logprobs_fit(means[i]):
-            found.append("logprobs")
-        for name in found:
+    logprobs = itertools.chain(means, itertools.repeat(None))
+    for rollout, mean in zip(group.rollouts, logprobs, strict=False):
+        holds = {
+            _OF_OUTCOME.get(rollout.outcome, ""): rollout.outcome in _OF_OUTCOME,
+            "truncations": rollout.finish_reason == "length",
+            "logprobs": not _can_be_logprobs(mean),
+        }
+        for name in filter(holds.get, holds):
             count, _ = flags.get(name, (0, ""))
             flags[name] = (count + 1, _example(group, rollout))
     return flags
@@ -198,8 +194,8 @@ class Alarms:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
-        self._told = 0
-        self._recent: dict[str, _Recent] = {}
+        self._reported = 0
+        self._recent = defaultdict[str, _Recent](_Recent)
         self._rows: dict[tuple[str, str], AlarmRow] = {}
         self._quiet_until: dict[tuple[str, str], int] = {}
         self._chunk: list[_Means] = []
@@ -215,23 +211,17 @@ class Alarms:
         """
         flags = _flags(group, logprob_means)
         for name in (group.task, ALL):
-            recent = self._recent.setdefault(name, _Recent())
-            recent.groups += 1
-            recent.flags.append((flags, len(group.rollouts)))
-        rung = [
-            *self._rates(group.task),
-            *self._no_variance(group),
-            *self._repeated_answer(group),
-            *self._drift(group),
-        ]
+            self._recent[name].groups += 1
+            self._recent[name].flags.append((flags, len(group.rollouts)))
+        rules = (self._rates, self._no_variance, self._repeated_answer, self._drift)
+        rung = [ring for rule in rules for ring in rule(group)]
         return [line for ring in rung for line in self._ring(*ring)]
 
     def news(self) -> list[Any]:
         """Return the fields of all rows, [] if none has rung since the last call."""
-        told, self._told = self._told, self.counts.total()
-        if told == self._told:
-            return []
-        return [dataclasses.astuple(row) for row in self.rows()]
+        before, self._reported = self._reported, self.counts.total()
+        is_new = before != self._reported
+        return [*map(dataclasses.astuple, self.rows())] if is_new else []
 
     def rows(self) -> list[AlarmRow]:
         """Return a row for each alarm and task that rang, the commonest first."""
@@ -239,11 +229,11 @@ class Alarms:
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table."""
-        rows = [[row.name, row.task, row.count, row.said] for row in self.rows()]
+        rows = [[row.name, row.task, row.count, row.newest] for row in self.rows()]
         return ["alarm", "task", "count", "newest"], rows
 
     def _ring(
-        self, name: str, task: str, said: str, examples: Sequence[str]
+        self, name: str, task: str, sentence: str, examples: Sequence[str]
     ) -> Iterator[str]:
         """Count an alarm, unless it rang lately; yield the line worth saying."""
         now = self._recent[task].groups
@@ -252,15 +242,14 @@ class Alarms:
         self._quiet_until[name, task] = now + WINDOW
         row = self._rows.setdefault((name, task), AlarmRow(name, task))
         row.count += 1
-        row.said = said
+        row.newest = sentence
         row.examples = [*examples, *row.examples][:MOST_EXAMPLES]
         self.counts[name] += 1
-        count = self.counts[name]
-        if is_worth_a_line(count):
-            yield f"alarm {name}: {task}: {said} (alarm {count} of this kind)"
+        if is_worth_a_line(count := self.counts[name]):
+            yield f"alarm {name}: {task}: {sentence} (alarm {count} of this kind)"
 
-    def _rates(self, task: str) -> Iterator[Ring]:
-        for place, fewest in ((task, FEWEST_GROUPS), (ALL, WINDOW)):
+    def _rates(self, group: GroupRecord) -> Iterator[Ring]:
+        for place, fewest in ((group.task, FEWEST_GROUPS), (ALL, WINDOW)):
             recent = self._recent[place].flags
             total = sum(rollouts for _, rollouts in recent)
             for name in {name for flags, _ in recent for name in flags}:
@@ -268,46 +257,44 @@ class Alarms:
                 share = sum(count for count, _ in hits) / total
                 is_many = len(recent) >= fewest and len(hits) >= FEWEST_GROUPS_HIT
                 if is_many and share >= RATES[name]:
-                    said = f"{name} in {share:.0%} of the last {total} rollouts"
+                    sentence = f"{name} in {share:.0%} of the last {total} rollouts"
                     examples = [example for _, example in reversed(hits)]
-                    yield name, place, said, examples
+                    yield name, place, sentence, examples
 
     def _no_variance(self, group: GroupRecord) -> Iterator[Ring]:
-        recent = self._recent[group.task]
-        rewards = group.rewards
+        recent, rewards = self._recent[group.task], group.rewards
         has_none = len(rewards) > 1 and not has_variance(rewards)
         recent.in_a_row = recent.in_a_row + 1 if has_none else 0
         if recent.in_a_row >= GROUPS_WITHOUT_VARIANCE:
-            said = (
-                f"{recent.in_a_row} groups in a row of equal rewards, now"
-                f" {statistics.fmean(rewards):.2f}"
-            )
-            yield "no_variance", group.task, said, [_example(group, group.rollouts[0])]
+            mean = f"now {statistics.fmean(rewards):.2f}"
+            sentence = f"{recent.in_a_row} groups in a row of equal rewards, {mean}"
+            example = _example(group, group.rollouts[0])
+            yield "no_variance", group.task, sentence, [example]
 
     def _repeated_answer(self, group: GroupRecord) -> Iterator[Ring]:
         recent = self._recent[group.task]
         gold = group.gold_answer
         # Where there is no one gold answer, the question stands for it.
         key = f"#{recent.groups}" if gold is None else str(gold).strip().casefold()
-        found = {
+        examples = {
             rollout.answer.strip().casefold(): _example(group, rollout)
             for rollout in group.rollouts
             if rollout.answer is not None
             and len(rollout.answer) <= SHORT_CHARS
             and rollout.reward >= REWARDED_FROM
         }
-        recent.rewarded.append((key[:EXAMPLE_CHARS], found))
-        counts = Counter(answer for _, found in recent.rewarded for answer in found)
+        recent.rewarded.append((key[:EXAMPLE_CHARS], examples))
+        counts = Counter(answer for _, of in recent.rewarded for answer in of)
         needed = max(FEWEST_GROUPS, math.ceil(DOMINANT_SHARE * len(recent.rewarded)))
         answer, count = next(iter(counts.most_common(1)), ("", 0))
-        of_gold = {k: found[answer] for k, found in recent.rewarded if answer in found}
+        of_gold = {k: of[answer] for k, of in recent.rewarded if answer in of}
         if count >= needed and len(of_gold) >= FEWEST_GOLD_ANSWERS:
-            said = (
+            sentence = (
                 f"the answer {answer!r} was rewarded in {count} of the last"
                 f" {len(recent.rewarded)} questions, with"
                 f" {len(of_gold)} reference answers"
             )
-            yield "repeated_answer", group.task, said, list(of_gold.values())
+            yield "repeated_answer", group.task, sentence, list(of_gold.values())
 
     def _drift(self, group: GroupRecord) -> Iterator[Ring]:
         """Compare a chunk that is complete with those before it."""
@@ -323,13 +310,14 @@ class Alarms:
             if not is_same or now.score < before.score + SCORE_RISE:
                 continue
             rise = f"mean score {before.score:.2f} to {now.score:.2f}, while"
-            was, left = before.length or 0.0, now.length
-            is_shorter = left is not None and left < LENGTH_LEFT * was
+            was, length = before.length or 0.0, now.length
+            is_shorter = length is not None and length < LENGTH_LEFT * was
             if is_shorter and was >= FEWEST_TOKENS:
-                said = f"{rise} correct completions went from {was:.0f} to {left:.0f}"
-                yield "shorter_and_better", ALL, f"{said} tokens", examples
+                lengths = f"{was:.0f} to {length:.0f} tokens"
+                sentence = f"{rise} correct completions went from {lengths}"
+                yield "shorter_and_better", ALL, sentence, examples
             if now.format_failures >= before.format_failures + FORMAT_FAILURES_RISE:
                 shares = f"{before.format_failures:.0%} to {now.format_failures:.0%}"
-                said = f"{rise} format failures went from {shares}"
-                yield "worse_format_and_better", ALL, said, examples
+                sentence = f"{rise} format failures went from {shares}"
+                yield "worse_format_and_better", ALL, sentence, examples
         self._chunks.append(now)

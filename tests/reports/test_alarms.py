@@ -1,6 +1,7 @@
 """Alarms ring for a policy that is up to something, and for no healthy one."""
 
 import dataclasses
+import itertools
 import math
 import random
 
@@ -112,11 +113,9 @@ def with_outcome(groups, outcome, share):
 
 def watched(*streams, logprobs=()):
     """Return the alarms after some groups, and what they said."""
-    alarms, said = Alarms(), []
-    for stream in streams:
-        for group in stream:
-            said += alarms.take(group, logprobs)
-    return alarms, said
+    alarms = Alarms()
+    groups = itertools.chain(*streams)
+    return alarms, [line for group in groups for line in alarms.take(group, logprobs)]
 
 
 def rung(alarms):
@@ -131,24 +130,13 @@ def answering(answer, words=60):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("tasks", [TASKS, TASKS[:5]])
 def test_none_rings_for_a_healthy_policy(seed, tasks):
     stream = simulated(random.Random(seed), HEALTHY_GROUPS, tasks=tasks)
     alarms, said = watched(stream, logprobs=[-0.7] * GROUP_SIZE)
     assert (rung(alarms), said, alarms.rows()) == (set(), [], [])
     assert set(alarms.counts) == set(NAMES)
-
-
-@pytest.mark.slow
-def test_none_rings_for_a_policy_that_learns():
-    rng = random.Random(4)
-    stages = (
-        PolicyProfile(mean_skill=skill / 10, bad_format=0.3 - skill / 50)
-        for skill in range(2, 9)
-    )
-    streams = (simulated(rng, 250, profile) for profile in stages)
-    assert rung(watched(*streams)[0]) == set()
 
 
 @pytest.mark.slow

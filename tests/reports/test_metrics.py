@@ -28,16 +28,6 @@ def group(task, **scores_by_outcome):
 # -- scores ----------------------------------------------------------------------------
 
 
-def test_scores_are_summed_by_task():
-    metrics = Metrics(Ledger())
-    metrics.record_group(group("gcd", right=1.0, wrong=0.0))
-    metrics.record_group(group("gcd", right=1.0, partial=0.5))
-    metrics.record_group(group("lcm", wrong=0.0, no_answer=0.0))
-    assert (metrics.tasks["gcd"].groups, metrics.tasks["gcd"].rollouts) == (2, 4)
-    assert metrics.tasks["gcd"].mean_score == 0.625
-    assert metrics.mean_score == pytest.approx(2.5 / 6)
-
-
 def test_there_are_numbers_before_the_first_rollout():
     metrics = Metrics(Ledger())
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
@@ -124,13 +114,15 @@ def test_trouble_of_a_task_is_said_ever_more_seldom():
     assert said == 7  # at 1, 2, 4, 8, 16, 32 and 64
 
 
-def test_the_table_counts_every_outcome_of_every_task():
+def test_the_table_has_the_mean_and_every_outcome_of_every_task():
     metrics = Metrics(Ledger())
-    metrics.record_group(group("gcd", timeout=0.0, right=0.0))
+    metrics.record_group(group("gcd", timeout=0.0, right=1.0))
+    metrics.record_group(group("gcd", right=1.0, timeout=0.5))
     metrics.record_group(group("lcm", right=0.0))
     columns, rows = metrics.task_table()
     assert columns == ["task", "groups", "mean score", "right", "timeout"]
-    assert rows == [["gcd", 1, 0.0, 1, 1], ["lcm", 1, 0.0, 1, 0]]
+    assert rows == [["gcd", 2, 0.625, 2, 2], ["lcm", 1, 0.0, 1, 0]]
+    assert (metrics.groups, metrics.mean_score) == (3, 0.5)
 
 
 # -- the numbers of a run --------------------------------------------------------------
