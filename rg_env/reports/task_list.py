@@ -60,10 +60,6 @@ class TaskFacts:
     scale: Scale | None
     no_scale_reason: str = ""
 
-    def cost_ms(self, number: int) -> float | None:
-        """Return the milliseconds that an item of a step takes, None if not known."""
-        return None if self.scale is None else self.scale.steps[number].item_ms
-
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Return ascending numbers as text, neighbours joined: 0-2,4."""
@@ -84,15 +80,14 @@ def _cost(cost: float | None) -> str:
 def _row(facts: TaskFacts) -> list[str]:
     name, scale = f"  {facts.info.name}", facts.scale
     if scale is None:
-        return [name, "none ", "", "", "", _cost(facts.cost_ms(0)), ""]
+        return [name, "none "]
     return [
         name,
         f"{len(scale.steps)}{'*' if scale.is_dead else ' '}",
         _ranges(sorted(level for step in scale.steps for level in step.levels)),
         _ranges([skip.level for skip in scale.skipped]),
         "off" if scale.default_level is None else f"{scale.default_level:.2f}",
-        _cost(facts.cost_ms(0)),
-        _cost(facts.cost_ms(len(scale.steps) - 1)),
+        *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
     ]
 
 
@@ -168,23 +163,18 @@ def legend(tasks: Sequence[TaskFacts], cost_from: str) -> list[str]:
     return [*lines, steps, total]
 
 
-def _value_list(info: TaskInfo, params: Mapping[str, Any]) -> str:
-    if not params:
-        return "(the library's defaults)"
-    ordered = [name for name in info.parameters if name in params]
-    return ", ".join(f"{name}={params[name]!r}" for name in ordered)
-
-
-def _steps_table(facts: TaskFacts, scale: Scale) -> FittingTable:
+def _steps_table(info: TaskInfo, scale: Scale) -> FittingTable:
     result = FittingTable([], ["step", "at", "levels", "ms"], **BARE)
     result.add_column("parameters that differ from the library's", overflow="fold")
     for number, step in enumerate(scale.steps):
+        ordered = [name for name in info.parameters if name in step.params]
+        values = [f"{name}={step.params[name]!r}" for name in ordered]
         result.add_row(
             str(number + 1),
             f"{scale.level_of(number):.2f}",
             _ranges(step.levels),
-            _cost(facts.cost_ms(number)),
-            Text(_value_list(facts.info, step.params)),
+            _cost(step.item_ms),
+            Text(", ".join(values) or "(the library's defaults)"),
         )
     return result
 
@@ -227,7 +217,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
         head.add_row(label, Text(text))
     parts: list[RenderableType] = [head]
     if scale is not None:
-        steps = _steps_table(facts, scale)
+        steps = _steps_table(info, scale)
         parts += ["", steps, Text(f"ms: median time to make an item, {cost_from}")]
     title = f"dataset parameters and their defaults in reasoning-gym {version}"
     lines = [f"  {name} = {default}" for name, default in info.parameters.items()]
@@ -235,29 +225,9 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> list[RenderableTy
     return [*parts, "", Text(title), *shown]
 
 
-def _scale_json(scale: Scale) -> dict[str, Any]:
-    return {
-        "default_level": scale.default_level,
-        "items_change": not scale.is_dead,
-        "note": scale.note,
-        "steps": [
-            {
-                "level": scale.level_of(number),
-                "rg_levels": list(step.levels),
-                "params": dict(step.params),
-                "item_ms": step.item_ms,
-            }
-            for number, step in enumerate(scale.steps)
-        ],
-        "skipped": [
-            {"rg_level": skip.level, "reason": skip.reason} for skip in scale.skipped
-        ],
-    }
-
-
 def _task_json(facts: TaskFacts) -> dict[str, Any]:
     info, scale = facts.info, facts.scale
-    found: dict[str, Any] = {
+    task: dict[str, Any] = {
         "task": info.name,
         "category": info.category,
         "asks_for": asks(info) or None,
@@ -265,16 +235,29 @@ def _task_json(facts: TaskFacts) -> dict[str, Any]:
         "parameters": dict(info.parameters),
     }
     if scale is None:
-        return {**found, "scale": None, "no_scale_reason": facts.no_scale_reason}
-    return {**found, "scale": _scale_json(scale)}
+        return {**task, "scale": None, "no_scale_reason": facts.no_scale_reason}
+    steps = [
+        {
+            "level": scale.level_of(number),
+            "rg_levels": list(step.levels),
+            "params": dict(step.params),
+            "item_ms": step.item_ms,
+        }
+        for number, step in enumerate(scale.steps)
+    ]
+    skipped = [{"rg_level": s.level, "reason": s.reason} for s in scale.skipped]
+    task["scale"] = {
+        "default_level": scale.default_level,
+        "items_change": not scale.is_dead,
+        "note": scale.note,
+        "steps": steps,
+        "skipped": skipped,
+    }
+    return task
 
 
 def as_json(tasks: Sequence[TaskFacts], version: str) -> dict[str, Any]:
     """Return everything about the tasks as plain values, by category and name."""
-    return {
-        "reasoning_gym": version,
-        "summary": numbers(tasks),
-        "tasks": [
-            _task_json(facts) for _, members in by_category(tasks) for facts in members
-        ],
-    }
+    ordered = [facts for _, members in by_category(tasks) for facts in members]
+    summary, each = numbers(tasks), [*map(_task_json, ordered)]
+    return {"reasoning_gym": version, "summary": summary, "tasks": each}
