@@ -16,7 +16,6 @@ from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.scoring.extraction import extract_answer
 from rg_env.workers.pool_errors import JobError
 from tests.support import published
-from tests.support.hostile_texts import HOSTILE, armed
 
 pytestmark = pytest.mark.processes
 
@@ -259,21 +258,3 @@ def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
     for new in of_lines(pool, tmp_path, line, as_dataset):
         assert (new.score, new.outcome) == (None, "not_used")
         assert "premises" in new.row["reason"]
-
-
-# -- what a completion may do ----------------------------------------------------------
-
-
-def test_no_answer_is_executed_and_each_has_a_score(pool, make_entry, tmp_path):
-    folder = tmp_path / "traces"
-    folder.mkdir()
-    texts = [armed(h.text, str(folder), 9) for h in HOSTILE if h.kind == "code"][:40]
-    lines = [
-        line_of(make_entry, task, text, score=0.0)
-        for task in ("countdown", "polynomial_equations")
-        for text in texts
-    ]
-    new = of_lines(pool, tmp_path, *lines)
-    assert all(sample.score is not None for sample in new)
-    assert max(sample.score for sample in new) < 0.5
-    assert list(folder.iterdir()) == []
