@@ -12,7 +12,7 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 10)
 VERSION = "0.1.0"
-"""Of this environment."""
+"""The version of this environment."""
 
 FRAMEWORK = "0.4.0"
 """The version of atroposlib that this is written for."""

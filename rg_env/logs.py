@@ -18,7 +18,7 @@ FRAMEWORK_LOGGERS = (
 
 OWN_LOGGER = "rg_env"
 PROGRESS_LOGGER = "rg_env.reports.progress_bar"
-"""Of the lines of work in progress, which every command shows."""
+"""The logger of lines about work in progress, which every command shows."""
 
 
 class _LineFormatter(logging.Formatter):

@@ -86,7 +86,7 @@ CIRCUIT_LONGEST_PAUSE_S = 10.0
 """Between two probes of a server that is left out, or is not there yet."""
 
 BUSY_REST_S = 1.0
-"""Of a server that is busy and does not say for how long."""
+"""A busy server that does not say for how long rests for so long."""
 BUSY_LONGEST_REST_S = 60.0
 
 HEALTH_EVERY_S = 1.0
@@ -181,7 +181,7 @@ END_WITHIN_S = 9.0
 
 LAUNCH_ASK_EVERY_S = 0.5
 LAUNCH_ASK_TIMEOUT_S = 5.0
-"""Of the request that finds out whether a program is ready."""
+"""The timeout of the request that finds out whether a program is ready."""
 
 RESTART_FIRST_PAUSE_S = 1.0
 """Before a program that has died is started again; doubled each time."""

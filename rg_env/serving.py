@@ -30,10 +30,10 @@ END_WITHIN_S = 1
 """So long a request that has begun may take once the server is told to end."""
 
 CHECK_EVERY_TICKS = 20
-"""Of uvicorn's main loop, which has ten in a second."""
+"""Connections are checked every so many ticks of uvicorn's loop, ten a second."""
 
 HEAD_BYTES = 2**16
-"""Of a request before its body; uvicorn's faster parser has no limit."""
+"""The longest head of a request; uvicorn's faster parser has no limit."""
 
 _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
 """An IP address or a name, and the port."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DRAWS_A_CALL = 16
 CALLS_A_CORE = 2
-"""Of a cluster, so that no core is idle."""
+"""Calls under way for each core of a cluster, so that none is idle."""
 
 
 def draws(

@@ -63,7 +63,7 @@ COLUMNS: Mapping[Kind, Row] = {
 
 ROWS_AT_ONCE = 1000
 NO_DIFFERENCE = 1e-9
-"""Of scores: 0.7 - 0.2 is a little less than 0.5."""
+"""Scores that differ by less are equal: 0.7 - 0.2 is a little less than 0.5."""
 
 REWARD = '''\
 """The reward of these items, for reward.custom_reward_function.path of verl."""

@@ -41,7 +41,7 @@ T = TypeVar("T")
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 MOST_BYTES = 64 * MEBIBYTE
-"""Of a reply, whatever program stands in the place of the API."""
+"""A longer reply is refused, whatever program stands in the place of the API."""
 
 
 class ApiDownError(RunError):

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHARE_OF_RUN = 0.02
-"""Of the run's rollouts, which are sampled where nothing else is said."""
+"""The share of the run's rollouts that is sampled by default."""
 
 LEAST_GROUPS = 5
-"""Of each task where that share has fewer."""
+"""At least so many groups of each task are sampled by default."""
 
 HEAD = b"# Written by `screen`"
-"""Of a file of settings that a screen may replace."""
+"""A file of settings that begins so may be replaced by a screen."""
 
 
 def _ranged(setting: Any) -> Any:

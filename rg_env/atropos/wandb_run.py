@@ -81,7 +81,7 @@ async def finish() -> None:
 
 
 ROLLOUT_COLUMNS = ("full_text", "score", "expected_answer", "task_name")
-"""Of the table `train/rollouts`.
+"""The columns of the table `train/rollouts`.
 
 Source: atropos 296a0bc, create_rollout_table(); differs: none.
 """

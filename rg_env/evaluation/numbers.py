@@ -32,7 +32,7 @@ from rg_env.evaluation.samples import NOT_USED, Sample, finite
 Z_95 = 1.959963984540054
 
 ROWS_AT_ONCE = 10_000
-"""Of a table that grows: so many are Python objects, all others a few bytes each."""
+"""A growing table holds so many as Python objects, all others in a few bytes each."""
 
 Key = tuple[Any, ...]
 """The values of the columns that tell parts of a table apart."""
@@ -60,7 +60,7 @@ COLUMNS: dict[str, Any] = {
     "tokens": pl.Float64,
     "characters": pl.Float64,
 }
-"""Of a table of samples; null is what no file says.
+"""The columns of a table of samples; null is what no file says.
 
 `result` is the number of the run or file; `item` is the same for equal questions of a
 task and `group` for rollouts of one line; `right` and `answered` are null without a

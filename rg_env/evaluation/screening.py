@@ -22,7 +22,7 @@ from rg_env.reports.fitting_table import FittingTable
 from rg_env.rollouts.shaping import has_variance
 
 BANDS = 5
-"""Of the levels of a task: with a hundred groups the share of each is known to 0.2."""
+"""Parts of a task's levels: with a hundred groups each share is known to 0.2."""
 
 POOR = 0.5
 """An end of the levels goes if its share is surely less than so much of the others':
@@ -33,7 +33,7 @@ MOSTLY = 0.5
 COLUMNS: dict[str, Any] = {"task": pl.String, "item": pl.Int64, "band": pl.Int64}
 COLUMNS |= {"variance": pl.Boolean, "completions": pl.Int64}
 COLUMNS |= dict.fromkeys(("score", "truncated", "tokens", "seconds"), pl.Float64)
-"""Of a table of groups, in which the last four are sums over their completions."""
+"""The columns of a table of groups; the last four are sums over their completions."""
 
 Bounds = tuple[float, float]
 Bands = tuple[int, int]

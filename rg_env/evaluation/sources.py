@@ -34,10 +34,10 @@ from rg_env.tasks.sampler import MAX_ENTRY_SEED
 from rg_env.yaml_text import YamlError
 
 PART = ".part"
-"""Of a dump file that is being written, whose last line may be torn."""
+"""The suffix of a dump file that is being written, whose last line may be torn."""
 
 SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
-"""Of the files that are read in a folder; a file that is named is read anyway."""
+"""Files with these are read in a folder; a file that is named is read anyway."""
 
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 """What lies beside the samples of an evaluation, ours or a published one."""
@@ -55,11 +55,11 @@ SETTINGS = {*kept_settings.OF_SERVERS, *deciding(*OF_EVALUATION)}
 
 KB = 1024
 MAX_BYTES = 2**28
-"""Of a line or a document; the longest published one has 5 MB."""
+"""The longest line or document; the longest published one has 5 MB."""
 
 TEXT_KEYS = ("completion", "text", "response", "full_model_response", "output")
 PUBLISHED = {"size": 50, "seed": 45}
-"""Of every published dataset; a question without a seed is sought in that of these."""
+"""Every published dataset has these; a question without a seed is sought in it."""
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "formats", "normalized", "reward", "reason"]

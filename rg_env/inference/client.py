@@ -73,7 +73,7 @@ MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 """The limit, and what some models want it called."""
 
 UNLIMITED_TOKENS = 2**17
-"""Of a completion for which no limit is set."""
+"""The limit of a completion for which none is set."""
 
 ANY_REPLY_BYTES, TOKEN_BYTES = 16 * MEBIBYTE, 256
 """A reply may have so many bytes, and so many for each token that it may hold: vLLM

@@ -38,7 +38,7 @@ from rg_env.inference.routes import CHAT, NUM_LIKELIEST, TokenRoute
 logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
-"""Of a completion: enough to see that its text is not of the ids."""
+"""Length of a probe's completion: enough to see that its text is not of the ids."""
 
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""

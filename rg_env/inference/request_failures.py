@@ -28,7 +28,7 @@ SILENT = "it accepts the connection but does not reply"
 TOO_MANY_REQUESTS, UNAVAILABLE = 429, 503
 FIRST_REDIRECT, FIRST_SERVER_FAULT, NOT_FOUND = 300, 500, 404
 BUSY = frozenset({408, 425, TOO_MANY_REQUESTS})
-"""Of a server, or a proxy, that says nothing of the request."""
+"""Statuses of a busy server or proxy, which say nothing about the request."""
 
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 OF_THE_KEY = frozenset({401, 402, 403})

@@ -45,7 +45,7 @@ ANSWER_DEADLINE_S = 5.0
 """CPU time that scoring one answer may take, where no setting says it."""
 
 MOST_ANSWERS, MOST_CHARS = 256, 2**20
-"""Of one call of a worker."""
+"""The most answers and characters of one call of a worker."""
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """A group with so much text and so many tags is searched in place, in half a
@@ -134,7 +134,7 @@ class TaskHandle(ItemSpec):
 
 
 MAX_REPLY_BYTES = 2**16
-"""Of the scores of a group, which take some forty bytes each."""
+"""The longest reply with the scores of a group, some forty bytes each."""
 
 
 def scores_of(

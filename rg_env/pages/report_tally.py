@@ -26,7 +26,7 @@ from rg_env.scoring.score import OUTCOMES
 
 PREVIEW_CHARS = 48
 BINS = 20
-"""Of a histogram of scores or levels; lengths have one for half a power of two."""
+"""Bins of a histogram of scores or levels; lengths have two for a power of two."""
 
 FIGURES: tuple[str, ...]
 FIGURES = ("score", "right", "pass", "answered", "variance", "level", "length")

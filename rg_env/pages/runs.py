@@ -83,17 +83,17 @@ USUAL += ("trainer/loss", "trainer/kl", "trainer/entropy")
 """What is drawn before anything is chosen, in this order."""
 
 POINTS = 360
-"""Of one number in all runs together."""
+"""The most points of one number in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
 
 NOT_HERE = "the metrics of these runs, with their curves and alarms, are not here"
 
 SCORED = "train/rollouts_scored"
 WEIGHT = ""
-"""Of a line: its new rollouts, under a name that no number has."""
+"""The key of a line's new rollouts, a name that no number has."""
 
 FEWEST_ROLLOUTS = 32
-"""Of a point: of `process` each line is of one group, which says little."""
+"""A point has at least so many: a line of `process` is of one group alone."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,8 +70,8 @@ SCORE_RISE = 0.15
 """Five times what chance does to the mean of a chunk."""
 
 LENGTH_LEFT = 0.4
-"""Of the median length of correct completions, which falls when they are not thought
-about; unlike the mean of all it does not fall when truncation is unlearned."""
+"""The share that is left of the median length of correct completions. It falls when
+they are not thought about; the mean of all falls when truncation is unlearned too."""
 
 FEWEST_TOKENS = 32
 """Shorter completions hold no thinking that could go."""
@@ -133,7 +133,7 @@ class _Recent:
 
 
 class _Means(NamedTuple):
-    """Of a group, and of a chunk of groups; the length is a median."""
+    """Means of a group, or of a chunk of groups; the length is a median."""
 
     score: float
     length: float | None

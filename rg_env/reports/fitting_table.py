@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 WIDEST_NAME = 40
-"""Of a name that has a column to itself; a longer one is folded."""
+"""The longest name that has a column to itself; a longer one is folded."""
 
 PIPE_WIDTH = 1000
 """Nothing is left out where no terminal says how wide it is."""

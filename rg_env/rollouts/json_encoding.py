@@ -19,8 +19,8 @@ GZIP_FROM_BYTES = 1024
 GZIP_FROM_BYTES_NEAR = 2**20
 """On this machine it only keeps a body short enough to be written in one piece."""
 ISAL_LEVEL = 1
-"""Of ISA-L's gzip: its bytes are those of zlib's level 4 or so, at a fiftieth of the
-time of level 9, which the framework uses."""
+"""ISA-L's level of gzip: about as small as zlib's level 4, in a fiftieth of the time of
+its level 9, which the framework uses."""
 
 
 def readable(value: Any) -> bytes:

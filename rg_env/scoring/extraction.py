@@ -39,7 +39,7 @@ FormatFailure = Literal[
 FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 
 MOST_CLOSING_WORDS = 30
-"""Of 162,164 published answers of models, 37 right ones (0.02 %) have more."""
+"""37 right ones (0.02 %) of 162,164 published answers of models have more."""
 
 
 def _pairs(text: str) -> dict[str, str]:

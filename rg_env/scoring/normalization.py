@@ -38,7 +38,7 @@ _LAST_WORDS = re.compile(
     r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
 )
 MAX_END_CHARS = 100
-"""Of those in which tokens and words that end a completion are sought."""
+"""Tokens and words that end a completion are sought in so many last characters."""
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
 _LATEX_WORD = re.compile(

@@ -265,4 +265,4 @@ ROWS = (
         ),
     ),
 )
-"""Of the tasks of the library, in its folders' order, and of its mixture."""
+"""The rules of the library's tasks, in its folders' order, and of its mixture."""

@@ -26,7 +26,7 @@ PresetName = Literal["rg-easy", "rg-hard"]
 
 TABLE = Path(__file__).with_name("published_settings.json")
 SEED, SIZE = 45, 50
-"""Of every published data set."""
+"""Seed and size of every published data set."""
 
 
 Attempts = Sequence[ItemSpec]

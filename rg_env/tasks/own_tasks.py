@@ -27,7 +27,7 @@ TASKS: set[str] = set()
 """A user's own tasks, as far as this process was told of them."""
 
 DIGESTS: dict[str, str] = {}
-"""Of the sources of their modules."""
+"""Module to the digest of its source."""
 
 ROUNDING = 1e-6
 """By so much a sum of parts may miss 0 or 1."""

@@ -24,10 +24,10 @@ from typing import Any, Literal, NamedTuple
 Split = Literal["train", "evaluation"]
 
 MAX_SEED = 2**63 - 1
-"""Of a run: what the JSON of dump files and checkpoints holds."""
+"""The largest seed of a run, which the JSON of dumps and checkpoints can hold."""
 
 MAX_ENTRY_SEED = 2**32 - 1
-"""Of an entry: what numpy's generator takes."""
+"""The largest seed of an entry, which numpy's generator takes."""
 
 _BITS = 31
 _MASK = (1 << _BITS) - 1

@@ -18,7 +18,7 @@ HISTORY_GROUPS = 10
 """Group means kept per task. Source: atropos 296a0bc, curriculum; differs: none."""
 
 RECENT_GROUPS = 5
-"""Of these, how many newest count as recent."""
+"""So many of the newest groups count as recent."""
 
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

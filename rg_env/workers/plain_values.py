@@ -28,14 +28,14 @@ from fractions import Fraction
 from typing import Any
 
 MAX_DEPTH = 100
-"""Of lists and dicts in each other; codeio has 10. Copying and writing recurse."""
+"""Nesting of lists and dicts; codeio has 10. Copying and writing recurse."""
 
 MAX_CONTAINERS = 250_000
 """An entry of n_queens with all of twelve queens removed has 184,616, all others less
 than a tenth of it."""
 
 MAX_DIGITS = 4_300
-"""Of an integer: as many as Python itself reads and writes, which is quadratic."""
+"""Digits of an integer that Python reads and writes, which is quadratic."""
 
 MAX_PAIRS = 1_000
 MAX_KEY = 2**53

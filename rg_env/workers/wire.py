@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 MAX_BODY_BYTES = 64 * 2**20
 MAX_REPLY_BYTES = 16 * 2**20
-"""Of what a worker sends: an entry of n_queens with all of twelve queens removed has 13
-MB, all others less than a tenth of it. Calls that score take less, see `Trust`."""
+"""The longest reply of a worker: an entry of n_queens with all of twelve queens removed
+has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`."""
 _HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
 

@@ -42,7 +42,7 @@ def _is_number(piece: str) -> bool:
 _TERM = re.compile(r"([+-]?)(\d*)\*?(?:([a-z])(?:\*\*(\d+))?)?")
 _ROOT = re.compile(r"\s*[+-]?\d{1,20}(?:\.\d{0,20})?\s*")
 _UNIT = Fraction(1, 10_000)
-"""Of the last place that the question asks for."""
+"""One unit of the last decimal place that the question asks for."""
 
 
 def _value_at(polynomial: str, x: Fraction) -> Fraction:

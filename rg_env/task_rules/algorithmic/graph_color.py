@@ -19,7 +19,7 @@ from rg_env.task_rules.rules import (
 )
 
 MOST_COLORED = 0.2
-"""Of graphs with so many edges, the share that the colors in turn may be right for."""
+"""The share of graphs for which giving the colors in turn may be right."""
 
 _VERTEX_AND_COLOR = re.compile(
     r"(?:(?:vertex|node)\s+)?([0-9]{1,6})\s*(?:=|:|\u2192|\bis\b)"

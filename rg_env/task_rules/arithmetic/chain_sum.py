@@ -26,6 +26,6 @@ DECIMAL_FIX = ScorerFix(
     fault="Gives credit for a longer number that contains the right one.",
     score=_decimal,
 )
-"""Of chain_sum and products."""
+"""The scorer fix of chain_sum and products."""
 
 RULES = TaskRules("chain_sum", notation=as_number, fix=DECIMAL_FIX)

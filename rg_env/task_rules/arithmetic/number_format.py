@@ -14,7 +14,7 @@ from rg_env.task_rules.rules import (
 )
 
 NOISE = 1e-6
-"""Of candidates that have nine digits before the point."""
+"""The rounding error of candidates that have nine digits before the point."""
 
 SAME_NUMBER = 1e-5
 """Candidates of number_format are floats of nine digits before the point."""

@@ -279,7 +279,7 @@ _HARMLESS = (
     " struct sys textwrap time types typing unicodedata uuid warnings"
 )
 _HARMLESS_MODULES = frozenset(_HARMLESS.split())
-"""Of what they import nothing evaluates text, as sympy does wherever it takes a number,
+"""Nothing that they import evaluates text, as sympy does wherever it takes a number,
 and nothing waits, as a queue does for what nobody will put into it."""
 
 _IMPORT = re.compile(

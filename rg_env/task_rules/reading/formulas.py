@@ -59,11 +59,11 @@ Clauses = frozenset[int]
 """Clauses by their letters: bit `n` for letter n, bit `n + count` for its negation."""
 
 MOST_CLAUSES = 200
-"""Of a formula that is split into its clauses; a premise of the highest level has 58 at
+"""A formula with more clauses is not read; a premise of the highest level has 58 at
 most, and the premises of an item 79."""
 
 MOST_PAIRS = 2_000
-"""Of clauses that are joined at once, so that no formula takes longer than a second."""
+"""So many pairs of clauses are joined at once: no formula takes more than a second."""
 
 
 @dataclasses.dataclass(frozen=True)

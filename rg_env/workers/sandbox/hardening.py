@@ -45,7 +45,7 @@ from rg_env.workers.sandbox import audit_hook, landlock, seccomp
 from rg_env.workers.sandbox.landlock import OWN, READ, Right
 
 MAX_CPU_S = 3_600
-"""Of a worker's life. The worker retires between two calls at half of it."""
+"""CPU time of a worker's life; it retires between two calls at half of it."""
 
 _LIMITS = {
     resource.RLIMIT_CORE: 0,
