@@ -16,7 +16,6 @@ from rg_env.evaluation.rescored import RescoreTally
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.screening import screen_rows, table_for
 from rg_env.evaluation.summary import summarise
-from rg_env.installation import PROJECT
 from rg_env.items.task_check import TaskFindings
 from rg_env.reports import task_list
 from rg_env.reports.fitting_table import PIPE_WIDTH, FittingTable, width_of
@@ -123,14 +122,6 @@ def left_out(text):
 def test_columns_that_have_no_room_are_left_out_in_order_and_named():
     gone = ["score of answered", "by task", "best of 4", "items", "right"]
     assert left_out(drawn(SUMMARY.table(), 60)) == gone
-
-
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "twenty results"])
-def test_the_documents_say_in_which_order_columns_are_left_out(name):
-    said = " ".join((PROJECT / "docs" / "commands.md").read_text("utf-8").split())
-    listed = re.search(f"in `{name.partition(',')[0]}`: ([^;.]+)", said)[1].split(", ")
-    gone = [each.replace(" 4", " k") for each in left_out(drawn(TABLES[name](), 20))]
-    assert gone == [each for each in listed if each in gone]
 
 
 def test_numbers_that_may_not_be_left_out_go_below():
