@@ -159,7 +159,7 @@ def test_the_pages_name_every_category_and_the_number_of_tasks(library):
 
 @pytest.mark.processes
 def test_every_task_named_as_an_example_exists(library):
-    named = text_of(TASKS).split("Examples are")[1].split(". ", 1)[0]
+    named = text_of(TASKS).split("Examples are")[1].split(".", 1)[0]
     outside = re.sub(r"\([^)]*\)", "", named)
     tasks = set(outside.replace(",", " ").split()) - {"and"}
     assert len(tasks) > 10
