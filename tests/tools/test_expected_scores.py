@@ -37,12 +37,6 @@ def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> Non
     assert "always '129'" not in said
 
 
-def test_only_the_named_strategies_answer() -> None:
-    known = [item("17")]
-    only = ["whole question", "always '17'", "always 'Yes'"]
-    assert sorted(guesses(known, only)(item("18", "why?"))) == sorted(only)
-
-
 @pytest.mark.parametrize(
     ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.2)]
 )

@@ -41,12 +41,6 @@ def test_the_strategy_that_a_feature_speaks_for_is_chosen(
     assert sum(a == b for a, b in zip(chosen, right[40:], strict=True)) >= 16
 
 
-def test_a_strategy_that_says_nothing_is_not_chosen() -> None:
-    forest = Forest([known("a", "yes")] * 9)
-    assert forest.choose("a", {"no": "5"}) == "5"
-    assert forest.choose("a", {}) is None
-
-
 @pytest.mark.slow
 @given(st.text("_\\?:[]{}\"'`(), -.\n/Aab0123Q❔", max_size=60))
 def test_every_question_has_features(question: str) -> None:

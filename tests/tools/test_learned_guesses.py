@@ -75,8 +75,3 @@ def test_the_answer_to_the_same_question_is_not_remembered() -> None:
     guess = GUESSES["commonest answer to such a wording"]
     assert guess("Is 2004 a leap year?", WEEKDAYS) == "No"
     assert guess("Which day follows Monday?", WEEKDAYS) is None
-
-
-def test_there_is_no_middle_of_answers_without_numbers() -> None:
-    guess = GUESSES["middle answer to such a wording"]
-    assert guess("Which day follows Sunday?", WEEKDAYS) is None

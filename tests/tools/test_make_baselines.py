@@ -11,13 +11,11 @@ from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.worker_pool import WorkerPool
 from tools.make_baselines import (
     LEAST_SHARE,
-    MAKING_MS,
     MEASURED_ON,
     baseline_from,
     cells_of,
     check_score,
     measure,
-    share_of_items,
 )
 from tools.trivial_baselines.expected_scores import ExpectedScore
 
@@ -43,18 +41,6 @@ def test_a_task_whose_items_no_level_changes_is_measured_at_its_defaults(
     scale: Scale | None,
 ) -> None:
     assert cells_of("some_task", scale) == [("some_task", {}, 0.0)]
-
-
-def test_items_that_take_long_are_fewer() -> None:
-    assert share_of_items(1.0) == 1.0
-    assert share_of_items(MAKING_MS / MEASURED_ON * 4) == 0.25
-    assert share_of_items(5_000.0) == LEAST_SHARE
-
-
-def test_a_baseline_names_its_strategy() -> None:
-    found = baseline_from(EASY, "always '1'", expected_scores(0.4567))
-    assert (found.params, found.value, found.error) == (EASY, 0.457, 0.031)
-    assert (found.items, found.strategy) == (120, "always '1'")
 
 
 def test_a_level_at_which_guessing_scores_all_leaves_a_rest() -> None:

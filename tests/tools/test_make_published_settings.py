@@ -9,7 +9,7 @@ import reasoning_gym
 
 from rg_env.items import worker_jobs
 from rg_env.workers.worker_pool import WorkerPool
-from tools.make_published_settings import other_than_defaults, row_of, table_text
+from tools.make_published_settings import row_of, table_text
 
 
 def write_run(checkout, run, task, *, changed=False, **params):
@@ -47,12 +47,6 @@ def test_the_parameters_that_differ_from_the_defaults_are_kept(made):
 @pytest.mark.processes
 def test_a_task_with_another_question_in_one_run_is_named(made):
     assert made["changed"] == ["lcm"]
-
-
-def test_a_parameter_that_the_task_no_longer_has_is_left_out():
-    assert other_than_defaults("gcd", {"was_there": 1, "max_value": 7}) == {
-        "max_value": 7
-    }
 
 
 def test_the_file_is_json_with_a_line_for_each_task():

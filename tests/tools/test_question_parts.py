@@ -15,10 +15,6 @@ def test_a_grid_is_a_run_of_lines_of_short_words() -> None:
     assert parts.grid_texts(SUDOKU) == ["_ 1 _ 4\n_ _ 2 _"]
 
 
-def test_prose_is_no_grid() -> None:
-    assert parts.grid_texts("Each row must\ncontain each number\n") == []
-
-
 def test_rows_without_spaces_are_rows_of_signs() -> None:
     text = "..xJBB\nCCIJ.L"
     assert parts.cells(text)[0] == list("..xJBB")
@@ -28,10 +24,6 @@ def test_rows_without_spaces_are_rows_of_signs() -> None:
 def test_a_list_over_several_lines_is_read_whole() -> None:
     question = "A board.\n[[0,1],\n [1,0]]. What now?"
     assert parts.value_lists(question) == [[[0, 1], [1, 0]]]
-
-
-def test_a_bracket_that_never_closes_is_no_list() -> None:
-    assert parts.bracketed("a ] b [ c") == []
 
 
 @pytest.mark.parametrize(
@@ -46,14 +38,6 @@ def test_parts_stand_in_the_order_of_the_question(
     find: Callable[[str], list[str]], found: list[str]
 ) -> None:
     assert find('Is 3 or -4.5 what Bob has? Say "Yes".') == found
-
-
-def test_what_follows_the_last_colon_is_its_end() -> None:
-    assert parts.after_colon("Add: the words: a, b") == "a, b"
-
-
-def test_without_a_colon_nothing_follows_it() -> None:
-    assert parts.after_colon("Add the words") is None
 
 
 def test_an_enumeration_is_what_commas_part_at_the_end_of_a_line() -> None:
