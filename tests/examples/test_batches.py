@@ -3,7 +3,6 @@
 import json
 import threading
 
-import numpy as np
 import pytest
 
 from examples.trainer.batches import MASKED, BatchShape, BatchSource, read_group
@@ -133,12 +132,6 @@ def test_a_group_that_cannot_be_trained_on_is_refused(changes, reason):
     sent = json.loads(json.dumps({**group(), **changes}))
     with pytest.raises(TrainingError, match=reason):
         read_group(sent)
-
-
-def test_a_group_without_overrides_has_none():
-    sent = {**group(), "overrides": None}
-    assert not read_group(sent).has_zero_advantage.any()
-    assert np.isfinite(read_group(sent).scores).all()
 
 
 def test_the_first_token_of_a_row_is_never_trained_on():

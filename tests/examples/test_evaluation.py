@@ -35,14 +35,6 @@ def group_row(time, question, rewards):
     return {"time": time, "task": "gcd", "level": None, "rollouts": rollouts}
 
 
-def test_the_held_out_score_of_a_task_has_an_interval_around_it(tmp_path):
-    rows = [sample(f"q{i}", float(i < 3)) for i in range(4)]
-    write_lines(tmp_path / "samples.jsonl", rows)
-    score = evaluation.held_out_scores(tmp_path, ())["gcd"]
-    assert score.mean == 0.75
-    assert score.low < 0.75 < score.high
-
-
 def test_a_question_that_is_held_out_twice_counts_once(tmp_path):
     rows = [sample("a", 1.0), sample("b", 0.0), sample("b", 0.0)]
     write_lines(tmp_path / "samples.jsonl", rows)
@@ -90,15 +82,6 @@ def test_what_a_kill_leaves_is_read_without_its_half_lines_and_unsent_groups(tmp
         lines.write('{"time": "2026-')
     found = evaluation.sampled_groups(tmp_path)
     assert [group.question for group in found] == ["b"]
-
-
-def test_a_pause_between_two_starts_does_not_count_as_time_of_a_run():
-    times = ["2026-01-01T00:00:01", "2026-01-01T00:00:03", "2026-01-02T00:00:03"]
-    groups = [
-        evaluation.SampledGroup(time, "gcd", "q", None, 0.5, has_variance=True)
-        for time in times
-    ]
-    assert [seconds for seconds, *_ in evaluation.sampled_rows(groups)] == [0, 2, 2]
 
 
 @pytest.mark.parametrize(("low", "is_beyond"), [(0.59, "no"), (0.61, "yes")])

@@ -81,11 +81,6 @@ def test_a_training_goes_on_where_folder_and_checkpoints_were_copied(place, tmp_
     Training(elsewhere)
 
 
-def test_a_training_goes_on_with_the_model_that_it_began_with(place):
-    make_model(place / "policy")
-    Training(place)
-
-
 def copy_another(place, name):
     make_model(place / "another", value=5.0)
     shutil.copy(place / "another" / name, place / "policy" / name)

@@ -13,7 +13,6 @@ from examples import vllm_on_cpu
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.servers import start_small
 from examples.vllm_on_cpu import Vllm, VllmError, make_python
-from rg_env.errors import RunError
 from tests.examples.policies import TOKENIZER, policy_of, write_folder
 from tests.support.processes import descendants, left_alive
 
@@ -59,14 +58,6 @@ def test_a_small_server_goes_on_with_the_weights_it_is_given_until_it_is_ended(
     assert left_alive(started - descendants(os.getpid())) == []
 
 
-@pytest.mark.processes
-def test_a_small_server_without_weights_says_why_it_ended(tmp_path):
-    write_folder(tmp_path / "weights", policy_of(a=0.0))
-    (tmp_path / "weights" / "model.safetensors").unlink()
-    with pytest.raises(RunError, match=r"model\.safetensors"):
-        small_server(tmp_path)
-
-
 # -- a vLLM of this machine ------------------------------------------------------------
 
 LIKE_VLLM = """
@@ -101,15 +92,6 @@ def started(folder, monkeypatch, ends=""):
         yield vllm
     finally:
         vllm.kill()
-
-
-@pytest.mark.processes
-def test_a_vllm_is_started_for_a_small_machine(tmp_path, monkeypatch):
-    with started(tmp_path, monkeypatch) as vllm:
-        vllm.ready()
-    said = (tmp_path / "log").read_text()
-    assert "'--served-model-name', 'policy'" in said
-    assert f"'serve', '{tmp_path / 'model'}'" in said
 
 
 @pytest.mark.processes

@@ -8,18 +8,13 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from examples.train_small.servers import start_small
 from examples.trainer import train
-from examples.trainer.checkpoints import Checkpoints
-from examples.trainer.model_folder import ModelFolder, taken
+from examples.trainer.model_folder import taken
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from tests.examples.policies import (
-    DIGITS,
-    WEIGHTS,
     AnswerPolicy,
     load_policy,
 )
@@ -205,18 +200,3 @@ def test_a_second_trainer_of_the_same_checkpoints_is_refused(model, capsys):
     with taken(folder):
         assert trained(model) == train.REFUSED
     assert f"another trainer has {folder}" in capsys.readouterr().err
-
-
-def test_a_model_that_is_made_anew_is_not_overwritten_by_the_last_training(
-    model, capsys
-):
-    folder = model.with_name("policy-checkpoints")
-    folder.mkdir()
-    ModelFolder(model, checkpoints := Checkpoints(folder), folder)
-    checkpoints.save(AnswerPolicy(), 7)
-    save_file({"logits": np.ones(len(DIGITS))}, model / WEIGHTS)
-    before = (model / WEIGHTS).read_bytes()
-    assert trained(model) == train.REFUSED
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(f"error: {folder} has checkpoints of another model than")
-    assert (model / WEIGHTS).read_bytes() == before

@@ -156,17 +156,6 @@ def test_a_kill_or_a_full_disk_costs_at_most_one_step(tmp_path, killed_at):
         assert killed_at - 2 <= seen[0].number - 1
 
 
-def test_a_kill_before_the_first_interval_begins_with_the_first_weights(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, 6, server=Server(killed_at=3), checkpoint_every=20)
-    first = AnswerPolicy()
-    Checkpoints(tmp_path).load(later := AnswerPolicy())
-    np.testing.assert_array_equal(
-        *(p.log_probabilities([0, 1]) for p in (first, later))
-    )
-    assert kept_in(tmp_path) == ["step-000000"]
-
-
 def test_a_batch_that_another_policy_sampled_is_left_out_and_said(tmp_path, caplog):
     class Stale(ForeignSource):
         foreign = 2
@@ -206,14 +195,6 @@ def test_the_learning_rate_rises_to_its_highest_and_falls_to_nothing():
     assert rates[highest:] == sorted(rates[highest:], reverse=True)
     assert 0 < rates[0] < 0.2
     assert 0 < rates[-1] < 0.1
-
-
-def test_a_step_is_taken_with_its_learning_rate(tmp_path, monkeypatch):
-    taken = []
-    monkeypatch.setattr(AnswerPolicy, "step", lambda _, rate: taken.append(rate) or 0.0)
-    trained(tmp_path, 4)
-    plan = Plan(4, learning_rate=0.1)
-    assert taken == [plan.learning_rate_of(number) for number in (1, 2, 3, 4)]
 
 
 def test_the_control_permutes_the_rewards_of_a_batch():

@@ -128,11 +128,6 @@ def test_a_vllm_that_serves_another_folder_is_refused(folder):
     assert vllm.seen == []
 
 
-def test_a_folder_that_only_the_server_can_see_is_asked_about(folder, caplog):
-    told(VllmCalls(folder, root="/elsewhere/weights"), folder)
-    assert "serves /elsewhere/weights: is that" in caplog.text
-
-
 def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
     folder, monkeypatch, caplog
 ):
@@ -155,15 +150,6 @@ class EndedError(Exception):
 
 def end():
     raise EndedError
-
-
-def test_who_ends_the_training_while_vllm_is_waited_for_finds_the_folder_as_it_was(
-    folder,
-):
-    with pytest.raises(EndedError):
-        VllmWeights("http://127.0.0.1:9", folder, end).hand_over(policy_of(a=0.0))
-    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
-    assert [path.name for path in folder.parent.iterdir()] == ["weights"]
 
 
 @pytest.mark.slow
@@ -192,24 +178,6 @@ def test_weights_that_may_not_be_written_leave_the_folder_and_vllm_as_they_were(
     told(vllm := VllmCalls(folder), folder, claim=lambda new: end(), fails=EndedError)
     assert vllm.seen == ["/pause?mode=wait", "/resume"]
     assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
-
-
-@pytest.mark.slow
-def test_a_vllm_that_still_generates_is_waited_for_in_short_requests(
-    folder, monkeypatch
-):
-    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, REQUEST_S))
-
-    class Busy(VllmCalls):
-        async def answer(self, request):
-            if request.path == "/pause" and len(self.seen) < 2:
-                self.seen.append(request.path_qs)
-                await asyncio.sleep(2 * REQUEST_S)
-                return web.json_response({})
-            return await super().answer(request)
-
-    told(vllm := Busy(folder), folder)
-    assert vllm.seen == ["/pause?mode=wait"] * 2 + HAND_OVER
 
 
 @pytest.mark.slow

@@ -53,11 +53,6 @@ def test_the_start_ends_when_enough_of_what_was_kept_back_is_right(gold, tmp_pat
     assert told == list(range(10, state.step + 1, 10))
 
 
-def test_a_start_that_never_gets_there_ends_after_its_steps(gold, tmp_path):
-    slow = dataclasses.replace(QUICK, steps=15, learning_rate=1e-6)
-    assert started(gold, tmp_path, slow).step == 15
-
-
 @pytest.mark.slow
 def test_a_start_that_was_ended_goes_on_where_it_was_and_comes_to_the_same(
     gold, tmp_path

@@ -4,7 +4,6 @@ import argparse
 
 import pytest
 
-from examples.train_small import recipe
 from examples.train_small.options import read_options
 from examples.train_small.work_folder import WorkFolder
 from rg_env.errors import RunError
@@ -52,12 +51,3 @@ def test_an_option_that_cannot_be_is_refused_at_once(argv, said, capsys):
     with pytest.raises(SystemExit):
         read_options(argv)
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("kind", ["weighted", "adaptive"])
-def test_each_task_is_drawn_among_some_that_the_model_has_never_seen(kind):
-    runs = recipe.runs_of(kind, ("spell_backward", "gcd"))
-    assert [run.name for run in runs] == [f"{kind}-spell_backward", f"{kind}-gcd"]
-    for run in runs:
-        assert set(run.tasks) >= set(recipe.NEVER_SEEN)
-        assert len(set(run.tasks)) == len(run.tasks)
