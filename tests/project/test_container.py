@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import re
 
-from tests.support.documents import README, ROOT, blocks, text_of
+from tests.support.documents import README, ROOT, text_of
 
 LINES = text_of(ROOT / "Dockerfile").replace("\\\n", " ").splitlines()
 IGNORED = text_of(ROOT / ".dockerignore").split()
@@ -29,17 +28,3 @@ def test_every_path_that_it_copies_exists_and_is_not_ignored() -> None:
 def test_what_it_runs_is_a_command_of_the_readme() -> None:
     (command,) = words_of("CMD")
     assert " ".join(json.loads(" ".join(command))) in text_of(README)
-
-
-def test_what_is_installed_in_it_is_what_make_makes() -> None:
-    stamp = re.search(r"^STAMP := \$\(VENV\)/(\S+)", text_of(ROOT / "Makefile"), re.M)
-    assert stamp
-    made = [line for line in LINES if f".venv/{stamp[1]}" in line]
-    assert len(made) == 2
-
-
-def test_the_document_runs_it_under_the_name_that_it_builds() -> None:
-    (sample,) = [b for b in blocks("bash") if "docker build" in b]
-    built = re.findall(r"--tag (\S+)", sample)
-    assert len(re.findall(r"docker run", sample)) == 2
-    assert all(sample.count(name) == 3 for name in built)

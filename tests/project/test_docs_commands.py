@@ -6,7 +6,6 @@ import re
 import shlex
 
 import click
-import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 from reasoning_gym_environment import ReasoningGymEnv
@@ -130,22 +129,6 @@ def test_every_make_word_is_a_target():
     used = re.findall(r"^make ([\w-]+)", "\n".join(blocks("bash")), re.M)
     used += re.findall(r"`make ([\w-]+)", text_of(*PAGES))
     assert {"demo", "test"} <= set(used) <= targets
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Starting the Atropos API and the simulated inference server ...",
-        "Setting up the environment over all tasks ...",
-        " rollouts scored, mean score ",
-        "Groups (n) and mean score by task, of the simulated policy:",
-        "Dump files, one group a line:",
-        "Open them in a browser:",
-    ],
-)
-def test_the_documented_output_of_demo_is_what_it_prints(line):
-    assert any(line in block for block in blocks("text"))
-    assert line in text_of(*(ROOT / "rg_env" / "cli").glob("*.py"))
 
 
 def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
-
 from rg_env.cli.main import COMMANDS
 from rg_env.task_rules.table import TABLE
 from rg_env.tasks.scales import load_shipped
-from tests.support.documents import PAGES, README, ROOT, name_of, prose_of, text_of
+from tests.support.documents import README, ROOT, text_of
 from tests.support.hostile_texts import HOSTILE
 
 FASTER = [one for row in TABLE.values() for one in row.faster]
 MEASUREMENTS = ROOT / "docs" / "measurements.md"
 AUDITS = ROOT / "docs" / "reward_audits.md"
 
-OF_A_MACHINE = re.compile(r"\d(?:[\d.,]*\d)? (?:ms|groups/s|MiB|MB)\b")
-"""A figure that another machine changes."""
 
 NUMBERS = {
     8: "eight",
@@ -30,12 +24,6 @@ NUMBERS = {
     16: "sixteen",
     20: "twenty",
 }
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_page_with_figures_of_a_machine_says_which(page):
-    if OF_A_MACHINE.search(prose_of(page)):
-        assert "virtual" in text_of(page) and "cores" in text_of(page)
 
 
 def test_the_page_of_faster_items_names_every_function_that_is_replaced():

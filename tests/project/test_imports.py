@@ -35,14 +35,6 @@ STYLES = {
 TOGETHER = {
     "the module, then the package": [NAME, f"environments.{NAME}"],
     "the package, then the module": [f"environments.{NAME}", NAME],
-    "the package by two names": [
-        f"environments.{NAME}",
-        f"atropos.environments.{NAME}",
-    ],
-    "the package, then its module": [
-        f"environments.{NAME}",
-        f"environments.{NAME}.{NAME}",
-    ],
     "the module of the package, then the module": [
         f"atropos.environments.{NAME}.{NAME}",
         NAME,

@@ -206,11 +206,6 @@ def test_the_evaluation_items_are_entries_with_scorers(
         assert callable(dataset.score_answer)
 
 
-def test_config_init_is_called_on_the_class() -> None:
-    assert inspect.ismethod(Env.config_init) and Env.config_init.__self__ is Env
-    assert str(inspect.signature(Env.config_init)).startswith("()")
-
-
 def test_what_the_original_imports_can_be_imported_from_the_module() -> None:
     found = entry.BaseEnvConfig, entry.EvalHandlingEnum
     assert found == (BaseEnvConfig, EvalHandlingEnum)
