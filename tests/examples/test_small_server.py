@@ -242,21 +242,15 @@ async def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_pa
 
 REFUSED = [
     ({"prompt": "a text"}, "`prompt`"),
-    ({"prompt": []}, "`prompt`"),
     ({"prompt": [1, 10**6]}, "another tokenizer"),
     ({"prompt": [A] * 4090}, "context length"),
     ({"top_p": 0.9}, "`top_p`"),
-    ({"top_k": 20}, "`top_k`"),
-    ({"min_p": 0.1}, "`min_p`"),
     ({"stop": ["\n"]}, "`stop`"),
     ({"stream": True}, "`stream`"),
     ({"logprobs": 5}, "`logprobs`"),
-    ({"repetition_penalty": 1.1}, "`repetition_penalty`"),
     ({"guided_json": {}}, "`guided_json`"),
-    ({"seed": 3}, "`seed`"),
     ({"n": 0}, "`n`"),
     ({"max_tokens": 0}, "`max_tokens`"),
-    ({"temperature": -1}, "`temperature`"),
     ({"model": "another"}, "`model`"),
 ]
 

@@ -56,9 +56,6 @@ ELSEWHERE = (
 """A folder of Atropos, the submodule's, which is empty until it is asked for, and what
 stands for any module."""
 
-GONE = re.compile(r"`[^`]+`,?\s+as\s+of\s+`[0-9a-f]{7,}`")
-"""What was in the repository as of a commit and is no more."""
-
 FRAMEWORK = Path(importlib.util.find_spec("atroposlib").origin).parent
 FILES = [
     str(path)
@@ -139,7 +136,7 @@ def test_no_document_names_a_path_of_a_machine(path):
 def test_every_file_named_in_a_page_exists(page):
     named = {
         path
-        for path in codes(GONE.sub("", prose_of(page)))
+        for path in codes(prose_of(page))
         if PATH.fullmatch(path) and path.split("/")[0] not in WRITTEN_BY_RUNS
     }
     missing = [p for p in named - set(ELSEWHERE) if not (ROOT / p).exists()]

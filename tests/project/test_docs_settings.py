@@ -83,15 +83,6 @@ def test_the_fields_of_a_server_are_all_there_with_what_they_start_as():
     }
 
 
-def test_the_page_says_how_servers_of_a_type_are_asked():
-    first = {kind: CLIENTS[kind].routes[0].path for kind in CLIENTS}
-    assert [k for k, path in first.items() if path == "/generate"] == ["sglang"]
-    assert [kind for kind in CLIENTS if CLIENTS[kind].chats] == ["openai"]
-    said = " ".join(text_of(ROOT / "docs" / "servers.md").split())
-    assert "`server_type: sglang` tries `/generate` first" in said
-    assert "use a chat with the type `openai`" in said
-
-
 def test_the_table_of_routes_names_them_all():
     named = {codes(path)[0] for path, _ in table("Route")}
     assert all({r.path for r in c.routes} == named for c in CLIENTS.values())

@@ -156,11 +156,6 @@ def test_the_lock_holds_one_allowed_version_of_every_requirement(
         assert pins[canonicalize_name(wanted.name)] in wanted.specifier, wanted
 
 
-def test_the_lock_does_without_torch(repo_root: Path) -> None:
-    names = {r.name for r in read_requirements(repo_root / "constraints.txt")}
-    assert "torch" not in names
-
-
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_name_no_host_and_no_path(repo_root: Path, name: str) -> None:
     lines = (repo_root / name).read_text().splitlines()

@@ -25,17 +25,12 @@ def item_of(task: str, right: str) -> SampledItem:
         ("gcd", "5", "X.0", "5.0"),
         ("gcd", "-5", "\u22125", "\u22125"),
         ("gcd", "12345", "1,234", "12,345"),
-        ("gcd", "12345", "1{,}234 in LaTeX", "$12{,}345$"),
-        ("coin_flip", "0.25", ".5", ".25"),
         ("coin_flip", "0.25", "12.5%", "25%"),
         ("dice", "1/60", r"\frac{A}{B}", r"\frac{1}{60}"),
         ("complex_arithmetic", "4.0 - 7.0i", "-7.0i + 4.0", "-7.0i + 4.0"),
         ("syllogism", "No", "Yes, it follows.", "No, it does not follow."),
         ("word_ladder", "AB,AC", "moves with →", "AB → AC"),
-        ("sokoban", "LR", "moves numbered", "1. L\n2. R"),
         ("sudoku", "1 2\n3 4", "rows between pipes", "| 1 | 2 |\n| 3 | 4 |"),
-        ("sudoku", "1 2\n3 4", "grid as JSON", "[[1, 2], [3, 4]]"),
-        ("cryptarithm", "A=1,B=2", '{"A": 1}', '{"A": 1, "B": 2}'),
         ("simple_integration", "x**2 + C", "G + K", "x**2 + K"),
         ("prime_factorization", "2 \u00d7 2 \u00d7 3", "2^2", "2^2 \u00d7 3"),
         (
@@ -48,15 +43,6 @@ def item_of(task: str, right: str) -> SampledItem:
 )
 def test_a_right_answer_is_in_the_notations_of_its_kind(task, right, name, text):
     assert notations_of(item_of(task, right))[name] == text
-
-
-def test_no_notation_of_a_right_answer_counts_as_wrong():
-    """The two corpora agree on what an answer says, for numbers and words."""
-    for task, right in (("gcd", "12"), ("coin_flip", "0.25"), ("syllogism", "Yes")):
-        item = item_of(task, right)
-        for name in ("X.0", "+5", "05", "1.50", "yes", "YES"):
-            text = notations_of(item).get(name)
-            assert text is None or is_wrong(item, text) is False, (task, name)
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -30,12 +30,6 @@ WEEKDAYS = [
             "03:00",
         ),
         (
-            "middle answer to such a wording",
-            "From 07:00 to 08:00? Answer in HH:MM.",
-            CLOCKS,
-            "03:00",
-        ),
-        (
             "sum of its numbers that is right oftenest",
             "Ann has 2 brothers and 7 sisters. How many sisters has her brother?",
             [
