@@ -8,7 +8,7 @@ The items are the library's; each completion is written here in one of a few way
 from __future__ import annotations
 
 import json
-import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,37 +52,28 @@ def document(
     ways: Callable[[int], Sequence[str]],
 ) -> dict[str, Any]:
     """Return one TASK.json; `ways` says how the completions of an item are written."""
-    results = []
+    results, means = [], []
     for place, entry in enumerate(entries):
         rows = [WAYS[way](entry["answer"]) for way in ways(place)]
         completions = [
             {"model_answer": answer, "full_model_response": text, "score": score}
             for text, answer, score in rows
         ]
-        scores = [score for _, _, score in rows]
+        means.append(statistics.fmean(score for _, _, score in rows))
         results.append(
             {
                 "question": entry["question"],
                 "expected_answer": entry["answer"],
-                "best_score": max(scores),
-                "mean_score": math.fsum(scores) / len(scores),
                 "completions": completions,
             }
         )
     return {
         "name": task,
         "category": category,
-        "average_mean_score": mean(r["mean_score"] for r in results),
-        "total_examples": len(results),
+        "average_mean_score": statistics.fmean(means),
         "config": dict(config),
-        "completions_per_prompt": len(results[0]["completions"]),
         "results": results,
     }
-
-
-def mean(values: Any) -> float:
-    found = list(values)
-    return math.fsum(found) / len(found)
 
 
 def write(folder: Path, run: str, found: Mapping[str, Any]) -> Path:
