@@ -32,14 +32,6 @@ from tests.support.runs import status_of
 pytestmark = pytest.mark.processes
 
 
-NO_FOLDER = "--env.data_dir_to_save_evals=None"
-
-
-def evaluate(folder, url, kind="vllm", **changes):
-    given = {"data_dir_to_save_evals": folder, "num_eval_samples_per_task": 2}
-    return run_main(["evaluate", *options_of(url, kind, **(given | changes))])
-
-
 def samples(folder):
     lines = (Path(folder) / "samples.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
@@ -50,43 +42,41 @@ def numbers(folder):
     return results["all"]
 
 
-@pytest.fixture(scope="module")
-def done(simulated, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evaluate")
-    return folder, evaluate(folder, simulated.url)
+def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
+    simulated, tmp_path, capsys
+):
+    argv = options_of(
+        simulated.url,
+        data_dir_to_save_evals=tmp_path,
+        num_eval_samples_per_task=2,
+        eval_completions=3,
+        eval_temperature=1.0,
+    )
+    assert run_main(["evaluate", "--tasks", *argv]) == 0
+    printed = capsys.readouterr().out
+    assert all(task in printed for task in FAST_TASKS)
 
+    for row in samples(tmp_path):
+        assert row["messages"][-1]["role"] == "assistant"
+        assert {"task", "question", "gold_answer", "answer", "outcome"} <= set(row)
+        assert row["completion_tokens"] > 0
+    by_item = grouped(samples(tmp_path), lambda row: (row["task"], row["question"]))
+    assert len(by_item) == 2 * len(FAST_TASKS)
+    for rows in by_item.values():
+        assert {row["completion"] for row in rows} == {0, 1, 2}
 
-def test_it_ends_with_status_0_and_leaves_three_files(done):
-    folder, status = done
-    assert status == 0
-    names = {path.name for path in folder.iterdir()}
-    assert names >= {"metrics.json", "samples.jsonl", "evaluate_config.yaml"}
+    saved = numbers(tmp_path)
+    assert saved["eval/items"] == 2 * len(FAST_TASKS)
+    assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(saved)
+    assert saved["eval/right"] <= saved["eval/pass_at_k"] <= saved["eval/best_of_k"]
+    again = summarise([sample_of(row) for row in read_rows(tmp_path / "samples.jsonl")])
+    assert saved.pop("summary") == json.loads(json.dumps(again.as_json()))
+    assert saved == again.metrics()
 
-
-def test_the_numbers_cover_every_task_and_the_whole(done):
-    values = numbers(done[0])
-    assert 0.0 <= values["eval/percent_correct"] <= 1.0
-    assert values["eval/items"] == 2 * len(FAST_TASKS)
-    assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(values)
-
-
-def test_a_sample_has_its_question_its_answer_and_its_outcome(done):
-    for sample in samples(done[0]):
-        assert sample["messages"][-1]["role"] == "assistant"
-        assert {"task", "question", "gold_answer", "answer", "outcome"} <= set(sample)
-
-
-def test_the_settings_are_written_without_the_key(done):
-    settings = yaml.safe_load((done[0] / "evaluate_config.yaml").read_text())
+    settings = yaml.safe_load((tmp_path / "evaluate_config.yaml").read_text())
     assert settings["env"]["tasks"] == FAST_TASKS
     assert settings["openai"][0]["model_name"] == "simulated-policy"
     assert not settings["openai"][0]["api_key"]
-
-
-def test_a_table_of_tasks_is_printed_on_request(simulated, capsys):
-    assert run_main(["evaluate", "--tasks", *options_of(simulated.url), NO_FOLDER]) == 0
-    said = capsys.readouterr().out
-    assert all(task in said for task in FAST_TASKS)
 
 
 # -- what is on disk, and when ---------------------------------------------------------
@@ -147,16 +137,6 @@ def ended_after(number, folder, **changes):
     asyncio.run(run())
 
 
-def test_what_is_interrupted_keeps_its_samples_and_says_where(tmp_path, logged):
-    ended_after(2, tmp_path)
-    assert len(samples(tmp_path)) == 2
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "samples.jsonl",
-        "evaluate_config.yaml",
-    }
-    assert f"2 of {len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
-
-
 def queried_of(folder, **changes):
     """Evaluate to the end; return the prompts that the server got."""
     prompts = []
@@ -171,6 +151,10 @@ def queried_of(folder, **changes):
 
 def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, logged):
     ended_after(2, tmp_path, eval_completions=2)
+    assert len(samples(tmp_path)) == 2
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"samples.jsonl", "evaluate_config.yaml"}
+    assert f"2 of {2 * len(FAST_TASKS)} samples are in {tmp_path}" in logged.text
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"task": "gcd", "tor')  # as a killed process leaves it
     asked = queried_of(tmp_path, eval_completions=2, max_eval_workers=7)
@@ -183,35 +167,30 @@ def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, l
     assert f"2 of {len(found)} samples are there" in logged.text
 
 
-def test_with_other_settings_an_interrupted_one_is_left_as_it_is(tmp_path):
-    ended_after(2, tmp_path / "results")
-    before = (tmp_path / "results" / "samples.jsonl").read_text()
-    asked = queried_of(tmp_path / "results", eval_temperature=0.5)
-    assert len(asked) == len(FAST_TASKS)
-    assert (tmp_path / "results" / "samples.jsonl").read_text() == before
-    assert numbers(tmp_path / "results_1")["eval/items"] == len(FAST_TASKS)
+def test_an_evaluation_that_is_not_to_be_continued_stays_and_the_next_goes_beside_it(
+    tmp_path,
+):
+    results = tmp_path / "results"
+    ended_after(2, results)
+    before = (results / "samples.jsonl").read_text()
 
+    async def train():  # its model has changed since
+        async with (
+            vllm_server(always_wrong) as url,
+            ready_env(url, data_dir_to_save_evals=str(results)) as env,
+        ):
+            await env.evaluate()
 
-def test_one_that_another_process_writes_is_left_alone(tmp_path):
-    ended_after(2, tmp_path / "results")
-    with (tmp_path / "results" / "samples.jsonl").open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert len(queried_of(tmp_path / "results")) == len(FAST_TASKS)
-    assert numbers(tmp_path / "results_1")
-
-
-def test_training_never_continues_an_evaluation_since_its_model_has_changed(tmp_path):
-    ended_after(2, tmp_path / "results")
-
-    async def run():
-        async with vllm_server(always_wrong) as url:
-            folder = str(tmp_path / "results")
-            async with ready_env(url, data_dir_to_save_evals=folder) as env:
-                await env.evaluate()
-
-    asyncio.run(run())
-    assert len(samples(tmp_path / "results")) == 2
-    assert len(samples(tmp_path / "results_1")) == len(FAST_TASKS)
+    asyncio.run(train())
+    queried_of(results, eval_temperature=0.5)
+    with (results / "samples.jsonl").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as the process that writes it
+        queried_of(results)
+        queried_of(results)
+    assert (results / "samples.jsonl").read_text() == before
+    for number in range(1, 5):
+        beside = tmp_path / f"results_{number}"
+        assert len(samples(beside)) == numbers(beside)["eval/items"] == len(FAST_TASKS)
 
 
 def test_one_that_gave_up_has_no_numbers_and_is_continued(tmp_path, logged):
@@ -255,35 +234,6 @@ def test_one_whose_workers_gave_no_score_says_so_and_is_continued(
 # -- what is queried -------------------------------------------------------------------
 
 
-def test_k_completions_of_each_item_are_sampled_and_summed_up(tmp_path, simulated):
-    given = {"eval_completions": 3, "eval_temperature": 1.0}
-    assert evaluate(tmp_path, simulated.url, **given) == 0
-    found = samples(tmp_path)
-    by_item = grouped(found, lambda row: (row["task"], row["question"])).values()
-    assert all({r["completion"] for r in rows} == {0, 1, 2} for rows in by_item)
-    values = numbers(tmp_path)
-    assert values["eval/right"] <= values["eval/pass_at_k"] <= values["eval/best_of_k"]
-    assert all(row["completion_tokens"] > 0 for row in found)
-
-
-def test_the_numbers_are_those_of_the_samples_on_disk(tmp_path, simulated):
-    given = {"eval_completions": 2, "eval_temperature": 1.0}
-    assert evaluate(tmp_path, simulated.url, **given) == 0
-    rows = read_rows(tmp_path / "samples.jsonl")
-    again = summarise([sample_of(row) for row in rows])
-    saved = numbers(tmp_path)
-    assert saved.pop("summary") == json.loads(json.dumps(again.as_json()))
-    assert saved == again.metrics()
-
-
-def test_completions_at_temperature_0_are_said_to_be_the_same(logged):
-    assert run_main(["evaluate", *options_of(NOWHERE), *TWICE, NO_FOLDER]) == 1
-    assert "will be identical at env.eval_temperature 0.0" in logged.text
-
-
-TWICE = ["--env.eval_completions=2", "--env.give_up_after_s=0.1"]
-
-
 def test_a_preset_samples_the_published_items_with_the_published_prompt(tmp_path):
     seen = []
 
@@ -309,26 +259,19 @@ def test_a_preset_samples_the_published_items_with_the_published_prompt(tmp_path
     assert all(r["messages"][0]["content"] == prompt for r in asked.values())
 
 
-def test_a_level_is_that_of_every_item_whose_task_has_a_scale(tmp_path, simulated):
-    given = {"eval_level": 1.0, "tasks": "gcd,acre"}
-    assert evaluate(tmp_path, simulated.url, **given) == 0
+def test_json_is_one_document_of_items_at_the_level_of_the_settings(
+    tmp_path, simulated, capsys
+):
+    given = {"eval_level": 1.0, "tasks": "gcd,acre", "data_dir_to_save_evals": tmp_path}
+    assert run_main(["evaluate", "--json", *options_of(simulated.url, **given)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(found["by_task"]) == ["acre", "gcd"]
+    assert (found["overall"]["items"], found["failed_requests"]) == (2, 0)
     levels = {(row["task"], row["level"]) for row in samples(tmp_path)}
-    assert levels == {("gcd", 1.0), ("acre", None)}
+    assert levels == {("gcd", 1.0), ("acre", None)}  # acre has no scale
 
 
 # -- what is on disk at the end --------------------------------------------------------
-
-
-def test_a_second_evaluation_into_a_folder_goes_beside_the_first(tmp_path):
-    folder = tmp_path / "results"
-
-    for seed in range(3):
-        assert evaluated_by(always_wrong, folder, eval_seed=seed) == 0
-    folders = [tmp_path / name for name in ("results", "results_1", "results_2")]
-    assert sorted(tmp_path.iterdir()) == folders
-    asked = [{s["question"] for s in samples(one)} for one in folders]
-    assert all(numbers(one) for one in folders)
-    assert asked[0] != asked[1] != asked[2]
 
 
 def test_a_full_disk_is_said_once_and_leaves_no_numbers_without_their_samples(
@@ -349,19 +292,18 @@ def test_a_full_disk_is_said_once_and_leaves_no_numbers_without_their_samples(
     assert f"only {kept} of {items} samples were written" in logged.text
 
 
-@pytest.mark.parametrize(("given", "limit"), [({}, 2048), ({"eval": 4096}, 4096)])
+@pytest.mark.parametrize(("own", "limit"), [(None, 2048), (4096, 4096)])
 def test_an_evaluation_takes_as_many_tokens_as_training_or_as_many_as_are_given(
-    tmp_path, given, limit
+    tmp_path, own, limit
 ):
-    asked = []
+    asked = set()
 
     def reply(body):
-        asked.append(len(body["prompt"]["prompt_token_ids"]) + body["max_tokens"])
+        asked.add(len(body["prompt"]["prompt_token_ids"]) + body["max_tokens"])
         return always_wrong(body)
 
-    own = given.get("eval")
     assert evaluated_by(reply, tmp_path, eval_max_token_length=own) == 0
-    assert set(asked) == {limit}
+    assert asked == {limit}
     config = json.loads((tmp_path / "metrics.json").read_text())["config_general"]
     assert config["generation_parameters"]["max_new_tokens"] == limit
 
@@ -374,15 +316,6 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
     said = capsys.readouterr().err
     assert "222 tokens" in said and "leave no room for an answer to any of" in said
     assert list(tmp_path.iterdir()) == []
-
-
-def test_json_is_one_document_and_nothing_else(tmp_path, simulated, capsys):
-    argv = options_of(simulated.url, data_dir_to_save_evals=tmp_path)
-    assert run_main(["evaluate", "--json", *argv]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert sorted(found["by_task"]) == FAST_TASKS
-    assert found["overall"]["items"] == len(FAST_TASKS)
-    assert found["failed_requests"] == 0
 
 
 # -- servers that fail -----------------------------------------------------------------
@@ -412,9 +345,12 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     tmp_path, logged
 ):
     folder = tmp_path / "results"
-    assert evaluate(folder, NOWHERE, give_up_after_s=1) == 1
-    assert NOWHERE in logged.text
-    assert "results" not in logged.text and not folder.exists()
+    argv = options_of(
+        NOWHERE, data_dir_to_save_evals=folder, give_up_after_s=0.2, eval_completions=2
+    )
+    assert run_main(["evaluate", *argv]) == 1
+    assert NOWHERE in logged.text and not folder.exists()
+    assert "will be identical at env.eval_temperature 0.0" in logged.text
 
 
 async def test_an_endpoint_that_charges_is_queried_once_more_and_not_for_its_health(
@@ -427,9 +363,3 @@ async def test_an_endpoint_that_charges_is_queried_once_more_and_not_for_its_hea
         assert await asyncio.to_thread(run_main, ["evaluate", *argv]) == 0
     assert odd.asked == ["POST /v1/chat/completions"] * (len(FAST_TASKS) + 1)
     assert odd.bodies[0]["messages"][-1]["content"] == "What is 2 + 2?"
-
-
-async def test_one_item_can_be_evaluated_by_hand():
-    async with vllm_server(always_wrong) as url, ready_env(url) as env:
-        found = await env.rollout_and_score_eval(env.test_items_with_scorers[0])
-    assert 0.0 <= found < 1.0

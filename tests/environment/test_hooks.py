@@ -53,35 +53,6 @@ class Call:
 running = contextvars.ContextVar("running", default="")
 
 
-def extended(name):
-    """Return an override of a hook that notes the call and does the same."""
-    above = getattr(ReasoningGymEnv, name)
-
-    @contextlib.contextmanager
-    def noted(env, *args, **kwargs):
-        given = inspect.signature(above).bind(env, *args, **kwargs).arguments
-        call = Call(name, running.get(), given)
-        env.calls.append(call)
-        before = running.set(name)
-        try:
-            yield call
-            call.has_ended = True
-        finally:
-            running.reset(before)
-
-    async def asynchronous(self, *args, **kwargs):
-        with noted(self, *args, **kwargs) as call:
-            call.result = await getattr(super(Extended, self), name)(*args, **kwargs)
-            return call.result
-
-    def synchronous(self, *args, **kwargs):
-        with noted(self, *args, **kwargs) as call:
-            call.result = getattr(super(Extended, self), name)(*args, **kwargs)
-            return call.result
-
-    return asynchronous if inspect.iscoroutinefunction(above) else synchronous
-
-
 class Extended(ReasoningGymEnv):
     """Notes the calls of its hooks."""
 
@@ -95,12 +66,85 @@ class Extended(ReasoningGymEnv):
     def first_call_of(self, hook):
         return next(i for i, call in enumerate(self.calls) if call.hook == hook)
 
+    @contextlib.contextmanager
+    def noted(self, hook, given):
+        call = Call(hook, running.get(), given.arguments)
+        self.calls.append(call)
+        before = running.set(hook)
+        try:
+            yield call
+            call.has_ended = True
+        finally:
+            running.reset(before)
+
+
+def extended(name):
+    """Return an override of a hook that notes the call and does the same."""
+    above = getattr(ReasoningGymEnv, name)
+    signature = inspect.signature(above)
+
+    async def asynchronous(self, *args, **kwargs):
+        with self.noted(name, signature.bind(self, *args, **kwargs)) as call:
+            call.result = await getattr(super(Extended, self), name)(*args, **kwargs)
+            return call.result
+
+    def synchronous(self, *args, **kwargs):
+        with self.noted(name, signature.bind(self, *args, **kwargs)) as call:
+            call.result = getattr(super(Extended, self), name)(*args, **kwargs)
+            return call.result
+
+    return asynchronous if inspect.iscoroutinefunction(above) else synchronous
+
 
 for _hook in OF_SERVE | OF_PROCESS | OF_EVALUATE:
     setattr(Extended, _hook, extended(_hook))
 
 
 # -- the three runs --------------------------------------------------------------------
+
+CALLERS = {
+    "load_checkpoint": "register_env",
+    "get_next_item": "add_train_workers",
+    "collect_trajectories": "handle_env",
+    "score": "collect_trajectories",
+    "postprocess_histories": "handle_env",
+    "handle_send_to_api": "handle_env",
+    "add_rollouts_for_wandb": "handle_send_to_api",
+    "cleanup": "handle_env",
+    "evaluate": "env_step_checks",
+    "rollout_and_score_eval": "evaluate",
+    "create_rollout_table": "wandb_log",
+    "close": "env_manager",
+}
+"""Each hook to the one from which the framework calls it in `serve`."""
+
+ORDER = (
+    *("env_manager", "setup", "setup_wandb", "register_env", "get_server_info"),
+    *("get_status", "env_step_checks", "add_train_workers", "get_next_item"),
+    *("handle_env", "collect_trajectories", "score", "postprocess_histories"),
+    "handle_send_to_api",
+)
+ONCE = ("env_manager", "setup", "register_env", "get_server_info", "close")
+
+
+def check_what_is_handed_on(env):
+    """Check that what one hook returns is the very thing that the next is given."""
+
+    def is_in(thing, things):
+        return any(thing is other for other in things)
+
+    items = [call.result for call in env.calls_of("get_next_item")]
+    collected = [call for call in env.calls_of("collect_trajectories") if call.result]
+    groups = [call.result[0] for call in collected]
+    scored = [call.result for call in env.calls_of("score")]
+    left = [call.result for call in env.calls_of("postprocess_histories")]
+    assert all(is_in(call.given["item"], items) for call in collected)
+    assert all(is_in(group, scored) for group in groups)
+    for call in env.calls_of("postprocess_histories"):
+        assert is_in(call.given["trajectories"], groups)
+    for call in env.calls_of("handle_send_to_api"):
+        assert is_in(call.given["scored_data"], left)
+        assert is_in(call.given["item"], items)
 
 
 @pytest.fixture(scope="module")
@@ -124,126 +168,23 @@ def served(only_api, simulated, tmp_path_factory):
     return env, asyncio.run(serve(env, config, STEPS))
 
 
-@pytest.fixture(scope="module")
-def processed(simulated, tmp_path_factory):
-    path = tmp_path_factory.mktemp("processed") / "rows.jsonl"
-    env = process_env(simulated.url, path, GROUPS, cls=Extended)
-    asyncio.run(env.process_manager())
-    return env, list(read_groups(path))
-
-
-@pytest.fixture(scope="module")
-def evaluated(simulated, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evaluated")
-    env = build_env(simulated.url, cls=Extended, data_dir_to_save_evals=str(folder))
-    asyncio.run(env._run_evaluate())
-    return env, folder
-
-
-# -- each is called, and the run works -------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("run", "hooks"),
-    [("served", OF_SERVE), ("processed", OF_PROCESS), ("evaluated", OF_EVALUATE)],
-)
-def test_every_hook_that_a_subclass_extends_is_called(run, hooks, request):
-    env, _ = request.getfixturevalue(run)
-    assert hooks - {call.hook for call in env.calls} == set()
-
-
 def test_serve_works_with_every_hook_extended(served):
     env, counts = served
+    assert OF_SERVE - {call.hook for call in env.calls} == set()
     assert counts.groups > 0 and counts.invalid_groups == 0
     assert env.exit_status == 0
     assert env.ledger.queried == sum(env.ledger.outcomes.values())
     assert set(env.ledger.outcomes) <= {"sent", "zero_variance", "cancelled"}
+    check_what_is_handed_on(env)
 
 
-def test_process_works_with_every_hook_extended(processed):
-    env, rows = processed
-    assert len(rows) == GROUPS
-    assert env.exit_status == 0
-    assert env.ledger.outcomes["written"] == 4 * GROUPS
-
-
-def test_evaluate_works_with_every_hook_extended(evaluated):
-    env, folder = evaluated
-    assert env.exit_status == 0
-    assert (folder / "metrics.json").exists()
-
-
-# -- where the framework calls it ------------------------------------------------------
-
-
-def test_serve_begins_in_the_frameworks_order_and_ends_with_close(served):
+def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     env, _ = served
-    order = (
-        *("env_manager", "setup", "setup_wandb", "register_env", "get_server_info"),
-        *("get_status", "env_step_checks", "add_train_workers", "get_next_item"),
-        *("handle_env", "collect_trajectories", "score", "postprocess_histories"),
-        "handle_send_to_api",
-    )
-    places = [env.first_call_of(hook) for hook in order]
+    for hook, caller in CALLERS.items():
+        assert {call.within for call in env.calls_of(hook)} == {caller}, hook
+    places = [env.first_call_of(hook) for hook in ORDER]
     assert places == sorted(places)
-    for hook in ("env_manager", "setup", "register_env", "get_server_info", "close"):
-        assert len(env.calls_of(hook)) == 1, hook
-
-
-@pytest.mark.parametrize(
-    ("hook", "caller"),
-    [
-        ("load_checkpoint", "register_env"),
-        ("get_next_item", "add_train_workers"),
-        ("collect_trajectories", "handle_env"),
-        ("score", "collect_trajectories"),
-        ("postprocess_histories", "handle_env"),
-        ("handle_send_to_api", "handle_env"),
-        ("add_rollouts_for_wandb", "handle_send_to_api"),
-        ("cleanup", "handle_env"),
-        ("evaluate", "env_step_checks"),
-        ("rollout_and_score_eval", "evaluate"),
-        ("create_rollout_table", "wandb_log"),
-        ("close", "env_manager"),
-    ],
-)
-def test_serve_calls_a_hook_from_where_the_framework_does(served, hook, caller):
-    assert {call.within for call in served[0].calls_of(hook)} == {caller}
-
-
-def is_in(thing, things):
-    return any(thing is other for other in things)
-
-
-@pytest.mark.parametrize("run", ["served", "processed"])
-def test_what_one_hook_returns_is_what_the_next_is_given(run, request):
-    env, _ = request.getfixturevalue(run)
-    items = [call.result for call in env.calls_of("get_next_item")]
-    collected = [call for call in env.calls_of("collect_trajectories") if call.result]
-    groups = [call.result[0] for call in collected]
-    scored = [call.result for call in env.calls_of("score")]
-    left = [call.result for call in env.calls_of("postprocess_histories")]
-    assert all(is_in(call.given["item"], items) for call in collected)
-    assert all(is_in(group, scored) for group in groups)
-    for call in env.calls_of("postprocess_histories"):
-        assert is_in(call.given["trajectories"], groups)
-    for call in env.calls_of("handle_send_to_api"):
-        assert is_in(call.given["scored_data"], left)
-        assert is_in(call.given["item"], items)
-
-
-def test_process_sends_nothing_to_an_api(processed):
-    for call in processed[0].calls_of("handle_send_to_api"):
-        assert call.given["do_send_to_api"] is False
-        assert call.given["abort_on_any_max_length_exceeded"] is False
-
-
-def test_process_logs_after_every_group(processed):
-    assert len(processed[0].calls_of("wandb_log")) == GROUPS
-
-
-def test_cleanup_comes_after_every_group_that_was_sent(served):
-    env, _ = served
+    assert {len(env.calls_of(hook)) for hook in ONCE} == {1}
     sends = [call for call in env.calls_of("handle_send_to_api") if call.has_ended]
     assert len(env.calls_of("cleanup")) >= len(sends) > 0
 
@@ -256,6 +197,28 @@ def test_checkpoints_are_saved_before_the_first_item_at_steps_and_at_the_end(ser
     assert steps[0] == FIRST_STEP and steps == sorted(steps)
     assert "env_step_checks" in {call.within for call in saves}
     assert saves[-1].within == "close"
+
+
+def test_process_works_with_every_hook_extended(simulated, tmp_path):
+    env = process_env(simulated.url, tmp_path / "rows.jsonl", GROUPS, cls=Extended)
+    asyncio.run(env.process_manager())
+    assert OF_PROCESS - {call.hook for call in env.calls} == set()
+    assert len(list(read_groups(tmp_path / "rows.jsonl"))) == GROUPS
+    assert env.exit_status == 0
+    assert env.ledger.outcomes["written"] == 4 * GROUPS
+    assert len(env.calls_of("wandb_log")) == GROUPS
+    check_what_is_handed_on(env)
+    for call in env.calls_of("handle_send_to_api"):
+        assert call.given["do_send_to_api"] is False
+        assert call.given["abort_on_any_max_length_exceeded"] is False
+
+
+def test_evaluate_works_with_every_hook_extended(simulated, tmp_path):
+    env = build_env(simulated.url, cls=Extended, data_dir_to_save_evals=str(tmp_path))
+    asyncio.run(env._run_evaluate())
+    assert OF_EVALUATE - {call.hook for call in env.calls} == set()
+    assert env.exit_status == 0
+    assert (tmp_path / "metrics.json").exists()
 
 
 # -- what a subclass changes -----------------------------------------------------------
@@ -353,10 +316,8 @@ async def a_quarter(self, test_data_tuple):
     return 0.25
 
 
-@pytest.mark.parametrize(("own", "is_queried"), [(half, True), (a_quarter, False)])
-def test_an_evaluation_is_of_the_scores_that_the_hook_returns(
-    own, is_queried, simulated, tmp_path
-):
+@pytest.mark.parametrize("own", [half, a_quarter])
+def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, simulated, tmp_path):
     returned = []
 
     async def noted(self, test_data_tuple):
@@ -368,7 +329,7 @@ def test_an_evaluation_is_of_the_scores_that_the_hook_returns(
     asyncio.run(env._run_evaluate())
     rows = list(read_groups(tmp_path / "samples.jsonl"))
     assert sorted(row["score"] for row in rows) == sorted(returned) != []
-    assert all(("messages" in row) is is_queried for row in rows)
+    assert all(("messages" in row) is (own is half) for row in rows)
 
 
 async def own_evaluate(self, *args, **kwargs):
