@@ -37,14 +37,6 @@ def items_of(path):
 MANY = 24
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(simulated, tmp_path_factory):
-    """The items of `MANY` groups of one run, and its command."""
-    path = tmp_path_factory.mktemp("process") / "rows.jsonl"
-    assert run_main(["process", *command(simulated.url, path)]) == 0
-    return items_of(path)
-
-
 def command(url, path):
     given = {"complexity_mode": "random", "total_steps": MANY, "group_size": 2}
     return options_of(url, data_path_to_save_groups=path, **given)
@@ -66,7 +58,7 @@ def ended_by(number, argv, path, rows):
 
 
 def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
-    tmp_path, simulated, uninterrupted, logged
+    tmp_path, simulated, logged
 ):
     path = tmp_path / "rows.jsonl"
     argv = command(simulated.url, path)
@@ -78,13 +70,16 @@ def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
     assert 10 <= there < MANY
     assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
-    assert items_of(path) == uninterrupted
+    whole = tmp_path / "uninterrupted" / "rows.jsonl"
+    assert run_main(["process", *command(simulated.url, whole)]) == 0
+    assert items_of(path) == items_of(whole)
     assert f"continuing {path}: rows written {there}, wanted {MANY}" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
         "rows.jsonl.settings.yaml",
         "rows_metrics.jsonl",
         "rows_report",
+        "uninterrupted",
     ]
 
 
@@ -135,6 +130,8 @@ def test_the_rows_that_are_missing_are_written_with_their_own_items(tmp_path):
     whole, lines = items_of(path), path.read_bytes().splitlines(keepends=True)
     there = [lines[0], lines[2], lines[5]]
     path.write_bytes(b"".join([*there, b'{"task": "gcd", "tor']))
+    # Settings that decide no row may change.
+    given |= {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
     _, status, asked = processed(tmp_path, **given)
     assert (status, asked) == (0, GROUPS - len(there))
     assert items_of(path) == whole
@@ -142,77 +139,57 @@ def test_the_rows_that_are_missing_are_written_with_their_own_items(tmp_path):
 
 
 def test_a_larger_total_adds_rows_to_a_complete_file(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.touch()  # as a kill before the first row leaves it
     processed(tmp_path, tasks=["gcd"])
-    first = (tmp_path / "rows.jsonl").read_bytes()
+    first = path.read_bytes()
     _, status, asked = processed(tmp_path, groups=GROUPS + 3, tasks=["gcd"])
     assert (status, asked) == (0, 3)
-    assert (tmp_path / "rows.jsonl").read_bytes().startswith(first)
-    indices = [row["index"] for row in read_groups(tmp_path / "rows.jsonl")]
+    assert path.read_bytes().startswith(first)
+    indices = [row["index"] for row in read_groups(path)]
     assert sorted(indices) == list(range(GROUPS + 3))
-
-
-def left_alone(folder, **changes):
-    """Process again; return the rows of another file, the first being as it was."""
-    before = (folder / "rows.jsonl").read_bytes()
-    env, status, _ = processed(folder, **changes)
-    assert status == 0
-    assert (folder / "rows.jsonl").read_bytes() == before
-    assert env.config.data_path_to_save_groups == str(folder / "rows_1.jsonl")
-    return list(read_groups(folder / "rows_1.jsonl"))
 
 
 def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
     tmp_path, logged
 ):
-    processed(tmp_path)
-    assert len(left_alone(tmp_path)) == GROUPS
     first, second = tmp_path / "rows.jsonl", tmp_path / "rows_1.jsonl"
+    processed(tmp_path)
+    before = first.read_bytes()
+    env, *_ = processed(tmp_path)
+    assert env.config.data_path_to_save_groups == str(second)
     assert f"rows go to {second}: {first} is complete ({GROUPS} rows)" in logged.text
     second.write_bytes(b"".join(second.read_bytes().splitlines(keepends=True)[:2]))
     assert processed(tmp_path)[1:] == (0, GROUPS - 2)
     assert items_of(second) == items_of(first)
+    assert first.read_bytes() == before
 
 
-@pytest.mark.parametrize(("setting", "value"), [("temperature", 0.5), ("seed", 7)])
-def test_a_file_of_other_settings_is_left_as_it_is(tmp_path, setting, value, logged):
-    processed(tmp_path, answered=2, max_num_workers=1)
-    assert len(left_alone(tmp_path, **{setting: value})) == GROUPS
-    assert f"rows.jsonl was made with another env.{setting}" in logged.text
-
-
-def test_settings_that_decide_no_row_may_change(tmp_path):
-    processed(tmp_path, answered=2, max_num_workers=1)
-    changes = {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
-    assert processed(tmp_path, **changes)[1:] == (0, GROUPS - 2)
-
-
-def test_a_file_without_its_settings_is_left_as_it_is(tmp_path, logged):
-    processed(tmp_path, answered=2, max_num_workers=1)
-    settings_path(tmp_path / "rows.jsonl").unlink()
-    assert len(left_alone(tmp_path)) == GROUPS
-    assert "rows.jsonl has no settings of a run beside it" in logged.text
-
-
-def test_a_file_that_another_process_writes_is_left_as_it_is(tmp_path, logged):
-    processed(tmp_path, answered=2, max_num_workers=1)
-    with (tmp_path / "rows.jsonl").open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert len(left_alone(tmp_path)) == GROUPS
-    assert "rows.jsonl is being written by another process" in logged.text
-
-
-def test_a_file_of_its_first_moment_is_taken(tmp_path):
-    (tmp_path / "rows.jsonl").touch()  # as a kill before the first row leaves it
-    assert processed(tmp_path)[1] == 0
-    assert len(list(read_groups(tmp_path / "rows.jsonl"))) == GROUPS
-
-
-def test_the_settings_stand_beside_the_rows_without_a_key(tmp_path):
-    env, *_ = processed(tmp_path)
-    text = settings_path(tmp_path / "rows.jsonl").read_text()
-    assert "seed: 1918" in text and "reasoning_gym:" in text
+def test_a_file_that_is_not_of_this_run_is_left_as_it_is(tmp_path, logged):
+    path = tmp_path / "rows.jsonl"
+    env, *_ = processed(tmp_path, answered=2, max_num_workers=1)
+    before, settings = path.read_bytes(), settings_path(path).read_text()
+    assert "seed: 1918" in settings and "reasoning_gym:" in settings
     assert env.server.servers[0].config.api_key == "x"
-    assert "api_key: ''" in text
+    assert "api_key: ''" in settings
+
+    def goes_to(name, **changes):
+        logged.clear()
+        assert processed(tmp_path, **changes)[1] == 0
+        assert len(list(read_groups(tmp_path / name))) == GROUPS
+        assert path.read_bytes() == before
+
+    goes_to("rows_1.jsonl", temperature=0.5)
+    assert "rows.jsonl was made with another env.temperature" in logged.text
+    goes_to("rows_2.jsonl", seed=7)
+    assert "rows.jsonl was made with another env.seed" in logged.text
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        goes_to("rows_3.jsonl")
+    assert "rows.jsonl is being written by another process" in logged.text
+    settings_path(path).unlink()
+    goes_to("rows_4.jsonl")
+    assert "rows.jsonl has no settings of a run beside it" in logged.text
 
 
 # -- what results move -----------------------------------------------------------------
