@@ -47,41 +47,24 @@ def record(number, text="x" * (LINE_BYTES // 2)):
 
 
 class Load:
-    """Groups that are recorded by several tasks at once, without a pause.
+    """Groups that are recorded by several tasks at once, without a pause."""
 
-    Attributes:
-        recorded: Number of groups whose record has returned.
-    """
+    def __init__(self, dumps):
+        self.dumps, self.recorded, self._begun = dumps, 0, 0
 
-    def __init__(self, folder):
-        self.dumps = Dumps(folder, keep_good=True, keep_failed=False, threshold=0.0)
-        self.recorded = self._begun = 0
-
-    async def _lane(self):
+    async def lane(self):
         while True:
             number, self._begun = self._begun, self._begun + 1
             await self.dumps.record(record(number), {})
             self.recorded += 1
-
-    async def __aenter__(self):
-        self._lanes = [asyncio.create_task(self._lane()) for _ in range(LANES)]
-        return self
-
-    async def __aexit__(self, *error):
-        for lane in self._lanes:
-            lane.cancel()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
-        await self.dumps.close()
 
     async def more(self, groups):
         enough = self.recorded + groups
         await until(lambda: self.recorded >= enough, "groups are recorded")
 
 
-def indices(*folders):
-    """Return the numbers of the groups in complete files, sorted."""
-    paths = [path for folder in folders for path in folder.glob("*.jsonl")]
-    return sorted(group["index"] for path in paths for group in read_groups(path))
+def dumps_in(folder):
+    return Dumps(folder, keep_good=True, keep_failed=False, threshold=0.0)
 
 
 def removed(folder):
@@ -104,16 +87,6 @@ def mended(folder):
         folder.unlink()
 
 
-@contextlib.contextmanager
-def episode(folder, how):
-    """Break the disk of a dump folder, and mend it."""
-    how(folder)
-    try:
-        yield
-    finally:
-        mended(folder)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [removed, full])
 async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
@@ -122,16 +95,26 @@ async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     folder = tmp_path / "dumps"
     monkeypatch.setattr(dumps_module, "MAX_WAITING_GROUPS", 10**6)
 
-    async with Load(folder) as load:
-        for _ in range(2):
-            await load.more(20)
-            with episode(folder, how):
-                await load.more(40)
-                assert load.dumps.groups_waiting >= 30
-            await load.more(20)
-            assert load.dumps.groups_waiting <= BEING_WRITTEN
+    load = Load(dumps_in(folder))
+    lanes = [asyncio.create_task(load.lane()) for _ in range(LANES)]
+    for _ in range(2):
+        await load.more(20)
+        how(folder)
+        try:
+            await load.more(40)
+            assert load.dumps.groups_waiting >= 30
+        finally:
+            mended(folder)
+        await load.more(20)
+        assert load.dumps.groups_waiting <= BEING_WRITTEN
+    for lane in lanes:
+        lane.cancel()
+    await asyncio.gather(*lanes, return_exceptions=True)
+    await load.dumps.close()
     # What was moved away holds whole files, and a copy of the open one.
-    found = indices(folder, *tmp_path.glob("away_*"))
+    folders = [folder, *tmp_path.glob("away_*")]
+    paths = [path for one in folders for path in one.glob("*.jsonl")]
+    found = sorted(group["index"] for path in paths for group in read_groups(path))
     assert found == list(range(len(found)))
     assert len(found) == load.dumps.saved.groups_total >= load.recorded
     assert load.dumps.groups_lost == 0
@@ -203,7 +186,7 @@ def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
 
 
 def test_losses_are_those_of_all_runs(tmp_path):
-    dumps = Load(tmp_path).dumps
+    dumps = dumps_in(tmp_path)
     dumps.take_over_losses({"dump_groups_lost": 2, "dump_groups_waiting": 3})
     assert dumps.losses() == {"dump_groups_lost": 5, "dump_groups_waiting": 0}
     dumps.take_over_losses({"queried": 1})

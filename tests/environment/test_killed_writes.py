@@ -86,23 +86,14 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_leaves_nothing_else(tmp_path):
 # -- which checkpoint is continued -----------------------------------------------------
 
 
-def test_one_that_is_named_anew_continues_what_its_previous_run_wrote(tmp_path):
+def test_only_what_a_living_instance_does_not_write_is_continued_by_another(tmp_path):
     first = CheckpointFolder(str(tmp_path), "rg_0")
-    checkpoint_files.write(first.path(4), {"version": 1})
-    first.release()
-    assert CheckpointFolder(str(tmp_path), "rg_1").left(4) == [first.path(4)]
-
-
-def test_what_a_living_instance_writes_is_not_continued_by_another(tmp_path):
-    living = CheckpointFolder(str(tmp_path), "rg_0")
-    checkpoint_files.write(living.path(4), {"version": 1})
+    path = first.path(4)
+    checkpoint_files.write(path, {"version": 1})
     assert CheckpointFolder(str(tmp_path), "rg_1").left(4) == []
-    living.release()
-
-
-def test_a_living_instance_keeps_its_folder_from_one_of_the_same_name(tmp_path):
-    living, other = (CheckpointFolder(str(tmp_path), "rg_0") for _ in range(2))
-    assert living.path(4).parent != other.path(4).parent
+    assert CheckpointFolder(str(tmp_path), "rg_0").path(4).parent != path.parent
+    first.release()
+    assert CheckpointFolder(str(tmp_path), "rg_1").left(4) == [path]
 
 
 def test_of_several_previous_runs_the_one_written_last_is_continued(tmp_path):
