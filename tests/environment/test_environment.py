@@ -1,71 +1,65 @@
 """`ReasoningGymEnv` without an API and without a server: items, scores, state."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reasoning_gym_environment import ReasoningGymEnv
-from tests.support.parts import TOKENIZER, env_config, ready_env
+from reasoning_gym_environment import ReasoningGymEnv, system_prompt
+from tests.support.parts import (
+    FAST_TASKS,
+    TOKENIZER,
+    build_env,
+    env_config,
+    ready_env,
+    server_config,
+)
 from tests.support.runs import next_items, questions, rollout_of
 
 pytestmark = pytest.mark.processes
 
-Env = Any
 
+def with_env(work, **changes):
 
-def with_env(work: Callable[[Env], Awaitable[Any]], **changes: Any) -> Any:
-
-    async def run() -> Any:
+    async def run():
         async with ready_env(**changes) as env:
             return await work(env)
 
     return asyncio.run(run())
 
 
-def right(item: Any) -> str:
+def right(item):
     return f"<think>hm</think><answer>{item[1]['answer']}</answer>"
 
 
 WRONG = "<answer>no idea</answer>"
 
 
-async def mixed_group(env: Env, **changes: Any) -> Any:
-    item = await env.get_next_item()
-    texts = [WRONG, right(item), "no tags", right(item)]
-    return await env.score([rollout_of(item, text, **changes) for text in texts])
-
-
 # -- items -----------------------------------------------------------------------------
 
 
-async def test_an_item_is_two_messages_an_entry_and_a_scorer() -> None:
+async def test_an_item_is_two_messages_an_entry_and_a_scorer():
     async with ready_env() as env:
         messages, entry, dataset = await env.get_next_item()
-        assert [dict(m)["role"] for m in messages] == ["system", "user"]
-        assert dict(messages[1])["content"] == entry["question"]
-        assert dataset.score_answer(entry["answer"], entry) == 1.0
+    assert [dict(m)["role"] for m in messages] == ["system", "user"]
+    assert dict(messages[1])["content"] == entry["question"]
+    assert dataset.score_answer(entry["answer"], entry) == 1.0
 
 
-async def test_the_scorer_of_an_item_has_a_short_repr_and_pickles() -> None:
+async def test_the_scorer_of_an_item_has_a_short_repr_and_pickles():
     async with ready_env() as env:
         *_, dataset = await env.get_next_item()
-        assert len(repr(dataset)) < 60
-        assert pickle.loads(pickle.dumps(dataset)) == dataset
+    assert len(repr(dataset)) < 60
+    assert pickle.loads(pickle.dumps(dataset)) == dataset
 
 
-def test_two_environments_of_one_seed_sample_the_same_items() -> None:
+def test_two_environments_of_one_seed_sample_the_same_items():
     first = with_env(lambda env: next_items(env, 12))
     second = with_env(lambda env: next_items(env, 12), num_workers=2)
     assert questions(first) == questions(second)
 
 
-async def test_a_prompt_that_leaves_no_room_is_replaced() -> None:
+async def test_a_prompt_that_leaves_no_room_is_replaced():
     async with ready_env() as env:
         lengths = []
         for _ in range(10):
@@ -79,30 +73,26 @@ async def test_a_prompt_that_leaves_no_room_is_replaced() -> None:
 # -- scores ----------------------------------------------------------------------------
 
 
-def test_a_group_keeps_its_order_and_its_size() -> None:
-    group = with_env(mixed_group)
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(
+    length,
+):
+    async def work(env):
+        item = await env.get_next_item()
+        texts = [WRONG, right(item), "no tags", right(item)]
+        return await env.score([rollout_of(item, t, length=length) for t in texts])
+
+    group = with_env(work)
     assert group["scores"] == [0.0, 1.0, 0.0, 1.0]
     assert group["outcomes"] == ["wrong", "right", "no_answer", "right"]
-
-
-def test_a_group_has_the_form_that_host_and_api_need() -> None:
-    group = with_env(mixed_group)
-    lengths = [
-        [len(part) for part in group[key]]
-        for key in ("tokens", "masks", "inference_logprobs")
-    ]
-    assert lengths == [[5] * 4] * 3
+    for key in ("tokens", "masks", "inference_logprobs"):
+        assert [len(part) for part in group[key]] == [2 + length] * 4
     assert group["overrides"] == [{}] * 4
     assert group["group_overrides"] == {}
 
 
-def test_a_completion_of_one_token_costs_its_group_nothing() -> None:
-    group = with_env(lambda env: mixed_group(env, length=1))
-    assert len(group["scores"]) == 4
-
-
-def test_equal_scores_are_no_group_when_the_scores_must_differ() -> None:
-    async def work(env: Env) -> Any:
+def test_equal_scores_are_no_group_when_the_scores_must_differ():
+    async def work(env):
         item = await env.get_next_item()
         return await env.score([rollout_of(item, WRONG)] * 4)
 
@@ -110,8 +100,8 @@ def test_equal_scores_are_no_group_when_the_scores_must_differ() -> None:
     assert with_env(work, ensure_scores_are_not_same=False)["scores"] == [0.0] * 4
 
 
-def test_a_truncated_rollout_gets_no_advantage() -> None:
-    async def work(env: Env) -> Any:
+def test_a_truncated_rollout_gets_no_advantage():
+    async def work(env):
         item = await env.get_next_item()
         cut = rollout_of(item, "<think>", finish="length")
         return await env.score([rollout_of(item, right(item)), cut])
@@ -125,9 +115,7 @@ def test_a_truncated_rollout_gets_no_advantage() -> None:
 @pytest.mark.parametrize(
     ("counts", "expected"), [("prompt_and_completion", 0.4), ("completion", 1.0)]
 )
-async def test_the_length_penalty_counts_what_it_is_told(
-    counts: str, expected: float
-) -> None:
+async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
     async with ready_env(
         max_token_length=100,
         length_penalty_counts=counts,
@@ -141,7 +129,7 @@ async def test_the_length_penalty_counts_what_it_is_told(
     assert group["scores"] == pytest.approx([1.0, expected])
 
 
-async def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> None:
+async def test_a_dataset_of_the_library_is_scored_by_its_name_and_config():
     import reasoning_gym
 
     dataset = reasoning_gym.create_dataset("gcd", seed=1, size=1)
@@ -157,9 +145,7 @@ async def test_a_dataset_of_the_library_is_scored_by_its_name_and_config() -> No
 # -- state -----------------------------------------------------------------------------
 
 
-async def test_a_missing_checkpoint_is_said_and_starts_anew(
-    tmp_path: Path, logged: pytest.LogCaptureFixture
-) -> None:
+async def test_a_missing_checkpoint_is_said_and_starts_anew(tmp_path, logged):
     async with ready_env() as env:
         env.checkpoint_dir, env.curr_step = str(tmp_path), 3
         env.load_checkpoint()
@@ -169,7 +155,7 @@ async def test_a_missing_checkpoint_is_said_and_starts_anew(
 # -- the class as others use it --------------------------------------------------------
 
 
-def test_a_server_baseline_means_the_four_local_servers_of_the_host() -> None:
+def test_a_server_baseline_means_the_four_local_servers_of_the_host():
     from atroposlib.envs.server_handling.server_manager import ServerBaseline
 
     baseline = ServerBaseline(server_type="vllm", tokenizer_name=TOKENIZER)
@@ -177,3 +163,68 @@ def test_a_server_baseline_means_the_four_local_servers_of_the_host() -> None:
     urls = [server.config.base_url for server in env.server.servers]
     assert urls == [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
     asyncio.run(env.close())
+
+
+async def test_close_leaves_no_worker_behind():
+    env = build_env()
+    await env.setup()
+    pool = env._pool
+    for _ in range(2):
+        await env.close()
+    with pytest.raises(Exception, match="closed"):
+        pool.call(len, [], deadline_s=1.0)
+
+
+async def test_it_takes_a_single_server_config():
+    env = ReasoningGymEnv(env_config(), server_config("http://127.0.0.1:7/v1"))
+    assert [s.config.base_url for s in env.server.servers] == ["http://127.0.0.1:7/v1"]
+    await env.close()
+
+
+async def test_slurm_is_off_unless_asked_for(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-3]")
+    env = build_env()
+    assert len(env.server.servers) == 1
+    await env.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, system_prompt),
+        ({"system_prompt": "Be brief."}, "Be brief."),
+        ({"custom_thinking_prompt": "Think."}, f"Think.\n\n{system_prompt}"),
+    ],
+)
+async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
+    changes, expected
+):
+    async with ready_env(**changes) as env:
+        ((messages, *_),) = await next_items(env, 1)
+        assert dict(messages[0])["content"] == expected
+
+
+async def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
+    async def evaluation(**changes):
+        async with ready_env(**changes) as env:
+            return {
+                handle.task: entry["question"]
+                for entry, handle in env.test_items_with_scorers
+            }
+
+    one = await evaluation(seed=1)
+    other = await evaluation(seed=2, tasks=FAST_TASKS[:2])
+    assert {task: one[task] for task in other} == other
+
+
+@pytest.mark.parametrize(
+    ("trainer", "own", "limit"),
+    [(2048, 8192, 2047), (8192, 8192, 8191), (9000, 8192, 8192), (-1, 8192, 8192)],
+)
+async def test_a_sequence_stays_below_the_trainers_limit_and_its_own(
+    trainer, own, limit
+):
+    env = build_env(max_token_length=own)
+    env.max_token_len = trainer
+    assert env.limit_tokens == limit
+    await env.close()

@@ -41,27 +41,18 @@ def timeout_of(fault):
 
 KINDS = {
     "status_500": {"status_500"},
-    "status_503": {"status_503"},
     "status_429": {"status_429"},
     "hang": {"TimeoutError"},
     "reset": {"ServerDisconnectedError", "ClientOSError"},
     "truncated": {"ClientPayloadError", "ClientOSError"},
     "not_json": {"BadReplyError"},
-    "wrong_shape": {"BadReplyError"},
-    "empty_object": {"BadReplyError"},
     "no_choices": {"unusable", "BadReplyError"},
     "too_few": {"unusable"},
-    "no_logprobs": {"BadReplyError", "MissingInReplyError"},
     "null_logprob": {"unusable"},
-    "nan_logprob": {"BadReplyError"},
-    "bad_token": {"BadReplyError"},
     "abort_one": {"finish_reason_abort"},
-    "abort_all": {"finish_reason_abort"},
     "empty_one": {"unusable"},
 }
 """What a failed request may be counted as, by the server's fault."""
-
-HARMLESS = ["slow", "too_many", "nasty_text", "endless_text"]
 
 
 @pytest.fixture(autouse=True)
@@ -120,16 +111,6 @@ def an_item(env):
     return env._requests.messages("2 + 2"), ENTRY_OF_FOUR, Exact()
 
 
-async def collect(env):
-    """Work on one item until it is answered, as the loop of `serve` does."""
-    item = an_item(env)
-    while True:
-        _, left = await env.collect_trajectories(item)
-        if not left:
-            return
-        (item,) = left
-
-
 def said(logged):
     return [r.getMessage() for r in logged.records if r.levelno >= logging.WARNING]
 
@@ -147,59 +128,45 @@ async def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     fault, logged
 ):
     async with beside(listed(fault), timeout=timeout_of(fault)) as (env, server):
-        made, watched, requests = await query(env), env._servers, server.faults.requests
-    assert len(made) == 4 and requests == 2
-    assert watched.failures == watched.kinds.total() == 1
-    assert set(watched.kinds) <= KINDS[fault]
+        assert len(await query(env)) == 4
+        first, second = server.arrivals
+    assert env._servers.failures == env._servers.kinds.total() == 1
+    assert set(env._servers.kinds) <= KINDS[fault]
+    if fault == "status_429":  # it says when it wants to be queried again
+        assert second - first >= 1.0
     assert said(logged) == []
 
 
-async def queried_and_counted(*script, **settings):
-    async with beside(*script, **settings) as (env, server):
-        made = len(await query(env))
-        return made, env._servers.failures, server.faults.requests
-
-
-@pytest.mark.parametrize("fault", HARMLESS)
-async def test_what_can_be_used_is_not_queried_again(fault):
-    assert await queried_and_counted(listed(fault)) == (4, 0, 1)
-
-
-@pytest.mark.parametrize("kind", ["sglang", "openai"])
-@pytest.mark.parametrize("fault", ["status_500", "truncated"])
-async def test_a_server_of_another_type_is_tried_again_as_well(fault, kind):
-    assert await queried_and_counted(listed(fault), kind=kind) == (4, 1, 2)
-
-
-async def test_a_busy_server_is_queried_again_when_it_said_and_not_before():
-    async with beside(listed("status_429")) as (env, server):
-        await query(env)
-        first, second = server.arrivals
-    assert second - first >= 1.0
-
-
-async def test_requests_that_the_server_refuses_do_not_leave_it_out():
-    async with beside(always("status_422")) as (env, server):
-        for _ in range(3):
-            with pytest.raises(RequestFailedError):
-                await query(env)
-        found = env.server.servers[0].server_healthy, server.faults.requests
-    assert found == (True, 3 * patience.COMPLETION_TRIES)
+@pytest.mark.parametrize(
+    ("fault", "kind", "failures"),
+    [
+        ("slow", "vllm", 0),
+        ("too_many", "vllm", 0),
+        ("nasty_text", "vllm", 0),
+        ("endless_text", "vllm", 0),
+        ("status_500", "sglang", 1),
+        ("truncated", "openai", 1),
+    ],
+)
+async def test_a_request_is_tried_again_only_where_it_failed(fault, kind, failures):
+    async with beside(listed(fault), kind=kind) as (env, server):
+        assert len(await query(env)) == 4
+    assert (env._servers.failures, server.faults.requests) == (failures, 1 + failures)
 
 
 # -- an item whose requests fail -------------------------------------------------------
 
 
-@pytest.mark.parametrize("fault", ["reset", "abort_all"])
+@pytest.mark.parametrize("fault", ["abort_all", "empty_one"])
 async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
     async with beside(always(fault)) as (env, server):
         item = an_item(env)
-        first = await env.collect_trajectories(item)
+        assert await env.collect_trajectories(item) == (None, [item])
         server.faults.script = listed()
-        _, left = await env.collect_trajectories(first[1][0])
-        metrics = env.metrics
-    assert first == (None, [item]) and left == []
-    assert metrics.ledger.outcomes["unanswered"] == 4 and metrics.ledger.queried == 8
+        _, left = await env.collect_trajectories(item)
+    assert left == []
+    ledger = env.metrics.ledger
+    assert (ledger.outcomes["unanswered"], ledger.queried) == (4, 8)
 
 
 async def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(
@@ -219,32 +186,24 @@ async def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(
 
 # -- one of several servers ------------------------------------------------------------
 
-SICK = [
-    ("reset", "vllm"),
-    ("no_choices", "vllm"),
-    ("hang", "vllm"),
-    ("reset", "openai"),
-]
 
-
-@pytest.mark.parametrize(("fault", "kind"), SICK)
-async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, kind, logged):
-    both = beside(always(fault), listed(), kind=kind, timeout=timeout_of(fault))
+@pytest.mark.parametrize("fault", ["reset", "hang"])
+async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
+    both = beside(always(fault), listed(), timeout=timeout_of(fault))
     async with both as (env, failing, _):
         made = await query_often(env, 16)
         (opened,) = said(logged)
         before = of_items(failing)
+        assert FAILURES_IN_A_ROW <= before < 8 + FAILURES_IN_A_ROW
         made += await query_often(env, 16)
-        during = of_items(failing) - before
+        assert of_items(failing) == before
         failing.faults.script = listed()
         while env.server.servers[0].state.is_out:
             await query(env)
         taken_back = of_items(failing)
         await query_often(env, 16)
-        after = of_items(failing) - taken_back
+        assert of_items(failing) > taken_back
     assert [len(group) for group in made] == [4] * 32
-    assert FAILURES_IN_A_ROW <= before < 8 + FAILURES_IN_A_ROW
-    assert during == 0 and after > 0
     _, closed = said(logged)
     assert "is not used for now" in opened and "is back" in closed
 
@@ -345,29 +304,3 @@ async def test_an_evaluation_waits_out_an_outage(monkeypatch):
         numbers = dict(env.eval_metrics)
     assert numbers["eval/failed_requests"] == 0
     assert numbers["eval/items"] == len(FAST_TASKS)
-
-
-# -- one bad rollout -------------------------------------------------------------------
-
-
-def collected(script):
-
-    async def run():
-        async with (
-            faulty_server(script) as server,
-            ready_env(server.url, tasks=["gcd"], group_size=4) as env,
-        ):
-            env.config.ensure_scores_are_not_same = False
-            item = await env.get_next_item()
-            scored, again = await env.collect_trajectories(item)
-            return scored, again, env, server
-
-    return asyncio.run(run())
-
-
-@pytest.mark.processes
-def test_a_completion_that_stays_empty_is_never_sent_and_its_item_is_sampled_again():
-    scored, again, env, server = collected(always("empty_one"))
-    assert scored is None and len(again) == 1
-    assert env.ledger.outcomes == {"unanswered": 4}
-    assert server.faults.requests > 1

@@ -22,37 +22,20 @@ from tests.support.runs import next_items, questions
 
 
 @pytest.mark.processes
-async def test_the_position_of_the_stream_can_be_read_and_set():
-    async with ready_env() as env:
-        first = await next_items(env, 3)
-        position = env.iter
-        env.iter = 1
-        again = await next_items(env, 2)
-    assert position == 3
-    assert questions(again) == questions(first[1:])
-
-
-@pytest.mark.processes
-async def test_the_generator_is_the_same_before_the_setup_and_after():
+async def test_the_stream_has_a_position_and_a_generator_that_leaves_it_as_it_is():
     env = build_env(seed=7)
     before = env.rng.random()
     await env.setup()
-    after = env.rng.random()
-    await env.close()
-    assert before == after
-
-
-@pytest.mark.processes
-def test_reading_the_generator_leaves_the_stream_as_it_is():
-    async def run(reads):
-        async with ready_env() as env:
-            if reads:
-                assert isinstance(env.rng, random.Random)
-                env.rng.random()
-            return await next_items(env, 3)
-
-    read, not_read = asyncio.run(run(True)), asyncio.run(run(False))
-    assert questions(read) == questions(not_read)
+    try:
+        assert env.rng.random() == before
+        first = await next_items(env, 3)
+        assert env.iter == 3
+        env.iter = 1
+        assert questions(await next_items(env, 2)) == questions(first[1:])
+    finally:
+        await env.close()
+    async with ready_env(seed=7) as env:
+        assert questions(await next_items(env, 3)) == questions(first)
 
 
 async def test_dump_names_are_views_of_the_writers(tmp_path):
@@ -77,14 +60,11 @@ async def test_dump_names_are_views_of_the_writers(tmp_path):
     }
 
 
-class ScoresWhatIsAnswered:
-    """A dataset whose score is the number that stands in the answer."""
-
-    def score_answer(self, answer, entry):
-        return float(answer.removeprefix("<answer>").removesuffix("</answer>"))
-
-
 async def test_the_buffer_of_the_original_holds_one_for_each_score_from_a_half():
+    class ScoresWhatIsAnswered:
+        def score_answer(self, answer, entry):
+            return float(answer.removeprefix("<answer>").removesuffix("</answer>"))
+
     env = build_env()
     texts = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
     dataset = ScoresWhatIsAnswered()
@@ -140,16 +120,14 @@ ASSIGNED = {
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("is_set_up", [False, True])
-async def test_what_is_assigned_to_a_name_of_the_original_is_read_again(
-    is_set_up, tmp_path
-):
+async def test_what_is_assigned_to_a_name_of_the_original_is_read_again(tmp_path):
     env, assigned = build_env(), ASSIGNED | {"datadumps_dir": str(tmp_path)}
-    if is_set_up:
-        await env.setup()
-    for name, value in assigned.items():
-        setattr(env, name, value)
-    assert {name: getattr(env, name) for name in assigned} == assigned
+    for is_set_up in (False, True):
+        if is_set_up:
+            await env.setup()
+        for name, value in assigned.items():
+            setattr(env, name, value)
+        assert {name: getattr(env, name) for name in assigned} == assigned
     await env.close()
 
 

@@ -10,7 +10,7 @@ from rg_env.atropos import registrations
 from rg_env.errors import SettingError
 from tests.support.faults import listed
 from tests.support.parts import options_of, run_main, until
-from tests.support.real_api import LIMIT, SIZE, group, in_time, registered
+from tests.support.real_api import LIMIT, group, in_time, registered
 from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -109,19 +109,6 @@ async def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
         assert (before, api.connected()) == (1, 0)
 
 
-async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
-    async with registered(api.url, max_batches_offpolicy=2) as env:
-        for _ in range(2):
-            await env.handle_send_to_api(group())
-        await env.get_status()
-        loop = env._serve_loop
-        before = loop.may_start(evaluates=False)
-        api.batches()
-        await env.get_status()
-        after = loop.may_start(evaluates=False)
-        assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
-
-
 async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monkeypatch):
     async with registered(api.url) as env:
         await env._serve_loop._renew_if_due()
@@ -136,9 +123,19 @@ async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monke
 # -- what the API never says -----------------------------------------------------------
 
 
-def lines_of(api, logged, **changes):
-    """Register two instances at one API; return what the second one says."""
-
+@pytest.mark.parametrize(
+    ("changes", "first"),
+    [
+        ({}, "shard 0 of 1: this instance samples all items of the stream"),
+        (
+            {"num_shards": 4, "shard_index": 2},
+            "shard 2 of 4: this instance samples one in 4 items of the stream",
+        ),
+    ],
+)
+def test_an_instance_says_its_shard_and_a_second_one_of_all_items_is_warned_of(
+    api, logged, changes, first
+):
     async def run():
         async with registered(api.url, **changes):
             logged.clear()
@@ -146,19 +143,14 @@ def lines_of(api, logged, **changes):
                 pass
 
     asyncio.run(run())
-    return [line for line in logged.messages if "shard" in line]
-
-
-def test_a_second_instance_that_samples_the_same_items_is_warned_of(api, logged):
-    first, warning = lines_of(api, logged)
-    assert first == "shard 0 of 1: this instance samples all items of the stream"
-    assert warning.startswith("this is environment 1 at this API; if another one is")
-    assert "env.num_shards" in warning
-
-
-def test_an_instance_says_which_shard_it_is(api, logged):
-    (line,) = lines_of(api, logged, num_shards=4, shard_index=2)
-    assert line == "shard 2 of 4: this instance samples one in 4 items of the stream"
+    found = [line for line in logged.messages if "shard" in line]
+    assert found[0] == first
+    if changes:
+        assert len(found) == 1
+    else:
+        warning = found[1]
+        assert warning.startswith("this is environment 1 at this API; if another one")
+        assert "env.num_shards" in warning
 
 
 async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
@@ -171,10 +163,7 @@ async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    [
-        ("serve", "max_token_length"),
-        ("evaluate", "eval_max_token_length"),
-    ],
+    [("serve", "max_token_length"), ("evaluate", "eval_max_token_length")],
 )
 def test_our_own_limit_that_no_prompt_stays_below_is_said_at_the_start(
     command, name, tmp_path, capsys
