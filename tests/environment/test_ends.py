@@ -115,9 +115,9 @@ def ends(tmp_path_factory):
     runs = {
         "killed": killed(folder / "killed"),
         "hanging": hanging(folder / "hanging"),
+        "in_setup": in_setup(folder / "in_setup", signal.SIGTERM),
+        "in_imports": in_imports(folder / "in_imports", signal.SIGINT),
     }
-    runs["in_setup"] = in_setup(folder / "in_setup", signal.SIGTERM)
-    runs["in_imports"] = in_imports(folder / "in_imports", signal.SIGINT)
 
     async def all_at_once():
         return await asyncio.gather(*runs.values(), return_exceptions=True)
@@ -143,16 +143,11 @@ def test_the_api_is_told_of_an_end(ends):
     assert registered == 1  # of two
 
 
-def test_a_server_that_hangs_does_not_hold_up_the_end(ends):
-    (_, seconds, _), *_ = end_of(ends, "hanging")
+def test_a_server_that_hangs_holds_up_no_end_and_a_second_signal_ends_at_once(ends):
+    (_, seconds, _), (status, _, left), *_ = end_of(ends, "hanging")
     assert seconds < END_WITHIN_S
-
-
-def test_a_second_signal_ends_at_once_and_leaves_no_process(ends):
-    _, (status, _, left), *_ = end_of(ends, "hanging")
     # Of the signal itself: an end in order has the status 143.
-    assert status == -signal.SIGTERM
-    assert left == []
+    assert (status, left) == (-signal.SIGTERM, [])
 
 
 def test_a_signal_during_the_setup_ends_it(ends):
@@ -181,19 +176,14 @@ def test_a_keyboard_interrupt_of_any_command_is_no_traceback(monkeypatch):
 
 def test_a_killed_process_leaves_no_other_and_its_rollouts_are_counted(ends):
     end = end_of(ends, "killed")
-    assert end["left"] == []
+    assert end["left"] == end["unfinished"] == []
+    assert end["state"]["saved"]["groups_total"] == end["dumped"]
     assert "continuing from" in end["said"]
     ledger = end["state"]["metrics"]
     in_flight = end["killed"]["queried"] - sum(end["killed"]["outcomes"].values())
     assert ledger["outcomes"].get("killed", 0) == in_flight
     assert ledger["queried"] == sum(ledger["outcomes"].values())
     assert ledger["queried"] >= end["served"]
-
-
-def test_a_killed_process_leaves_counters_and_files_that_agree(ends):
-    end = end_of(ends, "killed")
-    assert end["unfinished"] == []
-    assert end["state"]["saved"]["groups_total"] == end["dumped"]
 
 
 def test_groups_that_reach_no_api_by_the_end_are_on_disk_and_counted(ends):

@@ -85,23 +85,16 @@ def runs(only_api, tmp_path_factory):
     return found
 
 
-def test_the_trainer_gets_what_a_score_has_beyond_the_baseline(runs):
-    _, line, sent, *_ = runs["chance"]
+def test_the_trainer_gets_what_a_score_has_beyond_the_baseline_and_the_rest_the_score(
+    runs,
+):
+    handle, line, sent, mean_score, _ = runs["chance"]
     scores = [row["score"] for row in line["rollouts"]]
     assert scores[0] == 1.0 and BASELINE < scores[1] < 1.0
     above = [(score - BASELINE) / (1 - BASELINE) for score in scores]
     assert sent["scores"] == pytest.approx(above)
-
-
-def test_the_dump_keeps_the_score_and_says_reward_and_baseline(runs):
-    _, line, sent, *_ = runs["chance"]
     assert [row["reward"] for row in line["rollouts"]] == sent["scores"]
-    assert line["baseline"] == BASELINE
-
-
-def test_the_metrics_keep_the_score(runs):
-    _, line, _, mean_score, _ = runs["chance"]
-    scores = [row["score"] for row in line["rollouts"]]
+    assert handle.baseline == line["baseline"] == BASELINE
     assert mean_score == pytest.approx(sum(scores) / len(scores))
 
 
@@ -110,10 +103,6 @@ def test_length_takes_its_share_of_what_is_left(runs):
     short, long = runs["chance"][4]
     assert short == 1.0 and 0.0 < long < BASELINE
     assert [short, long] == runs["none"][4]
-
-
-def test_an_item_carries_the_baseline_of_its_task_and_parameters(runs):
-    assert runs["chance"][0].baseline == BASELINE
 
 
 def test_nothing_is_taken_off_without_the_setting(runs):

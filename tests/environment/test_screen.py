@@ -51,19 +51,15 @@ def test_each_task_has_its_groups_at_levels_that_lie_evenly(done):
     folder, status = done
     rows = rows_of(folder)
     assert status == 0
-    found = collections.Counter(row["task"] for row in rows)
-    assert set(found) == set(TASKS)
-    assert found.total() == EACH * len(TASKS)
+    assert collections.Counter(row["task"] for row in rows) == dict.fromkeys(
+        TASKS, EACH
+    )
     levels = sorted(row["level"] for row in rows if row["task"] == "gcd")
     assert levels[0] < 0.3 < 0.7 < levels[-1]
     assert all(row["level"] is None for row in rows if row["task"] == "acre")
-
-
-def test_rows_say_lengths_ends_and_time_and_have_no_tokens(done):
-    for row in rows_of(done[0]):
+    for row in rows:
         assert len(row["completion_tokens"]) == len(row["finish_reasons"]) == 4
-        assert row["seconds"] > 0
-        assert "tokens" not in row
+        assert row["seconds"] > 0 and "tokens" not in row
 
 
 def test_the_settings_start_serve_as_they_are(done):
@@ -78,9 +74,6 @@ def test_the_settings_start_serve_as_they_are(done):
     assert set(config.task_levels) == set(config.tasks) - {"acre"}
     assert (config.group_size, config.task_choice) == (4, "weighted")
     assert config.data_path_to_save_groups is None
-
-
-def test_no_key_of_a_server_is_written(done):
     for path in done[0].rglob("*"):
         assert path.is_dir() or b"secret-key" not in path.read_bytes()
 
@@ -90,20 +83,6 @@ def test_a_file_of_somebody_is_not_replaced(tmp_path, capsys):
     assert screen(tmp_path, "http://127.0.0.1:9/v1") == 2
     assert "--out" in capsys.readouterr().err
     assert (tmp_path / "screen.yaml").read_text() == "env: {seed: 1}\n"
-
-
-def test_it_ends_with_the_table_and_the_command_that_comes_next(
-    tmp_path, server, capsys
-):
-    assert screen(tmp_path, server.url, groups=4) == 0
-    said = capsys.readouterr().out.splitlines()
-    out = tmp_path / "screen.yaml"
-    assert said[-2:] == [
-        f"settings: {out}",
-        f"run: python reasoning_gym_environment.py serve --config {out}",
-    ]
-    assert any(line.split()[:2] == ["gcd", "4"] for line in said)
-    assert any(line.startswith("warning: scores say little in ") for line in said)
 
 
 def test_a_file_of_settings_is_yaml(tmp_path, server, capsys):
@@ -139,12 +118,21 @@ def test_a_killed_screen_continues_with_the_items_that_are_missing(
     assert continued == whole
 
 
-def test_a_complete_screen_is_read_again_without_a_request(tmp_path, server):
+def test_it_ends_with_a_table_and_is_read_again_without_a_request(
+    tmp_path, server, capsys
+):
+    out = tmp_path / "screen.yaml"
     assert screen(tmp_path, server.url, groups=4) == 0
-    served = server.completions
-    first = (tmp_path / "screen.yaml").read_text()
-    (tmp_path / "screen.yaml").unlink()
+    table = capsys.readouterr().out.splitlines()
+    assert table[-2:] == [
+        f"settings: {out}",
+        f"run: python reasoning_gym_environment.py serve --config {out}",
+    ]
+    assert any(line.split()[:2] == ["gcd", "4"] for line in table)
+    assert any(line.startswith("warning: scores say little in ") for line in table)
+    served, first = server.completions, out.read_text()
+    out.unlink()
     assert screen(tmp_path, server.url, "--least_share=0.05", groups=4) == 0
-    assert (tmp_path / "screen.yaml").read_text() == first
+    assert out.read_text() == first
     assert server.completions - served <= 2  # of the probe
     assert not (tmp_path / "screen_1.jsonl").exists()

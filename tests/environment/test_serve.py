@@ -1,12 +1,7 @@
 """`serve` against the real API, with a stand-in trainer and a simulated model."""
 
 import asyncio
-import dataclasses
-import json
 
-import pytest
-
-from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.api_process import running_api
 from rg_env.demo.stand_in_trainer import StandInTrainer
 from tests.support.parts import (
@@ -30,21 +25,14 @@ def served(api, url, steps=4, trainer_changes=None, **changes):
 # -- the ledger ------------------------------------------------------------------------
 
 
-@dataclasses.dataclass
-class Run:
-    env: object
-    counts: object
-    completions: int
-
-
-@pytest.fixture(scope="module")
-def full_run(only_api):
-    """120 groups of 8 over all tasks."""
-    empty_api(only_api)
+def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on(
+    api_url,
+):
+    empty_api(api_url)
     server = Simulated()
     try:
         env, counts = served(
-            only_api,
+            api_url,
             server.url,
             steps=15,
             trainer_changes={"batch_size": 64, "group_size": 8, "max_token_len": 8192},
@@ -53,38 +41,18 @@ def full_run(only_api):
             max_token_length=8192,
             num_workers=2,
         )
-        return Run(env, counts, server.completions)
+        completions = server.completions
     finally:
         server.stop()
-
-
-def test_every_group_that_arrives_can_be_trained_on(full_run):
-    assert full_run.counts.groups == 120
-    assert full_run.counts.rollouts == 960
-    assert full_run.counts.invalid_groups == 0
-    assert full_run.counts.faults == {}
-
-
-def test_no_group_is_turned_away_or_lost_on_its_way(full_run):
-    outcomes = set(full_run.env.ledger.outcomes)
-    assert outcomes <= {"sent", "zero_variance", "cancelled"}
-
-
-def test_every_queried_rollout_has_exactly_one_outcome(full_run):
-    metrics = full_run.env.metrics
-    assert metrics.ledger.in_flight == 0
-    assert metrics.ledger.queried == sum(metrics.ledger.outcomes.values())
-
-
-def test_no_query_of_the_server_is_outside_the_ledger(full_run):
-    metrics = full_run.env.metrics
+    assert (counts.groups, counts.rollouts) == (120, 960)
+    assert (counts.invalid_groups, counts.faults) == (0, {})
+    ledger = env.metrics.ledger
+    assert ledger.outcomes.keys() <= {"sent", "zero_variance", "cancelled"}
+    assert (ledger.in_flight, ledger.queried) == (0, sum(ledger.outcomes.values()))
     # A group that is cancelled at the end may not have reached the server yet.
-    least = metrics.ledger.queried - metrics.ledger.outcomes["cancelled"]
-    assert least <= full_run.completions <= metrics.ledger.queried
-
-
-def test_many_tasks_take_part(full_run):
-    assert len(full_run.env.metrics.tasks) > 50
+    least = ledger.queried - ledger.outcomes["cancelled"]
+    assert least <= completions <= ledger.queried
+    assert len(env.metrics.tasks) > 50
 
 
 # -- other trainers and servers ------------------------------------------
@@ -145,34 +113,6 @@ def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulat
     assert counts.steps == 3
     # Those in flight at the end are; none for back-pressure.
     assert env.ledger.outcomes["cancelled"] <= 4 * env.max_num_workers
-
-
-# -- the loop --------------------------------------------------------------------------
-
-
-class SlowItems(ReasoningGymEnv):
-    """Makes items more slowly than the server answers them."""
-
-    async def get_next_item(self):
-        await asyncio.sleep(0.05)
-        return await super().get_next_item()
-
-
-def test_steps_are_taken_where_items_are_slower_than_the_server(
-    api_url, simulated, tmp_path
-):
-    changes = {"checkpoint_dir": str(tmp_path), "save_checkpoint_interval": 1}
-    served(
-        *(api_url, simulated.url, 8, changes),
-        cls=SlowItems,
-        data_dumps_dir=str(tmp_path),
-        min_items_sent_before_logging=1,
-    )
-    (numbers,) = tmp_path.rglob("*metrics.jsonl")
-    logged = {json.loads(x)["step"] for x in numbers.read_text().splitlines()}
-    saved = {path.name for path in tmp_path.rglob("step-*.json")}
-    # A trainer that takes two batches at once takes two steps at once.
-    assert len(logged) > 4 and len(saved) > 4
 
 
 async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):

@@ -7,6 +7,7 @@ take is their start.
 import asyncio
 import re
 import signal
+from typing import NamedTuple
 
 import pytest
 
@@ -41,11 +42,13 @@ def interrupted_twice(terminal):
     terminal.wait_for_end()
 
 
-def demo(folder, servers):
-    return Terminal(folder, "demo", "--steps", 1000, "--dumps", "dumps")
+class Servers(NamedTuple):
+    api: str
+    answering: str
+    hanging: str
 
 
-def serve(folder, servers, api=None):
+def serve(servers, api=None):
     settings = {
         "rollout_server_url": api or servers.api,
         "total_steps": 10**6,
@@ -54,61 +57,59 @@ def serve(folder, servers, api=None):
         "data_dumps_dir": "dumps",
         "tasks": "gcd,chain_sum",
     }
-    return Terminal(folder, "serve", *options_of(servers.answering, **settings))
+    return ["serve", *options_of(servers.answering, **settings)]
 
 
-def serve_without_api(folder, servers):
-    return serve(folder, servers, NOWHERE.removesuffix("/v1"))
+def hanging(command, setting, path):
+    return lambda servers: [command, *options_of(servers.hanging, **{setting: path})]
 
 
-def process(folder, servers):
-    settings = {"data_path_to_save_groups": "data/rows.jsonl"}
-    return Terminal(folder, "process", *options_of(servers.hanging, **settings))
+def always_the_same(*argv):
+    return lambda servers: argv
 
 
-def evaluate(folder, servers):
-    settings = {"data_dir_to_save_evals": "data/results"}
-    return Terminal(folder, "evaluate", *options_of(servers.hanging, **settings))
-
-
-def doctor(folder, servers):
-    return Terminal(folder, "doctor")
-
-
-def simulated_server(folder, servers):
-    return Terminal(folder, "simulated-server", "--port=0")
-
-
-def run_api(folder, servers):
-    return Terminal(folder, "run-api", "--host=127.0.0.1", "--port=0")
-
-
+DEMO = always_the_same("demo", "--steps", 1000, "--dumps", "dumps")
 RUNS = {
-    "the demo starts": (demo, "Starting", interrupted),
-    "the demo runs": (demo, has_dumped, interrupted),
-    "the demo is killed": (demo, has_dumped, Terminal.kill),
-    "serve waits": (serve_without_api, "does not answer", interrupted),
+    "the demo starts": (DEMO, "Starting", interrupted),
+    "the demo runs": (DEMO, has_dumped, interrupted),
+    "the demo is killed": (DEMO, has_dumped, Terminal.kill),
+    "serve waits": (
+        lambda servers: serve(servers, NOWHERE.removesuffix("/v1")),
+        "does not answer",
+        interrupted,
+    ),
     "serve is closed": (serve, has_dumped, Terminal.close),
     "serve, twice": (serve, has_dumped, interrupted_twice),
-    "process": (process, "process: 0 of", interrupted),
-    "evaluate": (evaluate, "evaluation ", interrupted),
-    "doctor": (doctor, "doctor: ", interrupted),
-    "run-api": (run_api, "ready on", interrupted),
-    "simulated-server": (simulated_server, Terminal.has_started_others, interrupted),
+    "process": (
+        hanging("process", "data_path_to_save_groups", "data/rows.jsonl"),
+        "process: 0 of",
+        interrupted,
+    ),
+    "evaluate": (
+        hanging("evaluate", "data_dir_to_save_evals", "data/results"),
+        "evaluation ",
+        interrupted,
+    ),
+    "doctor": (always_the_same("doctor"), "doctor: ", interrupted),
+    "run-api": (
+        always_the_same("run-api", "--host=127.0.0.1", "--port=0"),
+        "ready on",
+        interrupted,
+    ),
+    "simulated-server": (
+        always_the_same("simulated-server", "--port=0"),
+        Terminal.has_started_others,
+        interrupted,
+    ),
 }
-"""Name to the command, when it is to end, and how."""
+"""Name to the command line, when it is to end, and how."""
 
 INTERRUPTED = [name for name, (*_, end) in RUNS.items() if end is interrupted]
 CLOSED_IN_ORDER = ["the demo runs", "serve is closed", "serve, twice"]
 
 
-class Servers:
-    def __init__(self, api, answering, hanging):
-        self.api, self.answering, self.hanging = api, answering, hanging
-
-
 def run_one(folder, servers, command, condition, end):
-    terminal = command(folder, servers)
+    terminal = Terminal(folder, *command(servers))
     try:
         terminal.wait_for(condition)
         end(terminal)
@@ -123,9 +124,9 @@ async def run_all(folder):
         World(folder) as world,
         world.with_api(save_checkpoint_interval=0),
         faulty_server(always("")) as answering,
-        faulty_server(always("hang")) as hanging,
+        faulty_server(always("hang")) as never,
     ):
-        servers = Servers(world.api, answering.url, hanging.url)
+        servers = Servers(world.api, answering.url, never.url)
         runs = [
             asyncio.to_thread(run_one, folder / name, servers, *how)
             for name, how in RUNS.items()
@@ -144,29 +145,22 @@ def ends(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_no_process_is_left(ends, name):
-    assert end_of(ends, name).left == []
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_no_temporary_file_is_left(ends, name):
-    left = end_of(ends, name).temporary_files
+def test_no_process_no_temporary_file_and_no_noise_is_left(ends, name):
+    terminal = end_of(ends, name)
+    assert terminal.left == []
+    assert terminal.noise == [], terminal.said
     # W&B makes them at its import and removes them at an end that is no kill.
     of_wandb = ("wandb-media", "wandb-artifacts")
+    left = terminal.temporary_files
     assert [path for path in left if not path.endswith(of_wandb)] == []
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_nothing_is_said_that_only_a_developer_understands(ends, name):
-    terminal = end_of(ends, name)
-    assert terminal.noise == [], terminal.said
-
-
 @pytest.mark.parametrize("name", INTERRUPTED)
-def test_the_status_names_ctrl_c_and_the_cursor_is_there(ends, name):
+def test_an_interrupted_command_says_so_and_leaves_only_what_was_written(ends, name):
     terminal = end_of(ends, name)
     assert terminal.status == 128 + signal.SIGINT, terminal.said
     assert terminal.shows_cursor
+    assert name == "the demo runs" or terminal.files == []
 
 
 def test_the_status_names_the_closed_terminal(ends):
@@ -179,11 +173,6 @@ def test_every_dump_file_is_complete(ends, name):
     assert [path for path in terminal.files if path.endswith(".part")] == []
     groups = [g for path in terminal.work.glob(DUMPED) for g in read_groups(path)]
     assert groups
-
-
-@pytest.mark.parametrize("name", [n for n in INTERRUPTED if n != "the demo runs"])
-def test_no_file_and_no_empty_folder_is_left_where_nothing_was_written(ends, name):
-    assert end_of(ends, name).files == []
 
 
 def test_a_demo_that_ends_early_says_where_its_dump_files_and_its_report_are(ends):
