@@ -55,52 +55,40 @@ print(ReasoningGymEnv.name, sorted(artifact.manifest.entries))
     assert run_script(tmp_path, source) == "reasoning_gym ['a']\n"
 
 
-def plain(numbers):
-    """Return what of the numbers given to W&B is a number."""
-    return {name: n for name, n in numbers.items() if isinstance(n, numbers_abc.Real)}
-
-
 def lines(folder):
     """Return the numbers of this machine; there is one file of them."""
     (path,) = folder.rglob("*metrics.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def served(api, url, **changes):
+def test_a_run_logs_its_documented_numbers_and_is_finished(
+    offline, logged_numbers, api_url, simulated
+):
     env = build_env(
-        url,
-        rollout_server_url=api,
+        simulated.url,
+        rollout_server_url=api_url,
         total_steps=4,
         use_wandb=True,
         wandb_name="rg",
         min_items_sent_before_logging=1,
-        **changes,
+        num_rollouts_per_group_for_logging=99,
+        steps_per_eval=1,
+        eval_handling="NONE",
+        data_dumps_dir=str(offline),
     )
-    config = trainer_config(api, 4, step_time_s=0.2)
-    return env, await serve(env, config, 4)
-
-
-def test_a_run_logs_its_documented_numbers_and_is_finished(
-    offline, logged_numbers, api_url, simulated
-):
-    env, counts = asyncio.run(
-        served(
-            api_url,
-            simulated.url,
-            num_rollouts_per_group_for_logging=99,
-            steps_per_eval=1,
-            eval_handling="NONE",
-            data_dumps_dir=str(offline),
-        )
-    )
-    names = {name for numbers in logged_numbers for name in numbers}
-    short = {name.removeprefix(f"{env.wandb_prepend}_") for name in names}
+    counts = asyncio.run(serve(env, trainer_config(api_url, 4, step_time_s=0.2), 4))
+    short = {
+        name.removeprefix(f"{env.wandb_prepend}_")
+        for numbers in logged_numbers
+        for name in numbers
+    }
     assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= short
     assert {"alarms/repeated_answer", "train/alarms"} <= short
     for given, line in zip(logged_numbers, found := lines(offline), strict=True):
         known = {
             name.removeprefix(f"{env.wandb_prepend}_"): pytest.approx(n)
-            for name, n in plain(given).items()
+            for name, n in given.items()
+            if isinstance(n, numbers_abc.Real)
         }
         assert line.items() >= known.items()
         assert line["kind"] == "serve"
