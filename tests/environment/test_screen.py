@@ -9,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
 from rg_env.cli import settings_command
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.parts import Simulated, options_of, run_main, start_entry
+from tests.support.parts import NOWHERE, Simulated, options_of, run_main, start_entry
 
 pytestmark = pytest.mark.processes
 
@@ -78,15 +78,12 @@ def test_the_settings_start_serve_as_they_are(done):
         assert path.is_dir() or b"secret-key" not in path.read_bytes()
 
 
-def test_a_file_of_somebody_is_not_replaced(tmp_path, capsys):
+def test_a_file_of_somebody_and_one_that_is_no_yaml_are_refused(tmp_path, capsys):
     (tmp_path / "screen.yaml").write_text("env: {seed: 1}\n")
-    assert screen(tmp_path, "http://127.0.0.1:9/v1") == 2
+    assert screen(tmp_path, NOWHERE) == 2
     assert "--out" in capsys.readouterr().err
     assert (tmp_path / "screen.yaml").read_text() == "env: {seed: 1}\n"
-
-
-def test_a_file_of_settings_is_yaml(tmp_path, server, capsys):
-    assert screen(tmp_path, server.url, "--out=screen.jsonl") == 2
+    assert screen(tmp_path, NOWHERE, "--out=screen.jsonl") == 2
     assert "--out: 'screen.jsonl' is not allowed" in capsys.readouterr().err
 
 
