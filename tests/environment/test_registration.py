@@ -10,7 +10,7 @@ from rg_env.atropos import registrations
 from rg_env.errors import SettingError
 from tests.support.faults import listed
 from tests.support.parts import options_of, run_main, until
-from tests.support.real_api import LIMIT, group, in_time, registered
+from tests.support.real_api import LIMIT, SIZE, group, in_time, registered
 from tests.support.spoilt_api import faulty_api
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -107,6 +107,19 @@ async def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
         async with registered(front.url):
             before = api.connected()
         assert (before, api.connected()) == (1, 0)
+
+
+async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
+    async with registered(api.url, max_batches_offpolicy=2) as env:
+        for _ in range(2):
+            await env.handle_send_to_api(group())
+        await env.get_status()
+        loop = env._serve_loop
+        before = loop.may_start(evaluates=False)
+        api.batches()
+        await env.get_status()
+        after = loop.may_start(evaluates=False)
+        assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
 
 
 async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monkeypatch):
