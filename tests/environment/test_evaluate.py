@@ -106,6 +106,18 @@ def evaluated_by(reply, folder, **changes):
     return asyncio.run(run())
 
 
+def queried_of(folder, **changes):
+    """Evaluate to the end; return the questions that the server got."""
+    prompts = []
+
+    def reply(body):
+        prompts.append(question_of(body))
+        return always_wrong(body)
+
+    assert evaluated_by(reply, folder, **changes) == 0
+    return prompts
+
+
 def test_each_sample_is_on_disk_before_the_next_item_is_queried(tmp_path):
     seen = []
 
@@ -135,18 +147,6 @@ def ended_after(number, folder, **changes):
             await asyncio.wait([evaluating])
 
     asyncio.run(run())
-
-
-def queried_of(folder, **changes):
-    """Evaluate to the end; return the prompts that the server got."""
-    prompts = []
-
-    def reply(body):
-        prompts.append(question_of(body))
-        return always_wrong(body)
-
-    assert evaluated_by(reply, folder, **changes) == 0
-    return prompts
 
 
 def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, logged):
@@ -235,22 +235,16 @@ def test_one_whose_workers_gave_no_score_says_so_and_is_continued(
 
 
 def test_a_preset_samples_the_published_items_with_the_published_prompt(tmp_path):
-    seen = []
-
-    def reply(body):
-        seen.append(question_of(body))
-        return always_wrong(body)
-
     given = {"eval_preset": "rg-hard", "eval_system_prompt": "published"}
     tasks = ["aiw", "game_of_life_halting", "survo"]
-    assert evaluated_by(reply, tmp_path, tasks=tasks, **given) == 0
+    prompts = queried_of(tmp_path, tasks=tasks, **given)
     params = load_preset("rg-hard").params["aiw"]
     dataset = reasoning_gym.create_dataset("aiw", seed=45, size=50, **params)
     found = {r["index"]: r for r in samples(tmp_path) if r["task"] == "aiw"}
     assert sorted(found) == list(range(50))
     asked = {i: row for i, row in found.items() if row["outcome"] != "not_used"}
     assert all(dataset[i]["question"] == row["question"] for i, row in asked.items())
-    assert len(seen) == len(asked) == numbers(tmp_path)["eval/items"]
+    assert len(prompts) == len(asked) == numbers(tmp_path)["eval/items"]
     not_used = numbers(tmp_path)["summary"]["not_used"]
     # The boards of the other one are hidden, and survo was not published.
     assert not_used == {"aiw": 50 - len(asked), "game_of_life_halting": 50}
@@ -321,7 +315,11 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
 # -- servers that fail -----------------------------------------------------------------
 
 
-def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(tmp_path):
+def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.02)
     asked = []
 
     def reply(body):
