@@ -58,6 +58,23 @@ ROWS = (
     TaskRules("count_primes", notation=as_number),
     TaskRules("isomorphic_strings", notation=as_verdict),
     TaskRules(
+        "letter_counting",
+        notation=as_number,
+        item_checks=(
+            ItemCheck(
+                "answer counts capital letters, of which the question says nothing",
+                lambda entry: (
+                    sum(
+                        word.count(entry["metadata"]["target_letter"])
+                        for word in entry["metadata"]["span"]
+                    )
+                    != int(entry["answer"])
+                ),
+            ),
+            seldom_answered({"1": 2}),  # 1 is right in 27 to 50 of 100
+        ),
+    ),
+    TaskRules(
         "palindrome_partitioning",
         notation=lists_of_words,
         item_checks=(
@@ -187,6 +204,34 @@ ROWS = (
                     entry["answer"] in entry["metadata"]["expression"].split(" * ")
                 ),
                 one_in=4,  # one factor is 0 or 1 in 36 of 100 at 0.0
+            ),
+        ),
+    ),
+    # -- cognition ---------------------------------------------------------------------
+    TaskRules(
+        "needle_haystack",
+        item_checks=(
+            ItemCheck(
+                "question says the same of two people",
+                lambda entry: any(
+                    entry["question"].count(f" {liking}. ") > 1
+                    for asked in [entry["metadata"]["question"]]
+                    for liking in [asked.removeprefix("Who ").partition("?")[0]]
+                ),
+            ),
+        ),
+    ),
+    TaskRules(
+        "number_sequence",
+        notation=as_number,
+        item_checks=(
+            seldom(
+                "next number is one of the last two",
+                lambda entry: (
+                    entry["metadata"]["sequence"][-1]
+                    in entry["metadata"]["sequence"][-3:-1]
+                ),  # 48 of 100 at 1.0
+                one_in=3,
             ),
         ),
     ),
