@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
 from rg_env.atropos.server_list import ServerSettings, server_list
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
@@ -81,7 +82,8 @@ def generated(odd, kind="openai", trains=False, **changes):
 
 
 @pytest.mark.slow
-def test_a_server_that_repeats_a_header_is_not_repeated(logged):
+def test_a_server_that_repeats_a_header_is_not_repeated(logged, monkeypatch):
+    monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.5)
     odd = Odd({}, otherwise=(401, refusal(f"no such team: {SECRET}")))
     with pytest.raises(RequestFailedError, match="no such team") as failed:
         generated(odd, headers={"Authorization": f"Bearer {SECRET}"})
