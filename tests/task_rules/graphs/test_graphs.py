@@ -1,9 +1,32 @@
-"""Presses that open a lock of quantum_lock, and whether fewer of them do."""
+"""Parents in law, and presses that open a lock."""
+
+from __future__ import annotations
 
 import pytest
 
+from rg_env.task_rules.graphs.family_relationships import is_parent_in_law
 from rg_env.task_rules.graphs.quantum_lock import is_reached_sooner
 from tests.support.fixed_scores import fixed_score
+
+# -- family_relationships --------------------------------------------------------------
+
+STORY = (
+    "Noah is married to Mary. They have a child called Finn. Finn is married to Sky."
+    " They have children called Rain and Kai."
+)
+
+
+def test_who_is_parent_of_a_spouse_is_a_parent_in_law():
+    assert is_parent_in_law(STORY, "Mary", "Sky")
+    assert is_parent_in_law(STORY, "Noah", "Sky")
+
+
+def test_a_spouse_of_a_child_is_none():
+    assert not is_parent_in_law(STORY, "Sky", "Mary")
+    assert not is_parent_in_law(STORY, "Mary", "Finn")
+
+
+# -- quantum_lock ----------------------------------------------------------------------
 
 BUTTONS = [
     {"type": "add", "value": 2, "active_state": "red"},

@@ -1,0 +1,120 @@
+"""Turned cubes, their way back, and drawings of rectangles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rg_env.items import worker_jobs
+from rg_env.task_rules.cognition.color_cube_rotation import SIDES, possible_colors
+from rg_env.task_rules.cognition.rectangle_count import may_show_another_count
+from rg_env.task_rules.cognition.rubiks_cube import unscramble
+from rg_env.tasks import library
+from rg_env.tasks.scales import load_shipped
+from tests.support.fixed_scores import fixed_score
+
+# -- color_cube_rotation ---------------------------------------------------------------
+
+CUBE = {side: side for side in SIDES}
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_after_quarter_turns_each_side_has_one_color(side):
+    assert len(possible_colors(CUBE, ["front", "left", "back"], side)) == 1
+
+
+def test_a_quarter_turn_moves_four_sides():
+    after = {side: possible_colors(CUBE, ["front"], side).pop() for side in SIDES}
+    moved = {"top": "front", "front": "bottom", "bottom": "back", "back": "top"}
+    assert after == {**CUBE, **moved}
+
+
+@pytest.mark.parametrize("side", ["front", "back", "left", "right"])
+def test_half_a_turn_leaves_open_which_sides_change_places(side):
+    assert len(possible_colors(CUBE, ["bottom"], side)) == 2
+
+
+@pytest.mark.parametrize("side", ["top", "bottom"])
+def test_half_a_turn_tells_top_and_bottom(side):
+    assert len(possible_colors(CUBE, ["bottom"], side)) == 1
+
+
+# -- rectangle_count -------------------------------------------------------------------
+
+
+def drawing(*rectangles: tuple[int, int, int, int]):
+    """Draw rectangles, each its first and last row and column."""
+    width, height = 24, 16
+    counts = [[0] * width for _ in range(height)]
+    for top, bottom, left, right in rectangles:
+        for row in range(top, bottom + 1):
+            for column in range(left, right + 1):
+                if row in (top, bottom) or column in (left, right):
+                    counts[row][column] += 1
+    return "".join("".join(" #█"[n] for n in row) + "\n" for row in counts)
+
+
+@pytest.mark.parametrize(
+    "rectangles",
+    [
+        [(1, 5, 2, 9)],
+        [(0, 2, 0, 2), (13, 15, 21, 23)],
+        [(1, 8, 2, 9), (4, 12, 5, 20)],  # corner over corner
+        [(1, 12, 2, 20), (4, 8, 5, 12)],  # one inside of the other
+        [(1, 6, 2, 9), (1, 6, 9, 16)],  # a side in common
+        [(3, 9, 5, 12), (3, 9, 5, 12)],
+        [(1, 8, 2, 9), (4, 6, 5, 20)],  # through one side
+    ],
+)
+def test_most_drawings_show_one_number(rectangles):
+    assert not may_show_another_count(drawing(*rectangles))
+
+
+@pytest.mark.parametrize(
+    "rectangles",
+    [
+        [(5, 9, 2, 20), (1, 14, 8, 12)],  # a cross: two bars or its four arms
+        [(5, 9, 2, 20), (4, 14, 8, 12)],  # an arm of two rows
+        [(1, 6, 2, 12), (5, 12, 2, 12)],  # the rows in common may be small squares
+        [(1, 3, 1, 4), (5, 9, 2, 20), (1, 14, 8, 12)],
+    ],
+)
+def test_arms_of_a_cross_and_small_squares_are_rectangles_too(rectangles):
+    assert may_show_another_count(drawing(*rectangles))
+
+
+# -- rubiks_cube -----------------------------------------------------------------------
+
+MakeEntry = Callable[..., dict[str, Any]]
+
+GUARD_S = 120.0
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_scrambled_cube_of_every_size_is_solved_by_its_way_back(
+    pool, make_entry, number
+):
+    step = load_shipped().scales["rubiks_cube"].steps[number]
+    for seed in range(5):
+        entry = make_entry("rubiks_cube", step.params, seed)
+        answer = unscramble(entry["metadata"]["scramble_moves"])
+        assert answer
+        job = (worker_jobs.score_answers, "rubiks_cube", dict(step.params), entry)
+        rows = pool.call(*job, [answer], deadline_s=GUARD_S)
+        assert rows[0][0] == 1.0
+
+
+def test_a_way_back_needs_no_move_that_begins_with_a_number():
+    assert unscramble("R 2U' Lw 1Fw'") == "F Lw' Uw U' R'"
+    assert unscramble("R 3U") is None
+    assert unscramble("R X") is None
+
+
+@pytest.mark.parametrize("more", ["2R", "2R'", "U2'", "42", "hello", "0R", "9R"])
+def test_nothing_beside_a_solution_is_passed_over(more: str) -> None:
+    entry = library.make_entry("rubiks_cube", {}, 5)
+    gold = entry["metadata"]["example_correct_answer"]
+    assert fixed_score("rubiks_cube", entry, gold) == 1.0
+    assert fixed_score("rubiks_cube", entry, f"{gold} {more}") == 0.0
