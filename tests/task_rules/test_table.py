@@ -1,10 +1,19 @@
-"""The rows of all tasks, and what is asked of them."""
+"""What the table of the tasks' rules holds, solutions, and what a share is worth."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
 
 from rg_env.task_rules import table
+from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.rules import MIXTURE, TaskRules
-from rg_env.task_rules.table import TABLE, fault_of, rules_of
+from rg_env.task_rules.table import TABLE, fault_of, rules_of, solution
 from rg_env.tasks import library
 from rg_env.tasks.library_import import load_factory
+
+# -- table -----------------------------------------------------------------------------
 
 # -- rows ------------------------------------------------------------------------------
 
@@ -54,3 +63,54 @@ def test_without_the_checks_only_what_nobody_can_answer_is_a_fault():
 
 def test_an_entry_of_another_form_has_no_fault_that_could_be_shown():
     assert fault_of("syllogism", {"question": "", "answer": "", "metadata": {}}) is None
+
+
+# -- solutions -------------------------------------------------------------------------
+
+
+def test_the_answer_of_an_entry_is_its_solution():
+    assert solution("gcd", {"answer": "4", "metadata": {}}) == "4"
+
+
+def test_an_answer_that_is_no_text_is_written_as_json():
+    assert solution("gcd", {"answer": [1, 2], "metadata": {}}) == "[1, 2]"
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "example"),
+    [
+        ("graph_color", "possible_answer", {"0": 1}),
+        ("propositional_logic", "example_answer", "(P ∧ Q)"),
+        ("rubiks_cube", "example_correct_answer", "R U"),
+    ],
+)
+def test_a_task_with_many_answers_keeps_one_in_its_metadata(task, name, example):
+    entry = {"answer": None, "metadata": {name: example}}
+    expected = example if isinstance(example, str) else json.dumps(example)
+    assert solution(task, entry) == expected
+
+
+def test_a_cube_that_the_library_did_not_solve_is_undone_move_by_move():
+    metadata = {"example_correct_answer": "", "scramble_moves": "R U'"}
+    assert solution("rubiks_cube", {"answer": None, "metadata": metadata}) == "U R'"
+
+
+def test_a_task_whose_entries_hold_no_answer_has_no_solution():
+    assert solution("boxnet", {"answer": None, "metadata": {}}) is None
+
+
+# -- partial_credit --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("share", "without_solving", "score"),
+    [
+        *((1.0, 0.0, 0.5), (0.5, 0.0, 0.25), (0.0, 0.0, 0.0)),
+        *((0.5, 0.5, 0.0), (0.75, 0.5, 0.25), (0.25, 0.5, 0.0), (1.0, 0.5, 0.5)),
+        *((1.0, 1.0, 0.0), (1.5, 0.5, 0.5)),
+    ],
+)
+def test_a_wrong_answer_is_paid_by_what_is_right_beyond_guessing(
+    share, without_solving, score
+):
+    assert partial_credit(share, without_solving) == score

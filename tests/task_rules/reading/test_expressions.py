@@ -1,11 +1,15 @@
-"""The bounds of an expression hold whatever cancels in it."""
+"""Sums are worked out exactly, and bounds of an expression hold whatever cancels."""
 
 from __future__ import annotations
 
-from rg_env.task_rules.reading.expressions import (
-    ExpressionBounds,
-    why_not_expression,
-)
+from fractions import Fraction
+
+import pytest
+
+from rg_env.task_rules.reading.expressions import ExpressionBounds, why_not_expression
+from rg_env.task_rules.reading.sums import exact_value, read_sum
+
+# -- expressions -----------------------------------------------------------------------
 
 
 def test_sizes_are_bounded_where_names_can_cancel() -> None:
@@ -21,3 +25,29 @@ def test_the_denominators_of_a_sum_multiply():
     # The numerator has 4,046 bits, the denominator 5,315.
     too_large = "a number in it would be too large"
     assert why_not_expression(f"({'+'.join(parts)})**20", bounds) == too_large
+
+
+# -- sums ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2**3", "2//1", "1.5", "a", "1/0", "2+", "0x2", "1_0", "2 # 3", "()", "٣", "1 2"],
+)
+def test_what_is_no_plain_sum_is_not_read(text: str) -> None:
+    assert read_sum(text) is None
+
+
+def test_a_sum_is_worked_out_exactly() -> None:
+    read = read_sum("-(1 + 2)/3*+4")
+    assert read is not None
+    assert (read.numbers, read.value) == ([1, 2, 3, 4], -4)
+
+
+def test_decimals_are_worked_out_exactly() -> None:
+    assert exact_value("(0.1 + 0.2)/3.0") == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("text", ["", "1/0.0", "2**0.5", "1e3", "(" * 9_000, "0.1 = ?"])
+def test_what_is_no_calculation_has_no_value(text: str) -> None:
+    assert exact_value(text) is None
