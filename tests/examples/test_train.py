@@ -181,6 +181,13 @@ def trained(model, *argv):
     return train.main(argv, load_policy)
 
 
+def test_signals_are_handled_as_before_once_it_has_ended():
+    before = signal.getsignal(signal.SIGTERM)
+    with train.ended_between_steps():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 @pytest.mark.parametrize("checkpoints", ["policy-checkpoints", "another"])
 def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
     model, checkpoints, capsys
