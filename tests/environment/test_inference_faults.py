@@ -194,7 +194,9 @@ async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
         made = await query_often(env, 16)
         (opened,) = said(logged)
         before = of_items(failing)
-        assert FAILURES_IN_A_ROW <= before < 8 + FAILURES_IN_A_ROW
+        # One that hangs may be left out by its probe before.
+        least = FAILURES_IN_A_ROW if fault == "reset" else 1
+        assert least <= before < 8 + FAILURES_IN_A_ROW
         made += await query_often(env, 16)
         assert of_items(failing) == before
         failing.faults.script = listed()
