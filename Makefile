@@ -24,7 +24,7 @@ demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
 
 test: $(STAMP) ## run all tests, four files at a time (ARGS="-k name" to choose)
-	@echo "All tests, four files at a time: some ten minutes on two cores (make quick: some 40 seconds)."
+	@echo "All tests, four files at a time: some seven minutes on two cores (make quick: some 40 seconds)."
 	@$(PY) -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: $(STAMP) ## run the quick tests, which start no process, in some 40 seconds
