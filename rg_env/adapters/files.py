@@ -86,7 +86,6 @@ class Export:
         self.tasks: dict[str, Counter[str]] = {}
         self.left_out: Counter[str] = Counter()
         self._folder, self._form, self._columns = folder, form, COLUMNS[kind]
-        self._digest = hashlib.sha256()
 
     def __str__(self) -> str:
         """Return how many rows there are, and what is left out."""
@@ -103,7 +102,6 @@ class Export:
         with self._writer(split) as write:
             while some:
                 write(some)
-                self._digest.update(repr(some).encode(errors="replace"))
                 tasks.update(row.get("extra_info", row)["task"] for row in some)
                 some = list(itertools.islice(rows, ROWS_AT_ONCE))
 
@@ -131,6 +129,14 @@ class Export:
                 pyarrow.Table.from_pylist(rows, schema)
             )
 
+    def _digest(self) -> str:
+        digest = hashlib.sha256()
+        for split in self.tasks:
+            with (self._folder / f"{split}.{self._form}").open("rb") as file:
+                while block := file.read(2**20):
+                    digest.update(block)
+        return digest.hexdigest()
+
     def card(self, title: str, how: Mapping[str, Any]) -> str:
         """Return README.md: how the files are loaded, their rows, how they came."""
         files = [{"split": s, "path": f"{s}.{self._form}"} for s in self.tasks]
@@ -140,7 +146,7 @@ class Export:
             "configs": [{"config_name": "default", "data_files": files}],
             "dataset_info": {
                 # `datasets` makes the key of its cache of this head, not of the files.
-                "description": f"SHA-256 of the rows: {self._digest.hexdigest()}",
+                "description": f"SHA-256 of the files: {self._digest()}",
                 # Else a column without values has no type, and another in each split.
                 "features": _features(self._columns),
             },

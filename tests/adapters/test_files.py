@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import itertools
 import json
@@ -253,6 +254,8 @@ def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):
         "reasoning-gym"
     )
     assert said["rows"] == {"train": {"gcd": 2}}
+    digest = hashlib.sha256((tmp_path / "x" / "train.jsonl").read_bytes()).hexdigest()
+    assert digest in head["dataset_info"]["description"]
 
 
 # -- saved completions -----------------------------------------------------------------
