@@ -109,7 +109,7 @@ def _minus_one_or_more(value: int) -> int:
 
 
 Url = Annotated[str, AfterValidator(check_url)]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(pattern=r"\S")]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
 """The name of a file or folder, with `~` written out."""
 

@@ -92,6 +92,7 @@ def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
         ({"timeout": 0}, r"openai\.timeout: 0 is not allowed"),
         ({"num_max_requests_at_once": -1}, "num_max_requests_at_once"),
         ({"rolling_buffer_length": 10**30}, "rolling_buffer_length"),
+        ({"model_name": " "}, "model_name"),
     ],
 )
 def test_a_config_of_the_framework_is_checked_as_well(changes, named):
