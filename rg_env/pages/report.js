@@ -708,6 +708,7 @@ const REPORT = (() => {
       const goes = read();
       for (const key of ["a", "b"]) byId(`run-${key}`).value = state[key];
       byId("by").value = state.by;
+      byId("by-difference").parentElement.hidden = !isPair();
       showCards();
       showRuns();
       showTasks();

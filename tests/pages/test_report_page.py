@@ -160,6 +160,9 @@ def test_it_opens_from_the_disk_without_an_error_and_asks_only_for_its_files(
     assert all(url.startswith(training.parent.as_uri()) for url in own)
     assert browser.run("document.querySelectorAll('#task-rows tbody tr').length") == 4
     assert browser.errors == []
+    # One run has nothing to be compared with.
+    comparing = "[...document.querySelectorAll('.pair, #by-difference')]"
+    assert browser.run(f"{comparing}.every(e => e.offsetParent === null)")
 
 
 def test_before_a_click_it_reads_less_than_a_megabyte_and_no_text(
