@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -289,13 +290,17 @@ def files(folder: Path) -> Iterator[tuple[str, Any]]:
         if "metrics" not in name:
             lines.sort(key=lambda line: json.dumps(line, sort_keys=True)[-400:])
             lines.sort(key=_place)
-        for number, line in enumerate(lines):
-            yield f"{name} {number}", line
+        counts: Counter[str] = Counter()
+        for line in lines:
+            # By its item, as how far `serve` comes depends on the machine.
+            place = _place(line)
+            yield f"{name} {place} {counts[place]}", line
+            counts[place] += 1
 
 
 def _place(line: Any) -> str:
     known = line if isinstance(line, dict) else {}
-    return str([known.get(name) for name in ("task", "item_id", "index", "seed")])
+    return " ".join(str(known.get(name)) for name in ("task", "index", "seed"))
 
 
 def run(argv: list[str], folder: str) -> tuple[int, str]:
