@@ -21,34 +21,27 @@ PROGRESS_LOGGER = "rg_env.reports.progress_bar"
 """The logger of lines about work in progress, which every command shows."""
 
 
-class _LineFormatter(logging.Formatter):
-    """One line an event; names packages that are not ours, and modules for DEBUG."""
+class _StandardError(logging.StreamHandler[Any]):
+    """Writes a line an event to the `sys.stderr` of now, which a live view replaces.
+
+    It names packages that are not ours, and our modules for DEBUG.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         form = "%(asctime)s %(levelname)-7s %(part)s%(message)s"
-        super().__init__(form, "%H:%M:%S")
+        self.setFormatter(logging.Formatter(form, "%H:%M:%S"))
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
         package, _, module = record.name.partition(".")
         if package != OWN_LOGGER:
-            record.message = " ".join(record.message.split())
+            record.msg, record.args = " ".join(record.getMessage().split()), ()
         elif record.levelno <= logging.DEBUG:
             package = module.rpartition(".")[2]
         else:
             package = ""
         record.part = f"{package}: " if package else ""
-        return super().formatMessage(record)
-
-
-class _StandardError(logging.StreamHandler[Any]):
-    """Writes to the current `sys.stderr`, which rich replaces during a live view."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFormatter(_LineFormatter())
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.stream = sys.stderr
         super().emit(record)
 
 
@@ -77,11 +70,8 @@ def set_levels(debug: bool, quiet_framework: bool) -> None:
     for name in FRAMEWORK_LOGGERS:
         theirs = logging.WARNING if quiet_framework else logging.DEBUG
         logging.getLogger(name).setLevel(theirs)
-    # The hub has a handler of its own beside ours, and warns of each retry of a
-    # download; if the last one fails, an exception says so.
+    # The hub has a handler of its own beside ours.
     logging.getLogger("huggingface_hub").handlers.clear()
-    requests = logging.getLogger("huggingface_hub.utils._http")
-    requests.setLevel(level if level <= logging.DEBUG else logging.ERROR)
 
 
 def start() -> None:

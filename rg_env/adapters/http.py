@@ -8,7 +8,7 @@
 
 If a completion has no score, its value is null with a reason, or the request fails with
 an error status; a failure never becomes a reward. A request is worked on once its whole
-body is there, and until its client leaves; `rg_env.serving` limits connections.
+body is there, and until its client leaves.
 """
 
 from __future__ import annotations

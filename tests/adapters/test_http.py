@@ -21,7 +21,7 @@ from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
 from rg_env.adapters.http import ScoreServer
 from rg_env.items import group_scorer
-from rg_env.serving import ClientCheck, ConnectionLimits
+from rg_env.serving import ClientCheck
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -43,10 +43,10 @@ def own_pool(pool, monkeypatch):
 def start():
     with contextlib.ExitStack() as running:
 
-        def start(tasks=None, limits=None, secret=None, **options):
+        def start(tasks=None, secret=None, **options):
             tasks = tasks or Tasks("gcd", "spell_backward", levels="random")
             served = ScoreServer(tasks, **options)
-            found = Served(ClientCheck(served, secret), limits)
+            found = Served(ClientCheck(served, secret))
             running.callback(found.stop)
             return found
 
@@ -347,30 +347,6 @@ def test_a_body_does_not_wait_until_the_head_before_it_is_acknowledged(served):
             client.getresponse().read()
             took_s.append(time.monotonic() - began)
     assert min(took_s[20:]) < 0.02
-
-
-def test_a_connection_too_many_closes_the_one_that_waited_longest(start, caplog):
-    served = start(limits=ConnectionLimits(most=2, idle_s=GUARD_S))
-    with served.connect() as slow, served.connect() as idle:
-        slow.sendall(b"GET /hea")
-        assert served.get("/health") == {"status": "healthy"}
-        with contextlib.suppress(ConnectionError):
-            assert slow.recv(20) == b""
-        assert served.get("/health") == {"status": "healthy"}
-        idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert idle.recv(20).startswith(b"HTTP/1.1 200")
-    assert [r.args for r in caplog.records] == [(2, 1)]
-
-
-def test_a_connection_without_a_whole_head_is_closed(start):
-    served = start(limits=ConnectionLimits(idle_s=0.5))
-    with served.connect() as idle, served.connect() as flooding:
-        with contextlib.suppress(ConnectionError):
-            for _ in range(1000):
-                flooding.sendall(b"GET /health HTTP/1.1\r\n" + b"a: b\r\n" * 1000)
-        with contextlib.suppress(ConnectionError):
-            assert flooding.recv(20) in (b"", b"HTTP/1.1 400 Bad Req")
-        assert idle.recv(1) == b""
 
 
 # -- the command -----------------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_the_limits_of_requests_hold_here_too(served, path):
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
-@pytest.mark.parametrize(("path", "status"), [("/ws", 403), (f"/{SECRET}/ws", 101)])
+@pytest.mark.parametrize(("path", "status"), [("/ws", 401), (f"/{SECRET}/ws", 101)])
 def test_a_websocket_needs_the_secret(served, path, status):
     hidden = Served(ClientCheck(served.application, SECRET), ws="auto")
     head = (

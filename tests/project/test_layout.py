@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"patience"},
     "new_folder": {"ending", "errors"},
-    "serving": {"errors", "logs"},
+    "serving": {"errors"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
     "tasks": {"errors", "task_rules"},

@@ -9,21 +9,19 @@ import json
 import socket
 import threading
 
-from rg_env.serving import ConnectionLimits, serve
+from rg_env.serving import serve
 
 GUARD_S = 60.0
 
 
 class Served:
-    def __init__(self, application, limits=None, **options):
+    def __init__(self, application, **options):
         self.application = application
         self.loop = asyncio.new_event_loop()
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.address = listener.getsockname()
         options["log_level"] = "error"
-        served = serve(
-            application, listener, limits=limits or ConnectionLimits(), **options
-        )
+        served = serve(application, listener, **options)
         self._task = self.loop.create_task(served)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
