@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import logging
 import signal
 import sys
@@ -23,7 +24,6 @@ if __name__ == "__main__":  # no traceback of Ctrl-C out of the midst of an impo
 
 from examples.trainer.batches import BatchShape, BatchSource
 from examples.trainer.checkpoints import Checkpoints
-from examples.trainer.model_folder import ModelFolder, taken
 from examples.trainer.policy import Policy, TrainingError
 from examples.trainer.training_loop import EndedError, Plan, Step, train
 from examples.trainer.vllm_weights import VllmWeights
@@ -96,6 +96,23 @@ def ended_between_steps() -> Iterator[Callable[[], None]]:
             signal.signal(each, handler)
 
 
+@contextlib.contextmanager
+def taken(*folders: Path) -> Iterator[None]:
+    """Keep other trainers from some folders while the context lasts.
+
+    Raises:
+        TrainingError: Another one has one of them.
+    """
+    with contextlib.ExitStack() as open_:
+        for folder in folders:
+            lock = open_.enter_context((folder / "trainer.lock").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise TrainingError(f"another trainer has {folder}; end it") from error
+        yield
+
+
 def run(
     options: argparse.Namespace, make_policy: MakePolicy, steps: list[Step]
 ) -> None:
@@ -122,7 +139,6 @@ def run(
             checkpoint_every=options.checkpoint_every,
         )
         checkpoints = Checkpoints(folder)
-        model = ModelFolder(options.model, checkpoints, folder)
         if checkpoints.step is not None:
             logger.info("going on after step %d", checkpoints.step)
 
@@ -133,7 +149,7 @@ def run(
         train(
             make_policy(options.model, options.device),
             BatchSource(options.api.rstrip("/"), shape, check=check),
-            VllmWeights(options.server, options.model, check, model.claim),
+            VllmWeights(options.server, options.model, check),
             plan,
             checkpoints,
             tell=tell,

@@ -52,8 +52,6 @@ class VllmWeights:
         url: Its root, without `/v1`.
         folder: Of the model that it serves.
         check: Called while it is waited for; raises what ends the waiting.
-        claim: Called before the folder changes, with the folder of the new weights;
-            raises what forbids it.
     """
 
     def __init__(
@@ -61,10 +59,8 @@ class VllmWeights:
         url: str,
         folder: Path,
         check: Callable[[], None] = lambda: None,
-        claim: Callable[[Path], None] = lambda new: None,
     ) -> None:
         self.url, self._folder, self.check = url.rstrip("/"), folder, check
-        self._claim = claim
         self._is_known = False
         """Whether the server that runs now was looked at."""
 
@@ -103,7 +99,6 @@ class VllmWeights:
                 self._look()
             with self._paused():
                 if new.is_dir():  # else vLLM has ended since, and is back
-                    self._claim(new)
                     put_in_place(new, self._folder)
                 self._reload()
         except (_NotThereError, TimeoutError) as error:

@@ -118,14 +118,6 @@ def test_at_temperature_0_the_likeliest_token_is_taken(tmp_path):
     assert [choice["token_ids"] for choice in choices] == [[A] * 8] * 4
 
 
-async def test_the_same_prompt_is_completed_otherwise_the_next_time(tmp_path):
-    async with serving(policy_of(a=0.0, b=0.0), tmp_path) as client:
-        first, second = [
-            (await client.complete(max_tokens=32))[0]["token_ids"] for _ in "12"
-        ]
-    assert first != second
-
-
 # -- batches ---------------------------------------------------------------------------
 
 
@@ -149,20 +141,6 @@ async def test_requests_of_two_temperatures_are_two_batches(tmp_path):
     async with serving(policy, tmp_path) as client:
         await asyncio.gather(*(client.complete(temperature=t) for t in (0, 1.0, 0)))
     assert sorted(policy.calls) == [(1, 8, 1.0), (2, 8, 0.0)]
-
-
-async def test_the_server_answers_while_it_samples(tmp_path):
-    policy = policy_of(a=0.0)
-    policy.may_sample.clear()
-
-    async with serving(policy, tmp_path) as client:
-        asking = asyncio.ensure_future(client.complete())
-        await until(lambda: policy.calls, "it samples")
-        status = await client.get("/health")
-        assert not asking.done()
-        policy.may_sample.set()
-        await asking
-        assert status == 200
 
 
 async def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
@@ -216,6 +194,7 @@ async def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_p
         policy_of(b=0.0).save_weights(tmp_path)
         reload = {"method": "reload_weights"}
         taking = asyncio.ensure_future(client.post("/collective_rpc", reload))
+        assert await client.get("/health") == 200
         await asyncio.sleep(0.1)
         assert not taking.done()
         policy.may_sample.set()
@@ -225,16 +204,6 @@ async def test_new_weights_are_taken_after_the_batch_that_is_being_sampled(tmp_p
     assert reset == (200, {"success": True})
     assert {token for choice in old for token in choice["token_ids"]} == {A}
     assert {token for choice in new for token in choice["token_ids"]} == {B}
-
-
-async def test_weights_that_cannot_be_read_are_said_and_the_old_ones_stay(tmp_path):
-    async with serving(policy_of(a=0.0), tmp_path) as client:
-        (tmp_path / "model.safetensors").write_bytes(b"half a file")
-        reply = await client.post("/collective_rpc", {"method": "reload_weights"})
-        (status, reply), (choice,) = reply, await client.complete()
-    assert status == 500
-    assert str(tmp_path) in reply["error"]["message"]
-    assert set(choice["token_ids"]) == {A}
 
 
 # -- what it does not do ---------------------------------------------------------------
@@ -269,16 +238,15 @@ def test_what_it_does_not_do_is_refused_by_name(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("needs_tokens", [True, False])
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
-def test_it_is_probed_and_asked_for_token_ids(tmp_path, kind, needs_tokens):
+def test_it_is_probed_and_asked_for_token_ids(tmp_path, kind):
     policy = policy_of(a=0.0, b=0.0, end=-1.0)
 
     async def probe(client):
         config = server_config(client.url, kind, model_name="policy")
         server = CLIENTS[kind](config)
         server.tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-        server.needs_tokens = needs_tokens or kind == "openai"
+        server.needs_tokens = True
         await server.probe()
         await server.close()
         return server.route

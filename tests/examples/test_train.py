@@ -12,7 +12,6 @@ import pytest
 
 from examples.train_small.servers import start_small
 from examples.trainer import train
-from examples.trainer.model_folder import taken
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from tests.examples.policies import (
     AnswerPolicy,
@@ -192,7 +191,7 @@ def test_signals_are_handled_as_before_once_it_has_ended():
 def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
     model, checkpoints, capsys
 ):
-    with taken(model):
+    with train.taken(model):
         assert (
             trained(model, "--checkpoints", str(model.with_name(checkpoints)))
             == train.REFUSED
@@ -204,6 +203,6 @@ def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
 def test_a_second_trainer_of_the_same_checkpoints_is_refused(model, capsys):
     folder = model.with_name("policy-checkpoints")
     folder.mkdir()
-    with taken(folder):
+    with train.taken(folder):
         assert trained(model) == train.REFUSED
     assert f"another trainer has {folder}" in capsys.readouterr().err

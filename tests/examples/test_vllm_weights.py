@@ -78,39 +78,18 @@ def folder(tmp_path):
     return folder
 
 
-def test_a_vllm_is_paused_while_it_reads_new_weights_and_empties_its_cache(folder):
+def test_new_weights_take_the_place_of_all_others_while_vllm_is_paused(folder):
+    half = folder.with_name("weights.new")  # of a run that was killed
+    half.mkdir()
+    (half / "another.npy").write_bytes(b"half")
     told(vllm := VllmCalls(folder), folder)
-    assert vllm.seen == HAND_OVER
-
-
-def test_new_weights_lie_beside_the_tokenizer_when_a_server_reads_them(folder):
-    told(vllm := VllmCalls(folder), folder)
-    assert vllm.files == FILES
+    assert (vllm.seen, vllm.files) == (HAND_OVER, FILES)
     assert [path.name for path in folder.parent.iterdir()] == ["weights"]
 
 
-def test_weights_that_a_run_left_half_written_are_no_trouble(folder):
-    half = folder.with_name("weights.new")
-    half.mkdir()
-    (half / WEIGHTS).write_bytes(b"half")
-    (half / "another.npy").write_bytes(b"half")
-    told(VllmCalls(folder), folder)
-    assert (folder / WEIGHTS).stat().st_size > 4
-    assert sorted(p.name for p in folder.iterdir()) == FILES
-    assert not half.exists()
-
-
-def test_a_vllm_that_fails_to_read_them_is_said_and_goes_on(folder):
+def test_a_vllm_that_fails_to_read_them_goes_on(folder):
     told(vllm := VllmCalls(folder, collective_rpc=500), folder, match="status 500")
     assert vllm.seen[-1] == "/resume"
-
-
-def test_a_vllm_that_is_not_in_its_development_mode_is_refused(folder):
-    vllm = VllmCalls(folder, is_paused=404)
-    told(
-        vllm, folder, match=r"start it with VLLM_SERVER_DEV_MODE=1 vllm serve .*weights"
-    )
-    assert vllm.seen == []
 
 
 def test_a_vllm_that_keeps_old_prompts_is_no_success(folder, monkeypatch):
@@ -120,11 +99,17 @@ def test_a_vllm_that_keeps_old_prompts_is_no_success(folder, monkeypatch):
     told(vllm, folder, match="cache")
 
 
-def test_a_vllm_that_serves_another_folder_is_refused(folder):
-    another = folder.with_name("another")
-    another.mkdir()
-    vllm = VllmCalls(folder, root=another)
-    told(vllm, folder, match=r"another, where no new weights .* vllm serve .*weights")
+@pytest.mark.parametrize(
+    ("of_vllm", "reason"),
+    [
+        ({"is_paused": 404}, "with VLLM_SERVER_DEV_MODE=1 vllm serve .*weights"),
+        ({"root": "/"}, "where no new weights .* vllm serve .*weights"),
+    ],
+)
+def test_a_vllm_that_cannot_take_them_is_refused_before_anything(
+    folder, of_vllm, reason
+):
+    told(vllm := VllmCalls(folder, **of_vllm), folder, match=reason)
     assert vllm.seen == []
 
 
@@ -166,17 +151,6 @@ def test_who_ends_the_training_while_vllm_generates_finds_the_folder_as_it_was(
 
     told(vllm := Generating(folder), folder, check=end, fails=EndedError)
     assert "/collective_rpc" not in vllm.seen
-    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
-
-
-def test_a_vllm_that_is_there_takes_the_weights_of_the_last_step_of_an_end(folder):
-    told(vllm := VllmCalls(folder), folder, check=end)
-    assert vllm.files == FILES
-
-
-def test_weights_that_may_not_be_written_leave_the_folder_and_vllm_as_they_were(folder):
-    told(vllm := VllmCalls(folder), folder, claim=lambda new: end(), fails=EndedError)
-    assert vllm.seen == ["/pause?mode=wait", "/resume"]
     assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
 
 
