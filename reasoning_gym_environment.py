@@ -84,6 +84,7 @@ from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
+from rg_env.atropos.rows import taking_over_rows
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.atropos.server_list import server_list
@@ -185,7 +186,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._length = LengthLimit(config)
         loaded = tokenizer_checks.loaded_tokenizers(config, servers)
         refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)
-        rows = process_run.taking_over_rows(self, config, with_tokens=has_tokenizer)
+        rows = taking_over_rows(self, config, with_tokens=has_tokenizer)
         with refusing, rows:
             # `server_list` has already given the servers the nodes of the Slurm job.
             super().__init__(config, servers, slurm=False, testing=testing)

@@ -34,12 +34,12 @@ from rg_env.atropos.groups_in_flight import (
     listed,
     rollouts_in,
 )
+from rg_env.atropos.rows import RowWriter
 from rg_env.inference.completions import PROMPT_MASK
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.json_encoding import encode_groups
 from rg_env.rollouts.ledger import Ending
-from rg_env.rollouts.row_writer import RowWriter
 from rg_env.rollouts.run_dumps import Dumps
 
 logger = logging.getLogger(__name__)

@@ -21,10 +21,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
+from rg_env.atropos.rows import RowWriter
 from rg_env.evaluation.samples import Row, read_rows
 from rg_env.off_loop import off_loop
 from rg_env.rollouts.line_file import LineFile, continued
-from rg_env.rollouts.row_writer import RowWriter
 from rg_env.scoring.score import UNSCORED
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import OF_EVALUATION, deciding

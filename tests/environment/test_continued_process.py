@@ -10,9 +10,9 @@ from collections import Counter
 import pytest
 
 from rg_env.atropos.process_run import ProcessRun
+from rg_env.atropos.rows import settings_path
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.rollouts.json_encoding import read_groups
-from rg_env.rollouts.row_writer import settings_path
 from tests.support.parts import (
     GUARD_S,
     options_of,
