@@ -41,7 +41,7 @@ commands: $(STAMP) ## run every command of the README and of this list, in some 
 	@echo "Every command in its shortest form, in a copy of this folder: some three minutes and 1.3 GB (PyTorch)."
 	@$(PY) -m pytest --numprocesses 2 --dist worksteal -m commands tests/project/test_commands.py tests/project/test_wheel.py $(ARGS)
 
-bench: $(STAMP) ## measure serve beside a null environment (ARGS="--against FILE")
+bench: $(STAMP) ## measure the throughput of serve (ARGS="--against FILE")
 	@$(PY) benchmarks/throughput.py $(ARGS)
 
 pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)

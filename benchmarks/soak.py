@@ -33,7 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.harness.children import Tree
+from benchmarks.throughput import Processes
 from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import running_program
@@ -256,9 +256,9 @@ class Soak:
             groups = self._api.received["groups"]
             if groups >= self._options.every * len(samples):
                 seconds = round(time.monotonic() - self._began, 1)
-                tree = Tree(self._serve.pid)
+                tree = Processes(self._serve.pid)
                 await asyncio.to_thread(tree.sample)
-                samples.append([groups, seconds, round(tree.pss_mib, 1)])
+                samples.append([groups, seconds, round(tree.peak_mib, 1)])
                 print(samples[-1], flush=True)
             if groups >= self._options.groups:
                 return samples

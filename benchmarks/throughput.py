@@ -1,189 +1,282 @@
-"""Throughput of `serve` against the real Atropos API, beside the limits of the machine.
+"""Throughput of `serve` against the real Atropos API, beside another version of it.
 
     python benchmarks/throughput.py [--against OTHER_ENVIRONMENT.py] [--json FILE]
 
 Each contestant is a file that is run as `python FILE serve --env.x y ...`, in turn and
-in fresh processes: A B A B. Contestants are
-
-    ours    reasoning_gym_environment.py
-    null    harness/null_environment.py: the same host code, one constant item and
-            constant scores: what ours is bounded by
-    other   the file given as --against
-
-each with the API of this project's `run-api` and with that of the framework's, which
-reply the same.
+in fresh processes (A B A B): `ours` is reasoning_gym_environment.py, `other` the file
+given as --against. Each runs with the API of this project's `run-api` and with that of
+the framework's.
 
 Simulated are the trainer, which takes batches and trains nothing, and the model: every
 request is answered after the same time with completions of the same length. Shown are
-what reached the API a second, how long the server waited, CPU (the server's own too)
-and memory, and how late the event loop was in the environment's own process (measured
-by a probe inside it). JSON holds every run (`runs`), medians and ratios (`summary`).
-
-All the processes share the cores of this machine. So at 0 ms, and with long
-completions, the API's own CPU bounds everybody; it is shown beside.
+the groups that the trainer has taken a second, CPU and memory of `serve` and of its
+workers, how late its event loop was, and when the first batch came. All processes share
+the cores of this machine: at a latency of 0, the API's own CPU bounds everybody.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import asyncio
+import contextlib
+import itertools
 import json
 import os
-import platform
-import shlex
+import signal
+import statistics
+import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rich.console import Console
+from rich.table import Table
 
-from benchmarks.harness import report
-from benchmarks.harness.run import measure
-from benchmarks.harness.setting import Contestant, Setting
-from rg_env import ending
-from rg_env.installation import PROJECT
+from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.child_process import read_log_end, running_program
+from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
-HARNESS = PROJECT / "benchmarks" / "harness"
-Runs = list[dict[str, Any]]
-FILES = {
-    "ours": PROJECT / "reasoning_gym_environment.py",
-    "null": HARNESS / "null_environment.py",
+FOLDER = Path(__file__).resolve().parent
+OURS = FOLDER.parent / "reasoning_gym_environment.py"
+APIS = {"quick": "run-api", "stock": "stock API"}
+GROUP_SIZE, BATCH_SIZE, PROMPT_ROOM_TOKENS = 8, 64, 4096
+START_TIMEOUT_S, END_TIMEOUT_S, SAMPLE_EVERY_S = 120.0, 20.0, 0.5
+MIB = 1024**2
+
+MEASURES = {
+    "groups/s": ".1f",
+    "CPU main ms/group": ".1f",
+    "CPU workers ms/group": ".1f",
+    "loop p99 ms": ".1f",
+    "peak memory MiB": ".0f",
+    "first batch s": ".2f",
 }
-APIS = {"quick": "", "stock": ", stock API"}
-"""`run-api` of this project or of the framework, and what tables add to a name."""
+
+Run = dict[str, Any]
 
 
-def numbers(text: str) -> list[float]:
+class Processes:
+    """CPU and memory of a process and of its descendants; PSS counts shared pages once.
+
+    A descendant that has ended keeps counting with what it used when last seen.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._main, self._cpu_s = psutil.Process(pid), dict[int, float]()
+        self.seen: set[psutil.Process] = set()
+        self.main_s, self.peak_mib = 0.0, 0.0
+
+    def sample(self) -> tuple[float, float]:
+        """Return the CPU seconds of the process, and of its descendants together."""
+        memory = 0.0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self.seen.update(self._main.children(recursive=True))
+            self.main_s = sum(self._main.cpu_times()[:2])
+            memory += self._main.memory_full_info().pss / MIB
+        for process in self.seen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._cpu_s[process.pid] = sum(process.cpu_times()[:2])
+                memory += process.memory_full_info().pss / MIB
+        self.peak_mib = max(self.peak_mib, memory)
+        return self.main_s, sum(self._cpu_s.values())
+
+
+@contextlib.contextmanager
+def serving(file: Path, api: str, server: str, folder: Path) -> Iterator[Processes]:
+    """Run `serve` of a file while the context lasts, and end all that it has begun."""
+    options = {
+        "env.tokenizer_name": TOKENIZER_FOLDER,
+        "env.rollout_server_url": api,
+        "env.use_wandb": "false",
+        "env.group_size": GROUP_SIZE,
+        "env.batch_size": BATCH_SIZE,
+        "env.total_steps": WITHOUT_END,
+        "env.steps_per_eval": WITHOUT_END,
+        "env.max_token_length": 300 + PROMPT_ROOM_TOKENS,
+        "env.max_num_workers": 8,
+        "env.ensure_scores_are_not_same": "false",
+        "openai.base_url": f"{server}/v1",
+        "openai.server_type": "vllm",
+        "openai.model_name": "simulated",
+        "openai.tokenizer_name": TOKENIZER_FOLDER,
+        "openai.num_max_requests_at_once": 4096,
+    }
+    if file == OURS:
+        options["env.data_dumps_dir"] = folder
+    argv = [text for k, v in options.items() for text in (f"--{k}", str(v))]
+    probe = [str(FOLDER / "loop_probe.py"), str(folder / "loop"), str(file)]
+    offline = {"HF_HUB_OFFLINE": "1", "WANDB_MODE": "disabled"}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, *probe, "serve", *argv],
+            cwd=folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **offline, "TOKENIZERS_PARALLELISM": "false"},
+        )
+    found = Processes(process.pid)
+    try:
+        yield found
+        if process.poll() is not None:
+            raise RuntimeError(f"{file} ended:\n{read_log_end(folder / 'log')}")
+    finally:
+        found.sample()
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for left_behind in found.seen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                left_behind.kill()
+
+
+async def until_batches(trainer: StandInTrainer, count: int, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while trainer.counts.steps < count and time.monotonic() < deadline:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+
+
+async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Run:
+    """Run one contestant with one API.
+
+    Raises:
+        RuntimeError: The environment ended, or no batch came.
+    """
+    config = TrainerConfig(
+        api_url="",
+        batch_size=BATCH_SIZE,
+        group_size=GROUP_SIZE,
+        max_token_len=300 + PROMPT_ROOM_TOKENS + 1,
+        num_steps=WITHOUT_END,
+        longest_wait_s=0.05,
+        checked_groups=1,  # to check all of them would take CPU from what is measured
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with (
+            trained_api(config, is_quick=api == "quick") as (api_url, trainer),
+            running_program(
+                "benchmarks.fixed_server", f"--latency_ms={latency_ms}"
+            ) as server,
+        ):
+            began = time.monotonic()
+            with serving(file, api_url, server, folder) as used:
+                await until_batches(trainer, 1, START_TIMEOUT_S)
+                first_s = time.monotonic() - began
+                await until_batches(trainer, 3, START_TIMEOUT_S)
+                start, groups = time.monotonic(), trainer.counts.groups
+                before = used.sample()
+                while time.monotonic() < start + seconds:
+                    await asyncio.sleep(SAMPLE_EVERY_S)
+                    after = await asyncio.to_thread(used.sample)
+                end, groups = time.monotonic(), trainer.counts.groups - groups
+            faults = dict(trainer.counts.faults)
+        if not groups or faults:
+            log = read_log_end(folder / "log")
+            raise RuntimeError(f"{file}: {groups} groups, faults {faults}:\n{log}")
+        lines = (folder / "loop").read_text().splitlines()
+        late = [ms for line in lines for t, ms in json.loads(line) if start < t < end]
+    main, workers = (1e3 * (b - a) / groups for a, b in zip(before, after, strict=True))
+    values = (
+        *(groups / (end - start), main, workers),
+        *(statistics.quantiles(late, n=100)[98], used.peak_mib, first_s),
+    )
+    return dict(zip(MEASURES, values, strict=True))
+
+
+async def run_all(options: argparse.Namespace, runs: list[Run]) -> None:
+    """Measure everybody in turn; what is found is appended."""
+    files = {"ours": OURS} | ({"other": options.against} if options.against else {})
+    turns = list(
+        itertools.product(options.latencies, options.apis, range(options.rounds), files)
+    )
+    for place, (latency_ms, api, number, name) in enumerate(turns, start=1):
+        which = {"name": name, "api": api, "latency_ms": latency_ms, "round": number}
+        run = await measure(files[name], api, latency_ms, options.seconds)
+        runs.append(which | run)
+        print(
+            f"{place}/{len(turns)} {name}, {APIS[api]}, {latency_ms:g} ms:"
+            f" {run['groups/s']:.1f} groups/s",
+            file=sys.stderr,
+        )
+
+
+def ratio(runs: Sequence[Run], measure: str) -> float | None:
+    """Return the median, over the rounds, of ours / other; None without another."""
+    by_name: dict[str, list[float]] = {}
+    for run in runs:
+        by_name.setdefault(run["name"], []).append(run[measure])
+    pairs = list(zip(by_name.get("ours", []), by_name.get("other", []), strict=False))
+    return statistics.median(ours / other for ours, other in pairs) if pairs else None
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """Return the medians of the rounds, and the medians of their ratios."""
+    shown = Table("", *MEASURES, title="medians of the rounds")
+    shown.columns[0].no_wrap = True
+    places = dict.fromkeys((run["latency_ms"], run["api"]) for run in runs)
+    for latency_ms, api in places:
+        here = [r for r in runs if (r["latency_ms"], r["api"]) == (latency_ms, api)]
+        for name in dict.fromkeys(run["name"] for run in here):
+            rounds = [run for run in here if run["name"] == name]
+            shown.add_row(
+                f"{name}, {APIS[api]}, {latency_ms:g} ms",
+                *(
+                    format(statistics.median(run[measure] for run in rounds), form)
+                    for measure, form in MEASURES.items()
+                ),
+            )
+        ratios = [ratio(here, measure) for measure in MEASURES]
+        if None not in ratios:
+            shown.add_row("  ours / other", *(f"{value:.2f}" for value in ratios))
+    return shown
+
+
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def latencies(text: str) -> list[float]:
     return [float(part) for part in text.split(",")]
 
 
-def build_parser() -> argparse.ArgumentParser:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print and write; when it is interrupted, what there is."""
     parser = argparse.ArgumentParser(
         description=str(__doc__).splitlines()[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--contestants", default="ours,null", help=f"among {', '.join(FILES)}")
     add("--against", type=Path, help="another file with the same command line")
-    add("--apis", default="quick,stock", help=f"among {', '.join(APIS)}")
+    add("--apis", type=words, default="quick,stock", help=f"among {', '.join(APIS)}")
     add("--rounds", type=int, default=2, help="A B A B is two")
-    add("--latencies", type=numbers, default="0,50,500", help="in ms")
-    add("--tokens", type=numbers, default="300", help="of a completion")
-    add("--workers", type=int, default=8, help="groups in flight, each instance")
-    add("--group-size", type=int, default=8)
-    add("--batch-size", type=int, default=64, help="rollouts of the trainer's batch")
-    add("--groups", type=int, default=400, help="of a run's window, at most")
-    add("--seconds", type=float, default=10.0, help="of a run's window, at most")
-    add("--instances", type=int, default=1, help="environments on the one API")
-    add("--args", default="", help="further options for every contestant")
-    add("--own-args", default="", help="further options for ours and null")
+    add("--latencies", type=latencies, default="0,50,500", help="of a reply, in ms")
+    add("--seconds", type=float, default=10.0, help="of a run, after its warm-up")
     add("--json", type=Path, help="file to write")
-    add("--keep", type=Path, help="folder for the logs of all processes")
-    return parser
-
-
-def settings(options: argparse.Namespace) -> list[Setting]:
-    """Return what is to be measured under, in order."""
-    base = Setting(
-        latency_ms=0.0,
-        tokens=int(options.tokens[0]),
-        workers=options.workers,
-        group_size=options.group_size,
-        batch_size=options.batch_size,
-        instances=options.instances,
-        groups=options.groups,
-        seconds=options.seconds,
-    )
-    return [
-        dataclasses.replace(base, latency_ms=latency_ms, tokens=int(tokens))
-        for tokens in options.tokens
-        for latency_ms in options.latencies
-    ]
-
-
-def contestants(options: argparse.Namespace) -> list[Contestant]:
-    """Return who is measured, in the order of their turns."""
-    found: list[Contestant] = []
-    shared, own = shlex.split(options.args), shlex.split(options.own_args)
-    for name in options.contestants.split(","):
-        if name not in FILES:
-            raise SystemExit(f"--contestants: {name!r} is none of {', '.join(FILES)}")
-        # A run that is measured leaves no file.
-        own = (*own, "--env.dump_metrics", "false")
-        found.append(Contestant(name, FILES[name], True, (*shared, *own)))
-    if options.against is not None:
-        if not options.against.is_file():
-            raise SystemExit(f"--against: there is no file {options.against}")
-        other = options.against.resolve()
-        found.append(Contestant("other", other, False, tuple(shared)))
-    apis = options.apis.split(",")
-    for api in apis:
-        if api not in APIS:
-            raise SystemExit(f"--apis: {api!r} is none of {', '.join(APIS)}")
-    return [
-        dataclasses.replace(one, name=one.name + APIS[api], is_api_quick=api == "quick")
-        for api in apis
-        for one in found
-    ]
-
-
-def machine() -> dict[str, Any]:
-    return {
-        "cores": os.cpu_count(),
-        "load_average": os.getloadavg(),
-        "python": platform.python_version(),
-        "system": platform.platform(),
-    }
-
-
-def plan(options: argparse.Namespace) -> list[tuple[int, Setting, Contestant]]:
-    """Return all runs in order, each with its round: within a setting, A B A B."""
-    return [
-        (number, setting, contestant)
-        for setting in settings(options)
-        for number in range(options.rounds)
-        for contestant in contestants(options)
-    ]
-
-
-async def run_all(options: argparse.Namespace, scratch: Path, found: Runs) -> None:
-    """Measure everybody under every setting; what is found is appended."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    runs = plan(options)
-    for place, (number, setting, contestant) in enumerate(runs, start=1):
-        heading = f"{place}/{len(runs)} {contestant.name}, {setting.title}"
-        folder = (options.keep or scratch) / f"{place:03d}_{contestant.name}"
-        console.print(f"{heading} ...")
-        run = await measure(contestant, setting, folder)
-        found.append({"round": number, "title": setting.title, **run})
-        console.print(f"{heading}: {run['groups_per_s']:.1f} groups/s")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print and write; when it is interrupted, what there is."""
-    options = build_parser().parse_args(argv)
-    plan(options)  # refuses wrong names before anything is started
-    found: Runs = []
-    measured_on = machine()
-    with tempfile.TemporaryDirectory() as scratch:
-        if options.keep is not None:
-            options.keep.mkdir(parents=True, exist_ok=True)
-        try:
-            ending.run(run_all(options, Path(scratch), found))
-        except RuntimeError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 1
-        finally:
-            if found:
-                Console().print(report.tables(found))
-            if found and options.json is not None:
-                summary = report.summary(found)
-                whole = {"machine": measured_on, "runs": found, "summary": summary}
-                options.json.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
+    options = parser.parse_args(argv)
+    if unknown := set(options.apis) - set(APIS):
+        parser.error(f"--apis: {', '.join(unknown)} is none of {', '.join(APIS)}")
+    runs: list[Run] = []
+    try:
+        asyncio.run(run_all(options, runs))
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if runs:
+            Console().print(table(runs))
+        if options.json is not None:
+            options.json.write_text(json.dumps(runs, indent=2) + "\n")
     return 0
 
 

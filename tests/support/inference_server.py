@@ -1,9 +1,9 @@
 """A simulated inference server that misbehaves by a script and counts what it served.
 
-    python -m tests.support.inference_server --tokens 300 --latency_ms 20
+    python -m tests.support.inference_server --rate 0.1 --latency_ms 20
 
-The program is for benchmarks. Its model can add and find greatest common divisors if no
-other is chosen; it ends when its standard input closes.
+Its model can add and find greatest common divisors if no other is chosen. The program
+ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import random
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -29,7 +28,6 @@ from rg_env.demo.inference_server import InferenceServer, build_app
 from rg_env.demo.model import PROBE_TOKENS, Generation, Model
 from rg_env.demo.protocols import Body, InferenceProtocol, Query
 from tests.support import faults
-from tests.support.fixed_length_model import FixedLengthModel, ToldAnswers
 from tests.support.text_models import Arithmetic, TextModel
 
 
@@ -175,14 +173,8 @@ async def faulty_server(script: faults.Script, **settings):
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    told = ToldAnswers()
-    model: Model | None = None
-    if options.tokens is not None:
-        model = FixedLengthModel(options.tokens, told)
-    if options.tell is not None:
-        await told.listen(options.tell)
     script = faults.dice(options.seed, options.rate, faults.SERVER_FAULTS)
-    server = FaultyServer(script, model, options.latency_ms, options.seed)
+    server = FaultyServer(script, None, options.latency_ms, options.seed)
     await serve_as_child(server.app(), options.port, "simulated inference server")
 
 
@@ -193,8 +185,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add = parser.add_argument
     add("--port", type=int, default=0, help="0 for a free one")
-    add("--tokens", type=int, help="a model whose completions all have this length")
-    add("--tell", type=Path, help="its Unix socket for answers to questions")
     add("--latency_ms", type=float, default=0.0, help="wait before every answer")
     add("--rate", type=float, default=0.0, help="of requests that suffer a fault")
     add("--seed", type=int, default=0, help="decides faults and completions")
