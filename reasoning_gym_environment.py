@@ -93,8 +93,8 @@ from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.inference.client import client_of, close_clients
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
-from rg_env.items.item_source import PATIENCE_S
-from rg_env.items.run_items import prepare_items
+from rg_env.items.prepare import prepare_items
+from rg_env.items.run_stream import PATIENCE_S
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
@@ -274,7 +274,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._rewards.versions |= made.library.versions
         self._requests.take_published_prompt(made.library.system_prompt)
         if self._kind:
-            made.items.patience_s = PATIENCE_S
+            made.patience_s = PATIENCE_S
         logger.info(
             "workers are sandboxed by: %s", ", ".join(self._pool.sandbox_layers)
         )
@@ -397,7 +397,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def get_next_item(self) -> Item:
         """Return the next item of the stream whose prompt leaves room for an answer."""
-        items = self._made().items
+        items = self._made()
         return await self._requests.next_that_fits(items, self.metrics.events)
 
     async def handle_env(self, item_uuid: str) -> Any:
@@ -488,7 +488,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             **self._servers.events,
             "api_retries": self._api.retries,
             "worker_deaths": 0 if self._pool is None else self._pool.deaths,
-            **({} if self._items is None else self._items.items.events),
+            **({} if self._items is None else self._items.events),
         }
 
     def get_curriculum_stats(self) -> dict[str, Any]:

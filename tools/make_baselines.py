@@ -21,7 +21,7 @@ from typing import Any
 from rg_env.errors import unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.standalone.item import Item
+from rg_env.items.item import Item
 from rg_env.tasks.baselines import (
     HIGHEST,
     TABLE,

@@ -1,4 +1,4 @@
-"""Writes tasks/published_settings.json from the published evaluations of the library.
+"""Writes items/published_settings.json from the published evaluations of the library.
 
     python -m tools.make_published_settings CHECKOUT
 
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
+from rg_env.items.evaluation_specs import SEED, SIZE, TABLE, Preset
+from rg_env.items.item import is_unusable
 from rg_env.tasks import library
-from rg_env.tasks.evaluation_specs import SEED, SIZE, TABLE, Preset
 from rg_env.tasks.library_import import load_factory
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable
-from rg_env.items.group_scorer import TaskHandle
 from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
+from rg_env.items.item import Item, is_unusable
 from rg_env.items.task_check import gold_fault
 from rg_env.task_rules.table import solution
 from rg_env.tasks.library_levels import repaired_levels, steps_of, unused_levels
@@ -110,7 +109,7 @@ async def _fault(
     """Return what is wrong with an entry's gold answer, as far as it has one."""
     if not solution(task, entry):
         return None
-    return await gold_fault(pool, TaskHandle(task, params, deadline_s=30.0), entry)
+    return await gold_fault(pool, Item(task, params, deadline_s=30.0), entry)
 
 
 async def probe_params(

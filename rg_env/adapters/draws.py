@@ -11,8 +11,8 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from rg_env.standalone.item import Item
-from rg_env.standalone.tasks import Tasks
+from rg_env.items.item import Item
+from rg_env.items.tasks import Tasks
 from rg_env.workers.worker_pool import default_pool_size
 
 if TYPE_CHECKING:

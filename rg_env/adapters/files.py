@@ -31,12 +31,12 @@ from rg_env.adapters.draws import draws
 from rg_env.errors import RunError, SettingError
 from rg_env.evaluation.samples import Sample, grouped
 from rg_env.installation import VERSION
-from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.item import Item
+from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.tasks import Tasks
 from rg_env.new_folder import new_folder
 from rg_env.patience import REPEATS_IN_A_ROW
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.standalone.item import Item
-from rg_env.standalone.tasks import Tasks
 from rg_env.tasks.sampler import split_of
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from pydantic import Field
 
 from rg_env.errors import shown
 from rg_env.installation import VERSION
-from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.standalone.item import Item
-from rg_env.standalone.scores import UNMATCHED, score
-from rg_env.standalone.tasks import Tasks
+from rg_env.items.group_scorer import UNMATCHED, score
+from rg_env.items.item import Item
+from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.tasks import Tasks
 
 MOST_SESSIONS = 256
 SESSION_TIMEOUT_S = 1800.0

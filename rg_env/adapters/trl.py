@@ -32,10 +32,10 @@ from datasets import Dataset, IterableDataset
 from transformers import TrainerCallback
 
 from rg_env.errors import RunError, SettingError
+from rg_env.items.group_scorer import score_async
+from rg_env.items.item import Item
+from rg_env.items.tasks import Tasks
 from rg_env.patience import UNSCORED_PAUSE_S, UNSCORED_TRIES
-from rg_env.standalone.item import Item
-from rg_env.standalone.scores import score_async
-from rg_env.standalone.tasks import Tasks
 from rg_env.workers.pool_errors import WorkerLostError
 
 STATE = "reasoning_gym_tasks"

@@ -20,10 +20,10 @@ from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 from verifiers.v1.runtimes import ProgramResult
 
 from rg_env.errors import RunError, SettingError
+from rg_env.items.group_scorer import score_async
+from rg_env.items.item import Item
+from rg_env.items.tasks import Tasks
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.standalone.item import Item
-from rg_env.standalone.scores import score_async
-from rg_env.standalone.tasks import Tasks
 
 REQUEST_TIMEOUT_S = 1200.0
 """A server may be busy with other rollouts for long."""

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError
+from rg_env.items.group_scorer import UNMATCHED, score
+from rg_env.items.item import Item
 from rg_env.patience import UNSCORED_PAUSE_S, UNSCORED_TRIES
-from rg_env.standalone.item import Item
-from rg_env.standalone.scores import UNMATCHED, score
 
 
 def compute_score(

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import BadCheckpointError, Stateful
-from rg_env.items.run_items import RunItems
+from rg_env.items.run_stream import RunStream
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.rollouts.line_file import try_lock
 from rg_env.rollouts.run_dumps import Dumps
@@ -216,7 +216,7 @@ class Checkpoints:
         env: BaseEnv,
         dumps: Dumps,
         feedback: Feedback,
-        sampled: Callable[[], RunItems | None],
+        sampled: Callable[[], RunStream | None],
     ) -> None:
         self._env = env
         self._dumps = dumps
@@ -296,7 +296,7 @@ class Checkpoints:
             raise RuntimeError("this needs setup() first")
         adaptive = feedback.adaptive
         return {
-            "items": made.items,
+            "items": made,
             "progress": feedback.progress,
             "curriculum": feedback.curriculum,
             **({} if adaptive is None else {"adaptive": adaptive}),

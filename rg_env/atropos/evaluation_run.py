@@ -28,13 +28,13 @@ from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
-from rg_env.items.run_items import RunItems
+from rg_env.items.item import Item
+from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.fitting_table import width_of
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.scoring.score import UNSCORED, Score, outcome_of
 from rg_env.settings.kept_settings import settings_text
-from rg_env.tasks.item_stream import ItemSpec
 
 if TYPE_CHECKING:
     from rg_env.evaluation.summary import EvalSummary
@@ -87,7 +87,7 @@ class Evaluations:
             test_item.found = rollout, score
         return score.value
 
-    async def prepare(self, made: RunItems) -> None:
+    async def prepare(self, made: RunStream) -> None:
         """Make the evaluation items that are not made yet."""
         making = made.evaluation
         title, done = "making evaluation items", making.done
@@ -95,7 +95,7 @@ class Evaluations:
             making.on_done = lambda number: progress.advance(by=number)
             await making.finished()
 
-    async def evaluate(self, made: RunItems) -> bool:
+    async def evaluate(self, made: RunStream) -> bool:
         """Query all evaluation items; write, show and keep the results.
 
         Returns:
@@ -287,7 +287,7 @@ class Evaluation:
             "messages": [dict(message) for message in rollout["messages"]],
         }
 
-    def rows_not_used(self, missing: Iterable[tuple[ItemSpec, str]]) -> list[Row]:
+    def rows_not_used(self, missing: Iterable[tuple[Item, str]]) -> list[Row]:
         """Return the lines of items that are not used, with the reason."""
         return [
             {

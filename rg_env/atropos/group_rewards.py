@@ -11,12 +11,8 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.rollout_requests import LengthLimit
 from rg_env.inference.completions import PROMPT_LOGPROB, PROMPT_MASK
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.items.group_scorer import (
-    GroupScorer,
-    TaskHandle,
-    extract_in_time,
-    shared_pool,
-)
+from rg_env.items.group_scorer import GroupScorer, extract_in_time
+from rg_env.items.item import Item, shared_pool
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts import shaping
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
@@ -55,14 +51,14 @@ def mean_logprob(rollout: Rollout) -> float | None:
 
 def baseline_of(dataset: Any) -> float:
     """Return what guessing scores at an item; 0 for one from outside."""
-    return dataset.baseline if isinstance(dataset, TaskHandle) else 0.0
+    return dataset.baseline if isinstance(dataset, Item) else 0.0
 
 
 def task_and_provenance(
     entry: Mapping[str, Any], dataset: Any
 ) -> tuple[str, Provenance | None]:
     """Return the task of an item, and what makes it again if it is ours."""
-    if isinstance(dataset, TaskHandle):
+    if isinstance(dataset, Item):
         params = dict(dataset.params)
         how = (dataset.split, dataset.index, dataset.seed, dataset.level, params)
         return dataset.task, Provenance(*how)

@@ -19,9 +19,10 @@ from typing import Any
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, shared_pool
+from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import DEADLINE_S
-from rg_env.items.run_items import RunItems
+from rg_env.items.item import shared_pool
+from rg_env.items.run_stream import RunStream
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
@@ -68,12 +69,12 @@ class OldNames:
     config: ReasoningGymEnvConfig
     _dumps: Dumps
     _feedback: Feedback
-    _items: RunItems | None = None
+    _items: RunStream | None = None
     _test_items: list[tuple[Mapping[str, Any], Any]]
     _lists_test_items = False
     _pool: WorkerPool | None = None
 
-    def _made(self) -> RunItems:
+    def _made(self) -> RunStream:
         """Return what the run samples; there is none before `setup()`."""
         if self._items is None:
             raise RuntimeError("this needs setup() first")
@@ -97,7 +98,7 @@ class OldNames:
     @property
     def task_names(self) -> list[str]:
         """The chosen tasks, sorted, as a copy; empty before `setup`."""
-        return [] if self._items is None else list(self._items.task_names)
+        return [] if self._items is None else list(self._items.stream.task_names)
 
     @task_names.setter
     def task_names(self, names: Sequence[str]) -> None:
@@ -114,7 +115,7 @@ class OldNames:
         """
         if self._items is not None and not self._lists_test_items:
             made = self._items.evaluation.made_now()
-            self._test_items += [(item.entry, item.handle) for item in made]
+            self._test_items += [(item.entry, item) for item in made]
             self._lists_test_items = True
         return self._test_items
 
@@ -128,12 +129,12 @@ class OldNames:
     @property
     def iter(self) -> int:
         """Draws used up so far; where the stream continues."""
-        return 0 if self._items is None else self._items.items.position
+        return 0 if self._items is None else self._items.position
 
     @iter.setter
     def iter(self, position: int) -> None:
         if position or self._items is not None:  # before `setup`, it is 0
-            self._made().items.position = position
+            self._made().position = position
 
     @property
     def rng(self) -> random.Random:

@@ -19,7 +19,7 @@ from rg_env.atropos.groups_in_flight import Group, GroupsInFlight
 from rg_env.atropos.lifetime import finish_or_cancel
 from rg_env.atropos.rows import RowWriter, resume_rows
 from rg_env.inference.servers import Servers
-from rg_env.items.run_items import RunItems
+from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.ledger import Ending
@@ -48,7 +48,7 @@ class ProcessRun:
         groups: GroupsInFlight,
         rows: RowWriter,
         servers: Servers,
-        made: RunItems | None,
+        made: RunStream | None,
     ) -> None:
         self._env = env
         self._groups = groups
@@ -79,7 +79,7 @@ class ProcessRun:
             resume_rows, self._rows, total, even_complete=even_complete
         )
         self._env.config.data_path_to_save_groups = str(self._rows.path)
-        self._made.stream.sampled = left.sampled
+        self._made.sampled = left.sampled
         await off_loop(feedback.replay, left.results)
         self._begun = self.written = self._env.curr_step = len(left.results)
 
@@ -133,7 +133,7 @@ class ProcessRun:
                 if not self._may_begin(total):
                     return
                 if self._made is not None:
-                    self._made.items.needed = total - self._begun
+                    self._made.needed = total - self._begun
                 group = await self._groups.next_group()
                 self._begun += 1
             if group is not None and await self._write_one(group):
@@ -145,7 +145,7 @@ class ProcessRun:
             else:
                 self._begun -= 1  # another group takes its place
                 # An earlier run had rows between those that it tried without one.
-                catches_up = self._made and self._made.items.is_catching_up
+                catches_up = self._made and self._made.is_catching_up
                 self._fruitless += not catches_up
 
     async def _write_one(self, group: Group) -> bool:

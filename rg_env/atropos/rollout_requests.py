@@ -16,8 +16,8 @@ from rg_env.inference.connection import template_kwargs_of
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.prompts import Prompt, Prompts, render_prompt
 from rg_env.inference.servers import Servers
-from rg_env.items.group_scorer import TaskHandle
-from rg_env.items.item_source import ItemSource, NoItemsError
+from rg_env.items.item import Item
+from rg_env.items.run_stream import NoItemsError, RunStream
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.settings.environment_settings import PUBLISHED
 
@@ -108,8 +108,8 @@ class RolloutRequests:
         return await self._prompts.render(messages)
 
     async def next_that_fits(
-        self, items: ItemSource, events: Counter[str]
-    ) -> tuple[Sequence[Message], Mapping[str, Any], TaskHandle]:
+        self, items: RunStream, events: Counter[str]
+    ) -> tuple[Sequence[Message], Mapping[str, Any], Item]:
         """Return the next item whose prompt leaves room: messages, entry, dataset.
 
         Raises:
@@ -117,15 +117,15 @@ class RolloutRequests:
         """
         in_a_row = 0
         while in_a_row < patience.LONG_PROMPTS_IN_A_ROW:
-            made = await items.next_item()
-            messages = self.messages(made.entry["question"])
+            item = await items.next()
+            messages = self.messages(item.question)
             prompt = await self.prompt(messages)
             if len(prompt.tokens) < self._length.tokens:
-                logger.debug("next item %r", made.handle)
-                return messages, made.entry, made.handle
+                logger.debug("next item %r", item)
+                return messages, item.entry, item
             events["prompts_too_long"] += 1
             in_a_row += not items.is_catching_up  # else rows stood between them
-            logger.debug("%r: its prompt leaves no room", made.handle)
+            logger.debug("%r: its prompt leaves no room", item)
         raise NoItemsError(
             f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
             f" {self._length.tokens} tokens; raise env.max_token_length or the"

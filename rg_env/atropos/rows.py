@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.items.run_stream import question_digest
 from rg_env.off_loop import release_gil
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
 from rg_env.rollouts.line_file import LineFile, continued
@@ -21,7 +22,6 @@ from rg_env.rollouts.shaping import has_variance
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.tasks.recent_questions import digest
 from rg_env.tasks.task_history import Count, Share
 
 logger = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ def read_resumed(path: Path) -> ResumedRows:
             mean_score = sum(row.task_scores) / len(row.task_scores)
             result = row.task, mean_score, row.level, has_variance(row.scores)
             left.results.append(result)
-            left.sampled[row.index] = row.task, digest(row.question)
+            left.sampled[row.index] = row.task, question_digest(row.question)
     if damaged:
         logger.warning("%s: %d lines are no rows", path, damaged)
     return left

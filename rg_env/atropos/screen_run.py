@@ -16,7 +16,7 @@ import yaml
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError, counted, not_allowed
-from rg_env.items.run_items import RunItems
+from rg_env.items.run_stream import RunStream
 from rg_env.settings.environment_settings import choosing_tasks
 from rg_env.settings.setting_types import ChoosesTasks
 
@@ -82,7 +82,7 @@ class ScreenRun:
             }
         )
 
-    def begin(self, items: RunItems) -> int:
+    def begin(self, items: RunStream) -> int:
         """Take what the run may sample; say and return how many groups are screened.
 
         Raises:

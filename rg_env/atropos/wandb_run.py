@@ -17,7 +17,7 @@ from atroposlib.envs.base import BaseEnv
 from rg_env import patience
 from rg_env.atropos.groups_in_flight import listed
 from rg_env.errors import RunError
-from rg_env.items.run_items import RunItems
+from rg_env.items.run_stream import RunStream
 from rg_env.reports.metrics import Metrics, run_numbers
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.settings.kept_settings import env_settings
@@ -136,7 +136,7 @@ class RunNumbers:
         feedback: Feedback,
         dumps: Dumps,
         events: Callable[[], Mapping[str, int]],
-        sampled: Callable[[], RunItems | None],
+        sampled: Callable[[], RunStream | None],
     ) -> None:
         self._env = env
         self._metrics = metrics
@@ -198,7 +198,7 @@ class RunNumbers:
             "curriculum/tasks": table(*self._feedback.table()),
         }
         if (made := self._sampled()) is not None:
-            tables["train/items_not_sampled"] = table(*made.items.unused_table())
+            tables["train/items_not_sampled"] = table(*made.unused_table())
         return tables
 
 

@@ -133,8 +133,7 @@ def _telling(env_cls: Any, key: AnswerKey) -> Any:
         async def get_next_item(self) -> Any:
             item = await super().get_next_item()
             if item is not None:
-                _, entry, handle = item
-                key.remember(build_entry(handle, entry))
+                key.remember(build_entry(item[2]))
             return item
 
     return Telling

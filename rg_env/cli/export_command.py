@@ -20,8 +20,8 @@ from rg_env.cli.settings_command import SettingsCommand
 from rg_env.errors import SettingError
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
+from rg_env.items.item import Item
 from rg_env.reports.progress_bar import WorkProgress
-from rg_env.standalone.item import Item
 
 ITEMS = (
     "Write the items that `serve` would sample, without repeated questions, and the"

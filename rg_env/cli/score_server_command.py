@@ -18,7 +18,7 @@ from rg_env.cli.command import Command, flag
 from rg_env.cli.main import main
 from rg_env.cli.setting_options import OF_STREAM, BareOptions, stream_of
 from rg_env.errors import SettingError
-from rg_env.standalone.tasks import Tasks
+from rg_env.items.tasks import Tasks
 
 WAITING_CONNECTIONS = 1024
 OPTIONS = BareOptions(OF_STREAM, seed=0)

@@ -22,12 +22,12 @@ from pydantic.fields import FieldInfo
 from rg_env import yaml_text
 from rg_env.errors import SettingError
 from rg_env.installation import RUNS_WRITE_IN
+from rg_env.items.tasks import Tasks
 from rg_env.settings import environment_settings, setting_types
 from rg_env.settings.environment_settings import GROUPS, CheckedSettings
 from rg_env.settings.launch_settings import LaunchSettings
 from rg_env.settings.server_settings import CheckedServer
 from rg_env.settings.setting_types import kinds
-from rg_env.standalone.tasks import Tasks
 from rg_env.yaml_text import YamlError
 
 SECTIONS = ENV, OPENAI, LAUNCH = "env", "openai", "launch"

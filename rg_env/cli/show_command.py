@@ -20,9 +20,9 @@ from rg_env.cli.command import (
 )
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import first_usable, why_no_entry
 from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import read_library, read_scales
+from rg_env.items.item import Item, first_usable, why_no_entry
 from rg_env.reports import item_sheet
 from rg_env.reports.item_sheet import Values, answer_values, step_values
 from rg_env.reports.progress_bar import WorkProgress
@@ -32,7 +32,6 @@ from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import solution, source_task
-from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.workers.pool_errors import PoolError
@@ -85,9 +84,9 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
                 f" ({reasons[task.name]})"
             )
 
-    def attempt(seed: int) -> ItemSpec:
+    def attempt(seed: int) -> Item:
         step = scale.step_at(level, mix_of_seed(seed)).params if scale else {}
-        return ItemSpec(task.name, {**step, **own}, seed, level)
+        return Item(task.name, {**step, **own}, seed, level)
 
     first = options.seed or 0
     given = [(task.name, dict(attempt(first).params))]
@@ -99,13 +98,13 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     seeds = range(100) if options.seed is None else [first]
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
     with WorkProgress(f"making an item of {task.name}, {limit}"):
-        spec, entry = await first_usable(
+        made = await first_usable(
             pool,
             map(attempt, seeds),
             deadline_s=MAKE_DEADLINE_S,
             checked=not options.no_fixes,
         )
-    mix = mix_of_seed(spec.seed)
+    entry, mix = made.entry, mix_of_seed(made.seed)
     # In a worker, which has the rules of a user's own tasks as well.
     solved = await pool.run(solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S)
     return {
@@ -114,8 +113,8 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
         "reasoning_gym": library.version,
         "level": level,
         "step": scale and step_values(scale, scale.step_at(level, mix), mix),
-        "params": dict(spec.params),
-        "seed": spec.seed,
+        "params": dict(made.params),
+        "seed": made.seed,
         "messages": [*map(dict, build_messages(entry["question"], SYSTEM_PROMPT))],
         "question": entry["question"],
         "gold_answer": entry["answer"],
@@ -135,7 +134,7 @@ async def _score(
         return answer_values(source, is_completion, failed, None)
     task, question, gold = item["task"], item["question"], item["gold_answer"]
     entry = {"question": question, "answer": gold, "metadata": item["metadata"]}
-    spec = ItemSpec(task, item["params"], item["seed"])
+    spec = Item(task, item["params"], item["seed"])
     scorer = GroupScorer(pool, rules=rules)
     (score,) = await scorer.score_group(spec, entry, [read.answer])
     reason = None

@@ -28,7 +28,7 @@ from rg_env.demo.model import PolicyModel
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
 from rg_env.items.chosen_tasks import StreamSettings
-from rg_env.items.run_items import prepare_items
+from rg_env.items.prepare import prepare_items
 from rg_env.reports.progress_bar import WorkProgress
 from rg_env.settings.environment_settings import CheckedSettings, deciding
 from rg_env.settings.setting_types import Decides
@@ -48,13 +48,13 @@ SKILL = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     """Return the answers to the items that the settings mean."""
-    run = await prepare_items(pool, settings, Feedback(0.5))
-    evaluation = run.evaluation
+    stream = await prepare_items(pool, settings, Feedback(0.5))
+    evaluation = stream.evaluation
     with WorkProgress("making evaluation items", evaluation.total, "items") as progress:
         evaluation.on_done = lambda number: progress.advance(by=number)
         items = await evaluation.finished()
-    known = [build_entry(item.handle, item.entry) for item in items]
-    return AnswerKey(sampled_entries(run.items), known=known)
+    known = list(map(build_entry, items))
+    return AnswerKey(sampled_entries(stream), known=known)
 
 
 @click.command(

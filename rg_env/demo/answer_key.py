@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
 
 from rg_env.demo.policy import KeyEntry
-from rg_env.items.item_source import ItemSource, NoItemsError
-from rg_env.task_rules.table import solution
-from rg_env.tasks.item_stream import ItemSpec
+from rg_env.items.item import Item
+from rg_env.items.run_stream import NoItemsError, RunStream
 
 logger = logging.getLogger(__name__)
 
@@ -97,15 +95,13 @@ class AnswerKey:
             del self._met[next(iter(self._met))]
 
 
-def build_entry(spec: ItemSpec, entry: Mapping[str, Any]) -> KeyEntry:
-    """Return what the policy has to know of an entry of the library."""
-    answer = solution(spec.task, entry) or UNSOLVED
-    return KeyEntry(spec.task, entry["question"], answer, spec.level)
+def build_entry(item: Item) -> KeyEntry:
+    """Return what the policy has to know of an item."""
+    return KeyEntry(item.task, item.question, item.gold or UNSOLVED, item.level)
 
 
-async def sampled_entries(items: ItemSource) -> AsyncIterator[KeyEntry]:
+async def sampled_entries(items: RunStream) -> AsyncIterator[KeyEntry]:
     """Yield what an environment of the same settings samples, without end."""
     with contextlib.suppress(NoItemsError):
         while True:
-            item = await items.next_item()
-            yield build_entry(item.handle, item.entry)
+            yield build_entry(await items.next())

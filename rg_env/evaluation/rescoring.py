@@ -22,9 +22,9 @@ from typing import Any
 
 from rg_env.evaluation.samples import Sample, grouped
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable, why_no_entry
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.items.installed_library import read_library
+from rg_env.items.item import Item, is_unusable, why_no_entry
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import UNSCORED, Score
@@ -152,7 +152,7 @@ class Rescoring:
         """Score the samples of one item; raises as `GroupScorer.score_group`."""
         read = await off_loop(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
-        handle = TaskHandle(task=samples[0].task, params=params)
+        handle = Item(task=samples[0].task, params=params)
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)

@@ -28,9 +28,10 @@ from rg_env.evaluation.numbers import (
     with_parts,
 )
 from rg_env.evaluation.samples import NOT_USED, Sample
+from rg_env.items.evaluation_specs import load_preset
 from rg_env.reports.fitting_table import FittingTable
 from rg_env.scoring.score import UNSCORED
-from rg_env.tasks.evaluation_specs import PresetName, load_preset
+from rg_env.tasks.selection import PresetName
 
 
 @dataclasses.dataclass(frozen=True)

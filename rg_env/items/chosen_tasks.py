@@ -14,11 +14,11 @@ from rg_env import yaml_text
 from rg_env.errors import SettingError, shown
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, prepare_difficulty
+from rg_env.items.stream import Stream
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.adaptive import FLOOR, AdaptiveWeights
 from rg_env.tasks.difficulty import NO_RULE, Difficulty, LevelSetting
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice, TaskChoosing, build_selection
 from rg_env.workers.worker_pool import WorkerPool
@@ -116,7 +116,7 @@ async def prepare_stream(
     library: LibraryDescription,
     settings: StreamSettings,
     feedback: Feedback,
-) -> ItemStream:
+) -> Stream:
     """Return the stream that settings mean; attach the feedback to its levels.
 
     Raises:
@@ -140,7 +140,7 @@ async def prepare_stream(
     if settings.task_choice == "adaptive":
         adaptive = AdaptiveWeights(names, settings.adaptive_floor)
     feedback.attach(difficulty, adaptive)
-    return ItemStream(
+    return Stream(
         selection,
         settings.seed,
         shard_index=settings.shard_index,

@@ -10,8 +10,8 @@ no question of the evaluation is sampled before it is known as one.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
-import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,14 +19,11 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from rg_env.errors import LibraryError, counted
-from rg_env.items.entry_maker import first_usable, is_unusable
-from rg_env.items.group_scorer import TaskHandle
-from rg_env.items.item_source import ItemSource, MadeItem
+from rg_env.items.evaluation_specs import Attempts
+from rg_env.items.item import Item, first_usable, is_unusable
+from rg_env.items.run_stream import RunStream
 from rg_env.items.task_check import gold_fault
-from rg_env.tasks.evaluation_specs import Attempts
-from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library_import import TASKS
-from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
@@ -35,58 +32,8 @@ if TYPE_CHECKING:  # what makes items must not need pydantic
 
 logger = logging.getLogger(__name__)
 
-Missing = tuple[ItemSpec, str]
+Missing = tuple[Item, str]
 """An evaluation item that is not used, and the reason."""
-
-
-def evaluated_choices(
-    selection: Sequence[TaskChoice], num_tasks: int | None, eval_seed: int
-) -> list[TaskChoice]:
-    """Return the choices to evaluate: all, or `num_tasks` chosen by `eval_seed`."""
-    if num_tasks is None or num_tasks >= len(selection):
-        return list(selection)
-    chosen = random.Random(eval_seed).sample(range(len(selection)), num_tasks)
-    return [selection[i] for i in sorted(chosen)]
-
-
-async def make_eval_items(
-    pool: WorkerPool,
-    wanted: Sequence[Attempts],
-    settings: CheckedSettings,
-    handle: Callable[..., TaskHandle] = TaskHandle,
-) -> tuple[list[MadeItem], list[Missing]]:
-    """Make evaluation items, one after the other.
-
-    Args:
-        pool: Its workers make the entries.
-        wanted: The attempts at each item, of which the first usable one is the item.
-        settings: Those of the run.
-        handle: Makes the handle of an item from the fields of its `ItemSpec`.
-
-    Returns:
-        The items, and those that are missing, with the reason.
-
-    Raises:
-        WorkerLostError: One after the other; the task has no part in it.
-    """
-    items: list[MadeItem] = []
-    missing: list[Missing] = []
-    for attempts in wanted:
-        try:
-            spec, entry = await first_usable(
-                pool,
-                attempts,
-                deadline_s=settings.item_deadline_s,
-                checked=settings.scorer_fixes,
-            )
-        except (PoolClosedError, WorkerLostError):
-            raise
-        except PoolError as error:
-            reason = error.message if is_unusable(error) else str(error)
-            missing.append((attempts[0], reason))
-        else:
-            items.append(MadeItem(entry, handle(**vars(spec))))
-    return items, missing
 
 
 class EvaluationItems:
@@ -109,7 +56,7 @@ class EvaluationItems:
         settings: CheckedSettings,
         wanted: Mapping[str, Sequence[Attempts]],
         evaluated: Collection[str],
-        items: ItemSource,
+        items: RunStream,
     ) -> None:
         self._pool = pool
         self._settings = settings
@@ -117,24 +64,30 @@ class EvaluationItems:
         self._evaluated = evaluated
         self._items = items
         self._checks: dict[str, asyncio.Task[None]] = {}
-        self._made: dict[str, Sequence[MadeItem]] = {}
-        self._missing: dict[str, Sequence[Missing]] = {}
+        self._made: dict[str, tuple[list[Item], list[Missing]]] = {}
         self.total = sum(map(len, wanted.values()))
         self.done = 0
         self.on_done: Callable[[int], object] = lambda number: None
 
     @property
-    def made(self) -> list[MadeItem]:
+    def made(self) -> list[Item]:
         """The evaluation items made so far, in the order of the tasks."""
-        return [item for task in self._wanted for item in self._made.get(task, ())]
+        rows = (self._made.get(task, ([], []))[0] for task in self._wanted)
+        return [item for items in rows for item in items]
 
-    def made_now(self) -> list[MadeItem]:
+    @property
+    def missing(self) -> list[Missing]:
+        """Items of evaluated tasks that are not used, each with the reason."""
+        rows = (self._made.get(task, ([], []))[1] for task in self._wanted)
+        return [row for missing in rows for row in missing]
+
+    def made_now(self) -> list[Item]:
         """Return the evaluation items, after waiting for those not made yet.
 
         For callers without an event loop; one in a loop awaits `finished` before.
         """
-        left = [task for task in self._evaluated if task not in self._made]
-        checks = [partial(self._check, task) for task in left]
+        rest = [task for task in self._evaluated if task not in self._made]
+        checks = [partial(self._check, task) for task in rest]
         with ThreadPoolExecutor(self._settings.worker_count) as threads:
             list(threads.map(run_blocking, checks, repeat(self._pool)))
         return self.made
@@ -143,12 +96,6 @@ class EvaluationItems:
         """Forget the evaluation items: others are evaluated."""
         self._evaluated = ()
         self._made.clear()
-        self._missing.clear()
-
-    @property
-    def missing(self) -> list[Missing]:
-        """Items of evaluated tasks that are not used, each with the reason."""
-        return [row for task in self._wanted for row in self._missing.get(task, ())]
 
     def stop(self) -> None:
         """Give up what is not checked yet."""
@@ -164,7 +111,7 @@ class EvaluationItems:
         # Whoever waits may be cancelled, and others wait for the same check.
         await asyncio.shield(self._checks[task])
 
-    async def finished(self) -> list[MadeItem]:
+    async def finished(self) -> list[Item]:
         """Check all tasks that are not checked yet, and return the evaluation items.
 
         Raises:
@@ -178,40 +125,65 @@ class EvaluationItems:
                 await self.checked(task)
 
         await asyncio.gather(*map(checked, self._wanted))
-        if self._wanted.keys() <= self._items.maker.left_out.keys():
+        if self._wanted.keys() <= self._items.left_out.keys():
             raise LibraryError(
                 "no chosen task can make an item; the log names each with its reason"
             )
         if is_new:
             few = [
-                t for t, made in self._made.items() if len(made) < len(self._wanted[t])
+                task
+                for task, (items, _) in self._made.items()
+                if len(items) < len(self._wanted[task])
             ]
             fewer = f", too few of {', '.join(few)}" if few else ""
-            tasks, items = len(self._wanted), len(self.made)
-            checks = f"checked {counted(tasks, 'task')}, made {counted(items, 'item')}"
-            logger.info("%s%s", checks, fewer)
+            tasks = counted(len(self._wanted), "task")
+            logger.info(
+                "checked %s, made %s%s", tasks, counted(len(self.made), "item"), fewer
+            )
         return self.made
 
     async def _check(self, task: str, pool: WorkerPool) -> None:
-        wanted, settings = self._wanted[task], self._settings
+        wanted = self._wanted[task]
         try:
-            items, missing = await make_eval_items(
-                pool, wanted, settings, self._items.handle
-            )
+            items, missing = await self._make(wanted, pool)
             fault = missing[-1][1] if missing else None
         except WorkerLostError as error:
             # Of a task of the library this says nothing: the machine has failed.
             fault = None if task in TASKS else str(error)
             items, missing = [], [(attempts[0], str(error)) for attempts in wanted]
         if items:
-            fault = await gold_fault(pool, items[0].handle, items[0].entry)
+            fault = await gold_fault(pool, items[0], items[0].entry)
         if task in self._made:  # meanwhile, by `made_now` or before it
             return
         if fault is not None:
-            self._items.maker.leave_out(task, fault)
+            self._items.leave_out(task, fault)
             items, missing = [], [(attempts[0], fault) for attempts in wanted]
         if task in self._evaluated:
-            self._made[task], self._missing[task] = items, missing
-            self._items.keep_for_evaluation({item.entry["question"] for item in items})
+            self._made[task] = items, missing
+            self._items.keep_for_evaluation({item.question for item in items})
         self.done += len(wanted)
         self.on_done(len(wanted))
+
+    async def _make(
+        self, wanted: Sequence[Attempts], pool: WorkerPool
+    ) -> tuple[list[Item], list[Missing]]:
+        """Make items of one task; of the attempts at each, the first usable one."""
+        items: list[Item] = []
+        missing: list[Missing] = []
+        for attempts in wanted:
+            try:
+                item = await first_usable(
+                    pool,
+                    attempts,
+                    deadline_s=self._settings.item_deadline_s,
+                    checked=self._settings.scorer_fixes,
+                )
+            except (PoolClosedError, WorkerLostError):
+                raise
+            except PoolError as error:
+                reason = error.message if is_unusable(error) else str(error)
+                missing.append((attempts[0], reason))
+            else:
+                fields = self._items.stream.fields
+                items.append(dataclasses.replace(item, **fields))
+        return items, missing

@@ -1,15 +1,14 @@
-"""The answers in the completions of a group, and their scores from a worker process.
+"""The answers in completions, and their scores from worker processes.
 
-One call carries all answers of a group, or a portion of many. If that fails, they are
-scored one by one, so that the fault costs only its own answer: one that uses up the CPU
-time of its deadline is a 0 with `timeout`, one that ends two workers a 0 with
-`scorer_error`. The data set is built, and what a scorer loads at first is loaded,
-before that time begins.
-Whatever else fails is no fault of an answer and raises `ScoringUnavailableError`: that
-is no score.
+One call of a worker carries all answers of a group, or a portion of many. If that
+fails, they are scored one by one, so that the fault costs only its own answer: one that
+uses up the CPU time of its deadline is a 0 with `timeout`, one that ends two workers a
+0 with `scorer_error`. The data set is built, and what a scorer loads at first is
+loaded, before that time begins. Whatever else fails is no fault of an answer and gives
+no score, which must never count as a wrong answer.
 
 Three kinds of dataset object are scored:
-    - our `TaskHandle`, or another `ItemSpec`: in a worker, by task and parameters;
+    - an `Item`: in a worker, by task and parameters;
     - a dataset of the library: in a worker, by its class and its own config;
     - any other object with `score_answer(answer, entry)`: in place, so that a test
       can pass its own.
@@ -19,37 +18,53 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
+import os
 import pickle
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import RunError
+from rg_env.errors import RunError, shown
 from rg_env.items import worker_jobs
+from rg_env.items.installed_library import explained
+from rg_env.items.item import ANSWER_DEADLINE_S, Item, LostItemError, shared_pool
+from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import Extraction, extract_answer
-from rg_env.scoring.score import Score, read_rows
+from rg_env.scoring.score import UNSCORED, Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
-from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.library_import import TASKS
 from rg_env.workers.call_runner import Trust
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     PoolError,
+    PreloadError,
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
-ANSWER_DEADLINE_S = 5.0
-"""CPU time that scoring one answer may take, where no setting says it."""
+logger = logging.getLogger(__name__)
 
 MOST_ANSWERS, MOST_CHARS = 256, 2**20
 """The most answers and characters of one call of a worker."""
 
+MAX_REPLY_BYTES = 2**16
+"""The longest reply with the scores of a group, some forty bytes each."""
+
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """A group with so much text and so many tags is searched in place, in half a
 millisecond."""
+
+UNMATCHED = "unmatched"
+"""Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
+
+
+class ScoringUnavailableError(RunError):
+    """The workers gave no scores; the group has none, which is not zeros."""
 
 
 def extract_answers(
@@ -77,64 +92,7 @@ async def extract_in_time(
     return await off_loop(extract_answers, texts, thinking_open)
 
 
-class ScoringUnavailableError(RunError):
-    """The workers gave no scores; the group has none, which is not zeros."""
-
-
-_shared: dict[tuple[str, ...], WorkerPool] = {}
-
-
-def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
-    """Return this process's pool for all that is scored outside a run.
-
-    A caller that waits for each call has one worker; the others are for threads and
-    coroutines that call at the same time.
-    """
-    found = _shared.get(task_modules)
-    if found is None:
-        preload = worker_jobs.preload_of(task_modules)
-        new = WorkerPool(default_pool_size(), preload=preload)
-        # Without a lock, which a fork could leave taken in the child.
-        found = _shared.setdefault(task_modules, new)
-        if found is not new:
-            new.close()
-    return found
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class TaskHandle(ItemSpec):
-    """The dataset object of our items: small, pickles, scores in a worker.
-
-    Attributes:
-        baseline: What guessing scores at such items, in [0, 1); no reward has it.
-        deadline_s: CPU time that scoring one answer may take.
-        task_modules: Those that a worker has to know; see `worker_jobs.preload_of`.
-    """
-
-    baseline: float = 0.0
-    deadline_s: float = ANSWER_DEADLINE_S
-    rules: ScoringRules = worker_jobs.DEFAULT_RULES
-    task_modules: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        """Stay short: the framework formats every item into its log."""
-        return f"<{self.task} {self.split} #{self.index}>"
-
-    def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
-        """Score one answer in a worker process; blocks until it is done.
-
-        Raises:
-            ScoringUnavailableError: The pool gave no score.
-        """
-        if answer is None:
-            return 0.0
-        pool = shared_pool(self.task_modules)
-        scorer = GroupScorer(pool, self.deadline_s, self.rules)
-        return scorer.score_blocking(self, entry, answer).value
-
-
-MAX_REPLY_BYTES = 2**16
-"""The longest reply with the scores of a group, some forty bytes each."""
+# -- scores of answers -----------------------------------------------------------------
 
 
 def scores_of(
@@ -145,11 +103,6 @@ def scores_of(
     """Return how far a worker that scores these answers is trusted."""
     read = functools.partial(read_rows, answers)
     return Trust(MAX_REPLY_BYTES, read, brief, prepare)
-
-
-def _is_foreign(dataset: Any) -> bool:
-    is_ours = isinstance(dataset, ItemSpec)
-    return not is_ours and not type(dataset).__module__.startswith("reasoning_gym.")
 
 
 def _failed(answer: str, error: PoolError) -> Score | ScoringUnavailableError:
@@ -205,10 +158,10 @@ class GroupScorer:
             ScoringUnavailableError: The pool gave no score for one of them.
         """
         scores: list[Score] = []
-        for found in await self.score_each(dataset, entry, answers):
-            if isinstance(found, ScoringUnavailableError):
-                raise found
-            scores.append(found)
+        for score in await self.score_each(dataset, entry, answers):
+            if isinstance(score, ScoringUnavailableError):
+                raise score
+            scores.append(score)
         return scores
 
     async def score_each(
@@ -218,7 +171,8 @@ class GroupScorer:
 
         After the first missing score, the remaining answers are not scored.
         """
-        if _is_foreign(dataset):
+        is_library = type(dataset).__module__.startswith("reasoning_gym.")
+        if not isinstance(dataset, Item) and not is_library:
             here = self.rules.scoring("", entry, dataset.score_answer)
             return list(map(here, answers))
         # Megabytes would cost more to send than to refuse.
@@ -233,12 +187,12 @@ class GroupScorer:
     async def _score_distinct(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str], at_once: int
     ) -> list[Score | ScoringUnavailableError]:
-        found: list[Score | ScoringUnavailableError] = []
+        scores: list[Score | ScoringUnavailableError] = []
         for portion in _portions(answers, at_once):
-            found += await self._score_portion(dataset, entry, portion)
-            if isinstance(found[-1], ScoringUnavailableError):
-                return found + [found[-1]] * (len(answers) - len(found))
-        return found
+            scores += await self._score_portion(dataset, entry, portion)
+            if isinstance(scores[-1], ScoringUnavailableError):
+                return scores + [scores[-1]] * (len(answers) - len(scores))
+        return scores
 
     async def _score_portion(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
@@ -257,24 +211,163 @@ class GroupScorer:
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the call of a worker: the job with its arguments, and its limits."""
-        how = (entry, answers, self.rules)
-        call: tuple[Any, ...]
-        if isinstance(dataset, ItemSpec):
-            task, params = dataset.task, dict(dataset.params)
-            call = (worker_jobs.score_answers, task, params, *how)
-            prepare = functools.partial(
-                worker_jobs.prepare_scores, task, params, entry, self.rules
-            )
-            source = source_task(task, entry)
+        score: Any
+        prepare: Any
+        how: tuple[Any, ...]
+        if isinstance(dataset, Item):
+            score, prepare = worker_jobs.score_answers, worker_jobs.prepare_scores
+            how = (dataset.task, dict(dataset.params))
+            source = source_task(dataset.task, entry)
             # Nobody knows what the scorer of a user's own task does.
             may_run = source in RUNNING or source not in TASKS
         else:
+            score = worker_jobs.score_answers_by_config
+            prepare = worker_jobs.prepare_scores_by_config
             cls = type(dataset)
-            where = (cls.__module__, cls.__qualname__, pickle.dumps(dataset.config))
-            call = (worker_jobs.score_answers_by_config, *where, *how)
-            prepare = functools.partial(
-                worker_jobs.prepare_scores_by_config, *where, entry, self.rules
-            )
+            how = (cls.__module__, cls.__qualname__, pickle.dumps(dataset.config))
             may_run = True  # nobody knows of a config which task it is of
-        trust = scores_of(answers, may_run, prepare)
-        return call, {"deadline_s": self.deadline_s, "trust": trust}
+        before = functools.partial(prepare, *how, entry, self.rules)
+        trust = scores_of(answers, may_run, before)
+        limits = {"deadline_s": self.deadline_s, "trust": trust}
+        return (score, *how, entry, answers, self.rules), limits
+
+
+# -- results of completions, without the framework -------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The result for one completion.
+
+    Attributes:
+        value: Score in [0, 1]; None if there is no score, which does not mean 0.
+        outcome: One word: `right`, `partial`, `wrong`, `rejected`, `timeout`, ... and
+            the format failures; without a value `unscored` or `unmatched`.
+        answer: The extracted answer, None where there was none.
+        reason: Why there is no value, "" where there is one.
+    """
+
+    value: float | None
+    outcome: str
+    answer: str | None
+    reason: str = ""
+
+
+_counts: Counter[str] = Counter()
+_counting = threading.Lock()
+
+
+def _begin_in_child() -> None:
+    _counts.clear()
+    _counting.release()
+
+
+os.register_at_fork(
+    before=_counting.acquire,
+    after_in_parent=_counting.release,
+    after_in_child=_begin_in_child,
+)
+
+
+def outcome_counts() -> dict[str, int]:
+    """Return how many completions this process has scored, by outcome."""
+    with _counting:
+        return dict(_counts)
+
+
+def score(
+    item: Item, completions: Sequence[str], *, thinking_open: bool = False
+) -> list[Result]:
+    """Score whole completions of one item; waits for a worker of this process.
+
+    Args:
+        item: From `Tasks`, or from JSON.
+        completions: What the model wrote, of any length and content, shape (G,).
+        thinking_open: Whether the prompt itself ended with `<think>`, as some chat
+            templates have it.
+
+    Returns:
+        A result for each, in their order, shape (G,).
+
+    Raises:
+        LibraryError: reasoning-gym cannot be used.
+        SettingError: A module of a user's own tasks cannot be used.
+        TypeError: The completions are no sequence of texts.
+    """
+    texts = _checked(completions)
+    extractions = extract_answers(texts, [thinking_open] * len(texts))
+    pool = shared_pool(item.task_modules)
+    return run_blocking(lambda pool: _results(pool, item, extractions), pool)
+
+
+async def score_async(
+    item: Item, completions: Sequence[str], *, thinking_open: bool = False
+) -> list[Result]:
+    """The same as `score`, for an event loop, which is never blocked."""
+    texts = _checked(completions)
+    extractions = await extract_in_time(texts, [thinking_open] * len(texts))
+    return await _results(shared_pool(item.task_modules), item, extractions)
+
+
+def _checked(completions: Sequence[str]) -> list[str]:
+    texts = [] if isinstance(completions, str) else list(completions)
+    if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
+        raise TypeError(f"completions are a list of texts, found {shown(completions)}")
+    return texts
+
+
+async def _results(
+    pool: WorkerPool, item: Item, extractions: Sequence[Extraction]
+) -> list[Result]:
+    answers = [e.answer for e in extractions if e.answer is not None]
+    try:
+        # Without an item there is no score, whatever a completion says.
+        entry = await item.made(pool) if extractions else {}
+        scores = await GroupScorer(pool).score_each(item, entry, answers)
+    except LostItemError as error:
+        results = [Result(None, UNMATCHED, e.answer, str(error)) for e in extractions]
+    except PoolError as error:
+        results = [_no_result(pool, e.answer, error) for e in extractions]
+    else:
+        each = iter(scores)
+        results = [
+            Result(0.0, e.failure, None)
+            if e.failure is not None
+            else _result(pool, e.answer, next(each))
+            for e in extractions
+        ]
+    _count(results)
+    return results
+
+
+def _result(
+    pool: WorkerPool, answer: str | None, score: Score | ScoringUnavailableError
+) -> Result:
+    if isinstance(score, Score):
+        return Result(score.value, score.outcome, answer)
+    return _no_result(pool, answer, score.__cause__ or score)
+
+
+def _no_result(pool: WorkerPool, answer: str | None, error: BaseException) -> Result:
+    """Return the result of a completion that no worker has scored.
+
+    Raises:
+        LibraryError, SettingError: None ever will, before a user repairs something.
+    """
+    # A process that was killed or is slow may start the next time.
+    if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
+        raise explained(error, pool) from error
+    return Result(None, UNSCORED, answer, str(error))
+
+
+def _count(results: Sequence[Result]) -> None:
+    none = [result for result in results if result.value is None]
+    with _counting:
+        before = _counts[UNSCORED] + _counts[UNMATCHED]
+        _counts.update(result.outcome for result in results)
+    count = before + len(none)
+    if none and is_worth_a_line(count, len(none)):
+        logger.warning(
+            "completions without a score: %d (%d so far): %s",
+            *(len(none), count, none[0].reason),
+        )

@@ -13,12 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.entry_maker import is_unusable, why_no_entry
-from rg_env.items.group_scorer import (
-    GroupScorer,
-    ScoringUnavailableError,
-    TaskHandle,
-)
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.items.item import Item, is_unusable, why_no_entry
 from rg_env.scoring.score import Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import Entry
@@ -88,7 +84,7 @@ async def _solution(pool: WorkerPool, task: str, entry: Entry) -> str | None:
 
 
 async def _scores(
-    pool: WorkerPool, handle: TaskHandle, entry: Entry, answers: Sequence[str]
+    pool: WorkerPool, handle: Item, entry: Entry, answers: Sequence[str]
 ) -> tuple[float, list[Score]]:
     """Return the time in milliseconds, and the scores."""
     how = (handle.task, dict(handle.params), entry, answers, handle.rules)
@@ -97,7 +93,7 @@ async def _scores(
     return took_ms, read_rows(answers, rows)
 
 
-async def gold_fault(pool: WorkerPool, handle: TaskHandle, entry: Entry) -> str | None:
+async def gold_fault(pool: WorkerPool, handle: Item, entry: Entry) -> str | None:
     """Return what is wrong with the score of an entry's gold answer, None if nothing.
 
     A task whose entries hold no answer cannot be judged by this and passes, and so does
@@ -130,7 +126,7 @@ async def gold_fault(pool: WorkerPool, handle: TaskHandle, entry: Entry) -> str 
 
 
 async def item_fault(
-    pool: WorkerPool, handle: TaskHandle, stream: str, checked: bool = True
+    pool: WorkerPool, handle: Item, stream: str, checked: bool = True
 ) -> str | None:
     """Return what is wrong with an item of a task, or with the score of its answer.
 
@@ -180,7 +176,7 @@ class TaskCheck:
         notes: list[str] = []
         make_ms: list[float] = []
         score_ms: list[float] = []
-        handle = TaskHandle(task, rules=ScoringRules(scorer_fixes=self.fixes))
+        handle = Item(task, rules=ScoringRules(scorer_fixes=self.fixes))
         try:
             how: tuple[Any, ...] = (task, {}, "doctor", self.num_items, self.fixes)
             made = await make_items(self.pool, *how)
@@ -226,9 +222,7 @@ class TaskCheck:
             [f"items that differ in another process: {differing}"] if differing else []
         )
 
-    async def _gold_faults(
-        self, handle: TaskHandle, entries: Sequence[Entry]
-    ) -> list[str]:
+    async def _gold_faults(self, handle: Item, entries: Sequence[Entry]) -> list[str]:
         """Score gold answers where the entry was made, and in another process."""
         for entry in entries:
             here = await gold_fault(self.pool, handle, entry)
@@ -240,7 +234,7 @@ class TaskCheck:
         return []
 
     async def _control_faults(
-        self, handle: TaskHandle, rows: Sequence[tuple[Entry, str | None]]
+        self, handle: Item, rows: Sequence[tuple[Entry, str | None]]
     ) -> list[str]:
         """Return the constants that score although they are not the answer."""
         scored: dict[str, list[float]] = {control: [] for control in CONTROLS}
@@ -255,7 +249,7 @@ class TaskCheck:
             if values and statistics.fmean(values) > MOST_FOR_NOTHING
         ]
 
-    async def _level_faults(self, handle: TaskHandle, notes: list[str]) -> list[str]:
+    async def _level_faults(self, handle: Item, notes: list[str]) -> list[str]:
         """Make an item of every step of a user's own scale, and score its answer."""
         task = handle.task
         try:

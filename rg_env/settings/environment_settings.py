@@ -32,9 +32,8 @@ from rg_env.settings.setting_types import (
 from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
-from rg_env.tasks.evaluation_specs import PresetName
 from rg_env.tasks.sampler import MAX_SEED
-from rg_env.tasks.selection import TaskChoosing
+from rg_env.tasks.selection import PresetName, TaskChoosing
 from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
 from rg_env.workers.worker_pool import default_pool_size

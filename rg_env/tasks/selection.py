@@ -211,6 +211,7 @@ def build_selection(
 
 
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
+PresetName = Literal["rg-easy", "rg-hard"]
 """How a run draws among its choices."""
 
 

@@ -15,8 +15,8 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import RunError, SettingError
-from rg_env.items import group_scorer
-from rg_env.items.item_source import NoItemsError
+from rg_env.items import item as item_module
+from rg_env.items.run_stream import NoItemsError
 
 GUARD_S = 60.0
 FORMS = ["jsonl", "parquet"]
@@ -40,9 +40,9 @@ PUBLISHED = {
 def own_pool():
     """Worker processes that end with these tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_scorer, "_shared", {})
+        patch.setattr(item_module, "_shared", {})
         yield
-        for pool in group_scorer._shared.values():
+        for pool in item_module._shared.values():
             pool.close()
 
 

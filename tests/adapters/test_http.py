@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn")
 from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
 from rg_env.adapters.http import ScoreServer
-from rg_env.items import group_scorer
+from rg_env.items import item as item_module
 from rg_env.serving import ClientCheck
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
@@ -36,7 +36,7 @@ COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</a
 
 @pytest.fixture(autouse=True)
 def own_pool(pool, monkeypatch):
-    monkeypatch.setattr(group_scorer, "_shared", {(): pool})
+    monkeypatch.setattr(item_module, "_shared", {(): pool})
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def item(pool):
 def lost_workers(monkeypatch):
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    monkeypatch.setattr(item_module, "_shared", {(): closed})
 
 
 def positions(reply):
@@ -128,12 +128,12 @@ def test_a_completion_without_a_score_is_null_beside_one_with_a_score(
 
 
 def test_completions_of_a_users_own_task_are_scored(start, monkeypatch):
-    monkeypatch.setattr(group_scorer, "_shared", {})
+    monkeypatch.setattr(item_module, "_shared", {})
     tasks = Tasks("double", task_modules=[str(OWN_TASKS)])
     item = next(tasks)
     body = {"item": item.to_json(), "completions": [f"<answer>{item.gold}</answer>"]}
     _, reply = start(tasks).post("/score", body)
-    for pool in group_scorer._shared.values():
+    for pool in item_module._shared.values():
         pool.close()
     assert reply["results"][0]["value"] == 1.0
 

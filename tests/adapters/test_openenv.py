@@ -29,7 +29,7 @@ from rg_env.adapters.openenv import (
     ReasoningGymEnvironment,
     application,
 )
-from rg_env.items import group_scorer
+from rg_env.items import item as item_module
 from rg_env.serving import ClientCheck
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
@@ -51,7 +51,7 @@ ANSWER = {"completion": "<answer>1</answer>"}
 
 @pytest.fixture
 def served(pool, monkeypatch):
-    monkeypatch.setattr(group_scorer, "_shared", {(): pool})
+    monkeypatch.setattr(item_module, "_shared", {(): pool})
     tasks = Tasks("gcd", "spell_backward", levels="random")
     found = Served(ScoreServer(tasks, others=application(tasks)), ws="auto")
     yield found
@@ -136,14 +136,14 @@ def test_a_websocket_needs_the_secret(served, path, status):
 
 
 def test_completions_of_a_users_own_task_are_scored(monkeypatch):
-    monkeypatch.setattr(group_scorer, "_shared", {})
+    monkeypatch.setattr(item_module, "_shared", {})
     module = Path(__file__).parents[1] / "support" / "own_tasks.py"
     tasks = Tasks("double", task_modules=[str(module)])
     item = next(tasks)
     answer = f"<answer>{item.gold}</answer>"
     action = ReasoningGymAction(completion=answer, item=item.to_json())
     ended = ReasoningGymEnvironment(tasks, itertools.count()).step(action)
-    for pool in group_scorer._shared.values():
+    for pool in item_module._shared.values():
         pool.close()
     assert ended.reward == 1.0
 
@@ -165,7 +165,7 @@ def test_a_completion_without_a_score_is_an_error_and_no_reward(
     client.reset(seed=0)
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    monkeypatch.setattr(item_module, "_shared", {(): closed})
     action = {**ANSWER, "item": begun["observation"]["item"]}
     status, said = served.post("/step", {"action": action})
     assert status == 503 and "closed" in json.dumps(said)

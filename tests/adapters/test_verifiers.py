@@ -24,7 +24,7 @@ from reasoning_gym_verifiers import ReasoningGymTaskset
 from rg_env import Item, Tasks
 from rg_env.adapters.verifiers import NoScoreError, ReasoningGymConfig
 from rg_env.errors import SettingError
-from rg_env.items import group_scorer
+from rg_env.items import item as item_module
 from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
@@ -197,6 +197,6 @@ def test_gold_that_the_machine_does_not_score_is_not_called_wrong(monkeypatch):
     assert task.item.gold is not None
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    monkeypatch.setattr(item_module, "_shared", {(): closed})
     with pytest.raises(NoScoreError, match="gcd: unscored"):
         asyncio.run(task.validate(None))

@@ -10,7 +10,7 @@ import pytest
 from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
 from rg_env.errors import RunError
-from rg_env.items import group_scorer
+from rg_env.items import item as item_module
 from rg_env.patience import UNSCORED_TRIES
 
 pytestmark = pytest.mark.processes
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.processes
 def own_pool():
     """Worker processes that end with these tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_scorer, "_shared", {})
+        patch.setattr(item_module, "_shared", {})
         yield
-        for pool in group_scorer._shared.values():
+        for pool in item_module._shared.values():
             pool.close()
 
 

@@ -60,7 +60,7 @@ def written(
         if gave_up:
             watch.gave_up.set()
         hooks.groups = groups = GroupsInFlight(hooks, Ledger(), None, None, None)
-        made = SimpleNamespace(items=items or ITEMS)
+        made = items or ITEMS
         process = ProcessRun(hooks, groups, rows, watch, made)
         hooks.n_groups_to_process, process._begun, process.written = total, there, there
         try:

@@ -11,9 +11,9 @@ from fractions import Fraction
 import pytest
 
 from rg_env.atropos.rows import RowWriter, read_resumed, settings_path
+from rg_env.items.run_stream import question_digest
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.line_file import LineFile, continued
-from rg_env.tasks.recent_questions import digest
 from tests.support.groups import group
 from tests.support.parts import build_env
 
@@ -180,14 +180,14 @@ def line(**changes):
 
 def test_the_result_is_of_the_scores_and_the_variance_of_the_rewards(tmp_path):
     left = read(tmp_path, line())
-    assert left.sampled == {3: ("gcd", digest("?"))}
+    assert left.sampled == {3: ("gcd", question_digest("?"))}
     assert left.results == [("gcd", 0.75, 0.5, True)]
 
 
 def test_half_a_character_is_read_as_it_was_sampled(tmp_path):
     for changes in ({"question": "\ud800"}, {"messages": "\ud800"}):
         left = read(tmp_path, line(**changes))
-        assert left.sampled[3] == ("gcd", digest(changes.get("question", "?")))
+        assert left.sampled[3] == ("gcd", question_digest(changes.get("question", "?")))
 
 
 def test_lines_that_are_no_rows_are_passed_over_and_said(tmp_path, logged):

@@ -6,9 +6,9 @@ import yaml
 from rg_env.atropos.screen_run import LEAST_GROUPS, ScreenRun, settings_text
 from rg_env.errors import SettingError
 from rg_env.evaluation.screening import screen_rows
+from rg_env.items.stream import Stream
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, build_rules
-from rg_env.tasks.item_stream import ItemStream
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice
 from tests.support.parts import env_config
@@ -26,7 +26,7 @@ class Items:
         rules = build_rules(tasks, TASKS, {"acre": "none"}, mode, levels)
         scales = {task: SCALES[task] for task in tasks if task in SCALES}
         difficulty = Difficulty(scales, rules, Curriculum(0.7))
-        self.stream = ItemStream(choices, 1, difficulty=difficulty, in_turn=True)
+        self.stream = Stream(choices, 1, difficulty=difficulty, in_turn=True)
 
 
 def run_of(choices=None, groups=None, **changes):

@@ -9,7 +9,7 @@ from rg_env.cli.simulated_server_command import build_key
 from rg_env.demo import answer_key
 from rg_env.demo.answer_key import AnswerKey
 from rg_env.demo.policy import KeyEntry
-from rg_env.items.run_items import prepare_items
+from rg_env.items.prepare import prepare_items
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
@@ -116,10 +116,10 @@ def test_every_question_of_a_run_is_known_and_those_of_the_evaluation_undrawn(
         ]
         assert len(evaluated) == 6
         assert None not in map(key.lookup, evaluated)
-        items = [await made.items.next_item() for _ in range(100)]
+        items = [await made.next() for _ in range(100)]
         found = [await key.find(item.entry["question"]) for item in items]
         made.stop()
-        assert made.items.events["repeats_avoided"] > 10
+        assert made.events["repeats_avoided"] > 10
         assert None not in found
 
     asyncio.run(follow())

@@ -14,8 +14,8 @@ from rg_env import patience
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.evaluation.samples import grouped, read_rows, sample_of
 from rg_env.evaluation.summary import summarise
+from rg_env.items.evaluation_specs import load_preset
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
-from rg_env.tasks.evaluation_specs import load_preset
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import (
     FAST_TASKS,

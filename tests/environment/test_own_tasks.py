@@ -216,7 +216,7 @@ LEFT_OUT = {
 def test_tasks_that_do_not_work_are_left_out_with_their_lines():
     async def left_out(env):
         await env._items.evaluation.finished()
-        return env._items.items.maker.left_out
+        return env._items.left_out
 
     found = with_env(left_out, tasks=[*LEFT_OUT, "gcd"], item_deadline_s=0.5)
     assert found.keys() == LEFT_OUT.keys()
@@ -227,7 +227,7 @@ def test_tasks_that_do_not_work_are_left_out_with_their_lines():
 def test_an_entry_with_half_a_character_is_not_sampled_and_counted():
     async def sampled(env):
         items = await next_items(env, 6)
-        return [str(entry) for _, entry, _ in items], dict(env._items.items.unused)
+        return [str(entry) for _, entry, _ in items], dict(env._items.unused)
 
     entries, unused = with_env(sampled, tasks=["halves"])
     assert len(entries) == 6 and not any("\\ud83d" in entry for entry in entries)

@@ -11,7 +11,8 @@ import pytest
 import reasoning_gym
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError, TaskHandle
+from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.items.item import Item
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.workers import call_runner
 from rg_env.workers.worker_pool import WorkerPool
@@ -29,7 +30,7 @@ def scored(pool, task, *answers, **rules):
     entry = entry_of(pool, task)
     answers = tuple(entry["answer"] if a == "gold" else a for a in answers)
     scorer = GroupScorer(pool, GUARD_S, ScoringRules(**rules))
-    return asyncio.run(scorer.score_group(TaskHandle(task), entry, answers))
+    return asyncio.run(scorer.score_group(Item(task), entry, answers))
 
 
 def test_scores_come_in_the_order_of_the_answers(pool):
@@ -60,7 +61,7 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, meta
     with contextlib.closing(WorkerPool(1)) as pool:
         scorer = GroupScorer(pool, GUARD_S, ScoringRules())
         values = [
-            scorer.score_blocking(TaskHandle(name), entry, answer).value
+            scorer.score_blocking(Item(name), entry, answer).value
             for name, answer in (
                 ("gcd", "5"),
                 (task, jobs_for_items.TAKEOVER),
@@ -101,9 +102,7 @@ def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
     pool, odd, outcome
 ):
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
-    scores = asyncio.run(
-        scorer.score_group(TaskHandle("gcd"), OF_FOUR, ["4", odd, "5"])
-    )
+    scores = asyncio.run(scorer.score_group(Item("gcd"), OF_FOUR, ["4", odd, "5"]))
     assert [(score.value, score.outcome) for score in scores] == [
         (1.0, "right"),
         (0.0, outcome),
@@ -117,7 +116,7 @@ def test_answers_whose_workers_are_all_killed_have_no_score(pool, answers):
     answers = [*answers, jobs_for_items.KILLED]
     scorer = GroupScorer(pool, GUARD_S, ScoringRules())
     with pytest.raises(ScoringUnavailableError, match="signal 9"):
-        asyncio.run(scorer.score_group(TaskHandle("gcd"), OF_FOUR, answers))
+        asyncio.run(scorer.score_group(Item("gcd"), OF_FOUR, answers))
 
 
 SLOW_TO_BUILD = {"n": 12, "min_remove": 2, "max_remove": 10}
@@ -127,7 +126,7 @@ SLOW_TO_BUILD = {"n": 12, "min_remove": 2, "max_remove": 10}
 def test_deadline_counts_the_answer_and_not_the_data_set(pool, of_library):
     call = (worker_jobs.make_entry, "n_queens", SLOW_TO_BUILD, 1663347094)
     entry = pool.call(*call, deadline_s=GUARD_S)
-    dataset = TaskHandle("n_queens", SLOW_TO_BUILD)
+    dataset = Item("n_queens", SLOW_TO_BUILD)
     if of_library:
         dataset = reasoning_gym.create_dataset("n_queens", size=1, **SLOW_TO_BUILD)
     with contextlib.closing(WorkerPool(1)) as cold:
@@ -155,7 +154,7 @@ def test_an_object_that_is_not_the_library_s_scores_here_and_normalized():
     ]
 
 
-@pytest.mark.parametrize("dataset", [TaskHandle("gcd"), Exact()])
+@pytest.mark.parametrize("dataset", [Item("gcd"), Exact()])
 def test_an_answer_that_is_too_long_reaches_no_scorer(pool, dataset):
     scorer = GroupScorer(pool, GUARD_S, ScoringRules(max_answer_chars=16))
     answers = ["4".center(length, "*") for length in (15, 17)]
@@ -170,11 +169,11 @@ def test_a_pool_that_is_closed_gives_no_scores_at_all():
     gone.close()
     scorer = GroupScorer(gone, GUARD_S, ScoringRules())
     with pytest.raises(ScoringUnavailableError):
-        asyncio.run(scorer.score_group(TaskHandle("gcd"), {"answer": "1"}, ["1"]))
+        asyncio.run(scorer.score_group(Item("gcd"), {"answer": "1"}, ["1"]))
 
 
 def test_a_handle_scores_alone_also_after_it_was_pickled(pool):
     entry = entry_of(pool, "gcd")
-    handle = pickle.loads(pickle.dumps(TaskHandle("gcd")))
+    handle = pickle.loads(pickle.dumps(Item("gcd")))
     assert handle.score_answer(entry["answer"], entry) == 1.0
     assert handle.score_answer(None, entry) == 0.0

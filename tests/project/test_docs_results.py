@@ -13,14 +13,14 @@ from rg_env.atropos.group_rewards import record_of
 from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.evaluation.summary import summarise
 from rg_env.inference.request_failures import refusal
-from rg_env.items.group_scorer import TaskHandle
-from rg_env.items.item_source import EVENTS
+from rg_env.items.group_scorer import UNMATCHED
+from rg_env.items.item import Item
+from rg_env.items.run_stream import EVENTS
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.scoring.score import UNSCORED, Score
-from rg_env.standalone.scores import UNMATCHED
 from rg_env.tasks.feedback import Feedback
 from tests.support.documents import ROOT, blocks, listed, text_of
 from tests.support.parts import build_env
@@ -118,7 +118,7 @@ def test_the_sample_line_has_the_keys_of_a_dumped_group():
     rollout = {
         "messages": [{"role": "assistant", "content": ""}],
         "rg_item": {"answer": "70"},
-        "dataset_obj": TaskHandle("gcd"),
+        "dataset_obj": Item("gcd"),
         "finish_reason": "stop",
         "tokens": [1, 2],
         "masks": [-100, 2],

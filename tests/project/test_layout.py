@@ -37,13 +37,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rollouts": {"off_loop"},
     "settings": {"errors", "installation", "scoring", "tasks", "workers"},
     "workers": {"errors", "logs"},
-    "items": {"errors", "off_loop", "yaml_text", "task_rules", "tasks", "scoring"}
-    | {"settings", "workers"},
-    "standalone": {"errors", "logs", "task_rules", "tasks", "scoring"}
-    | {"workers", "items"},
-    "adapters": LEAVES
-    | PURE
-    | {"workers", "items", "standalone", "settings", "evaluation"},
+    "items": {"errors", "logs", "off_loop", "yaml_text", "task_rules", "tasks"}
+    | {"scoring", "settings", "workers"},
+    "adapters": LEAVES | PURE | {"workers", "items", "settings", "evaluation"},
     "inference": {"scoring", "errors", "logs", "off_loop", "patience", "settings"},
     "demo": {"ending", "errors", "installation", "patience", "serving"}
     | {"task_rules", "tasks"}
@@ -59,13 +55,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": LEAVES
     | PURE
     | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"}
-    | {"settings", "standalone", "adapters", "launch"},
+    | {"settings", "adapters", "launch"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
 MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "demo"}
 LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports", "evaluation", "pages"}
-LIGHT_ROOMS |= {"standalone"}
 PUBLIC = "rg_env/__init__.py"
 """It imports what it names, when it is asked for it."""
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, TaskHandle
+from rg_env.items.group_scorer import GroupScorer
+from rg_env.items.item import Item
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
@@ -186,7 +187,7 @@ def scored(
     pool: WorkerPool, made: Entry, *answers: str, deadline_s: float = DEADLINE_S
 ) -> list[tuple[float, str]]:
     scorer = GroupScorer(pool, deadline_s, ScoringRules())
-    found = asyncio.run(scorer.score_group(TaskHandle("codeio"), made, answers))
+    found = asyncio.run(scorer.score_group(Item("codeio"), made, answers))
     return [(score.value, score.outcome) for score in found]
 
 
@@ -267,7 +268,7 @@ def test_text_of_an_input_stays_text():
 def test_programs_run_in_workers_that_are_soon_replaced(pool):
     made = entry(SORTED, {"data": [1]}, [1])
     scorer = GroupScorer(pool, GUARD_S, ScoringRules())
-    _, limits = scorer._job(TaskHandle("codeio"), made, ["[]"])
+    _, limits = scorer._job(Item("codeio"), made, ["[]"])
     assert limits["trust"].brief
 
 

@@ -5,10 +5,10 @@ import json
 import pytest
 import reasoning_gym
 
+from rg_env.items.evaluation_specs import SEED, SIZE, evaluation_specs, load_preset
 from rg_env.tasks import library
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, LevelRule
-from rg_env.tasks.evaluation_specs import SEED, SIZE, evaluation_specs, load_preset
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice

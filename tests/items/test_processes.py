@@ -16,7 +16,7 @@ BEGIN = """\
 import multiprocessing, os, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor
 from rg_env import Item, Tasks, score
-from rg_env.items.group_scorer import shared_pool
+from rg_env.items.item import shared_pool
 
 def value(item):
     right = f"<answer>{item.gold}</answer>"

@@ -14,22 +14,20 @@ import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from rg_env.items.item import Item
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
-from rg_env.tasks.item_stream import ItemSpec
 from rg_env.tasks.sampler import MAX_ATTEMPTS, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
-
-PresetName = Literal["rg-easy", "rg-hard"]
 
 TABLE = Path(__file__).with_name("published_settings.json")
 SEED, SIZE = 45, 50
 """Seed and size of every published data set."""
 
 
-Attempts = Sequence[ItemSpec]
+Attempts = Sequence[Item]
 """What may become one evaluation item: the first of these whose entry can be used."""
 
 
@@ -47,13 +45,13 @@ def evaluation_specs(
     task whose level is fixed is evaluated at that level.
     """
 
-    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> ItemSpec:
+    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> Item:
         task, own = choice.task, difficulty.fixed_level(choice.task)
         if level is not None and task in difficulty.scales:
             own = level
         seed = evaluation_seed(eval_seed, task, choice.params, number, attempt)
         params = difficulty.params_at(task, own, seed) | dict(choice.params)
-        return ItemSpec(task, params, seed, own, number)
+        return Item(task, params, seed, own, number)
 
     return [
         [attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)]
@@ -79,12 +77,12 @@ class Preset:
         known = [task for task in tasks if task in self.params]
         return [[self._spec(task, i)] for task in known for i in range(SIZE)]
 
-    def _spec(self, task: str, number: int) -> ItemSpec:
+    def _spec(self, task: str, number: int) -> Item:
         # For all others the seed of an entry and its index are as good as their sum.
         is_whole = rules_of(task).is_rebuilt
         seed, size = (SEED, SIZE) if is_whole else (SEED + number, 1)
         how = (task, self.params[task], seed, None, number)
-        return ItemSpec(*how, size=size, published=True)
+        return Item(*how, size=size, published=True)
 
 
 @functools.cache

@@ -14,7 +14,8 @@ import pytest
 
 from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
 from rg_env.errors import LibraryError
-from rg_env.items import group_scorer, worker_jobs
+from rg_env.items import item as item_module
+from rg_env.items import worker_jobs
 from rg_env.scoring.score import WRONG_AT_MOST
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import HOSTILE
@@ -122,7 +123,7 @@ def test_an_answer_that_ends_its_worker_is_a_0_of_its_own():
 def test_a_closed_pool_gives_no_scores(monkeypatch, item):
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    monkeypatch.setattr(item_module, "_shared", {(): closed})
     results = score(item, ["<answer>1</answer>", "no tags"])
     assert [(r.value, r.outcome) for r in results] == [
         (None, "unscored"),
@@ -161,6 +162,6 @@ print([score(item, ["<answer>1</answer>"])])
 
 def test_a_library_that_cannot_be_imported_is_no_missing_score(monkeypatch, item):
     with contextlib.closing(WorkerPool(1, preload=["no_such_module"])) as broken:
-        monkeypatch.setattr(group_scorer, "_shared", {(): broken})
+        monkeypatch.setattr(item_module, "_shared", {(): broken})
         with pytest.raises(LibraryError, match="no_such_module"):
             score(item, ["<answer>1</answer>"])

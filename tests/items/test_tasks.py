@@ -11,7 +11,7 @@ import pytest
 
 from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
-from rg_env.items import group_scorer
+from rg_env.items import item as item_module
 from rg_env.workers.pool_errors import WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import REPO_ROOT
@@ -247,7 +247,7 @@ def test_results_of_fixed_levels_are_kept_without_a_worker(monkeypatch):
     """As where a copied reward function scores while workers are killed."""
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(group_scorer, "_shared", {(): closed})
+    monkeypatch.setattr(item_module, "_shared", {(): closed})
     tasks = Tasks("gcd", levels=0.5)
     before = tasks.state_dict()["progress"]
     assert tasks.feedback(Item("gcd", {}, 1, 0.5), [1.0, None]) is None

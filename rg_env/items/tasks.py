@@ -8,6 +8,7 @@ questions repeat them.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
 import os
@@ -24,25 +25,25 @@ import msgspec
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
-from rg_env.items.entry_maker import first_usable, why_no_entry
-from rg_env.items.group_scorer import TaskHandle, shared_pool
+from rg_env.items.evaluation_specs import evaluation_specs
+from rg_env.items.group_scorer import Result
 from rg_env.items.installed_library import read_library
-from rg_env.items.item_source import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.items.task_check import item_fault
-from rg_env.standalone.item import (
+from rg_env.items.item import (
     MAKING_DEADLINE_S,
     NOT_MADE,
     Item,
-    digest_of,
+    first_usable,
     own_modules,
+    shared_pool,
+    why_no_entry,
 )
-from rg_env.standalone.scores import Result
+from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.stream import Stream
+from rg_env.items.task_check import item_fault
 from rg_env.tasks.adaptive import WeightsState
 from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
-from rg_env.tasks.evaluation_specs import evaluation_specs
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.item_stream import ItemSpec, ItemStream
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
@@ -150,7 +151,7 @@ class Tasks:
         self._feedback = feedback
         self._position = state.position
         self._adaptive = msgspec.to_builtins(state.adaptive)
-        self._stream: ItemStream | None = None
+        self._stream: Stream | None = None
         self._categories: dict[str, str] = {}
         self._left_out: dict[str, str] = {}
 
@@ -188,11 +189,10 @@ class Tasks:
         """
         with self._lock:
             stream = self._prepared()
-            stream.position = position
-            drawn = stream.next_draw()
-        return self._made(drawn.task, stream.attempts(drawn))
+            draw = stream.draw(position)
+        return self._made(draw.task, stream.attempts(draw))
 
-    def _made(self, task: str, attempts: Iterable[ItemSpec]) -> Item | None:
+    def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
         """Return the item of the first usable attempt, or None if there is none."""
         make = functools.partial(
             first_usable, attempts=attempts, deadline_s=MAKING_DEADLINE_S
@@ -200,16 +200,12 @@ class Tasks:
         if task in self._left_out:
             return None
         try:
-            spec, entry = run_blocking(make, shared_pool(self.task_modules))
+            item = run_blocking(make, shared_pool(self.task_modules))
         except NOT_MADE as error:
             self._count_failure(task, why_no_entry(error))
             return None
-        return Item(
-            **vars(spec),
-            digest=digest_of(entry),
-            system_prompt=self._system_prompt,
-            task_modules=self.task_modules,
-            _entry=entry,
+        return dataclasses.replace(
+            item, system_prompt=self._system_prompt, task_modules=self.task_modules
         )
 
     def _count_failure(self, task: str, reason: str) -> None:
@@ -262,14 +258,14 @@ class Tasks:
             made = threads.map(self._made, names, wanted)
             yield from (item for item in made if item is not None)
 
-    def _prepared(self) -> ItemStream:
+    def _prepared(self) -> Stream:
         """Return the stream; the first call asks the library which tasks there are."""
         if self._stream is None:
             pool = shared_pool(self.task_modules)
             self._stream = run_blocking(self._prepare, pool)
         return self._stream
 
-    async def _prepare(self, pool: WorkerPool) -> ItemStream:
+    async def _prepare(self, pool: WorkerPool) -> Stream:
         library = await read_library(pool)
         stream = await prepare_stream(pool, library, self._settings, self._feedback)
         names = {choice.task for choice in stream.choices}
@@ -376,7 +372,7 @@ async def _broken(
     pool: WorkerPool, own: Iterable[str], settings: StreamSettings
 ) -> dict[str, str]:
     """Return those of a user's own tasks that do not work, each with its fault."""
-    handles = {t: TaskHandle(t, dict(settings.task_params.get(t, {}))) for t in own}
+    handles = {t: Item(t, dict(settings.task_params.get(t, {}))) for t in own}
     found = {t: await item_fault(pool, h, "library") for t, h in handles.items()}
     return {task: fault for task, fault in sorted(found.items()) if fault is not None}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.items import group_scorer
+from rg_env.items import item as item_module
 
 
 @pytest.fixture(autouse=True)
 def own_pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "pool" in request.fixturenames:
         pool = request.getfixturevalue("pool")
-        monkeypatch.setattr(group_scorer, "_shared", {(): pool})
+        monkeypatch.setattr(item_module, "_shared", {(): pool})

@@ -1,0 +1,411 @@
+"""The items of a run, made ahead in workers and handed out in the stream's order.
+
+An item depends only on its draw and on the state of the run at that time. How far ahead
+and how fast items are made affects only when they are ready. If an item is late, items
+of other tasks overtake it, and it is handed out when it is ready. So a slow task does
+not hold up the others.
+
+Each draw has several seeds, one for each attempt. An attempt is rejected, and the next
+one made, if the entry cannot be solved, if its question belongs to the evaluation, or
+if the task had the question recently. If the last attempt is only a repeat, it is
+sampled anyway; otherwise the draw is skipped. If an entry cannot be made, the draw is
+counted, logged once and skipped. A skipped draw uses up its index, so later items do
+not change.
+
+A question is remembered as a digest of eight bytes: 1,000 of each of a hundred tasks
+are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pairs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import hashlib
+import logging
+import math
+import struct
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rg_env.errors import RunError, counted
+from rg_env.items.item import Item, first_usable, is_unusable
+from rg_env.items.stream import Draw, Stream
+from rg_env.tasks.library import LibraryDescription
+from rg_env.tasks.sampler import MAX_ATTEMPTS
+from rg_env.tasks.task_history import Count, Share
+from rg_env.workers.pool_errors import PoolClosedError, PoolError
+from rg_env.workers.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from rg_env.items.evaluation_items import EvaluationItems
+
+logger = logging.getLogger(__name__)
+
+LOOKAHEAD = 64
+"""Items made ahead: a slow one is hidden as long as these last."""
+
+MAX_FAILURES_IN_A_ROW = 200
+"""Draws that may fail one after the other before the stream gives up."""
+
+PATIENCE_S = 0.05
+"""How long a run waits for its next item before others overtake it: as long, a place in
+which the inference server could work stays empty."""
+
+QUICK_MS = 50.0
+"""An item that takes longer may not take the last worker, which scores."""
+
+REMEMBERED = 1_000
+"""Questions remembered of each task, the oldest forgotten first."""
+
+REJECTED = {
+    "unusable": ("items_unusable", "items_unusable"),
+    "evaluation": ("evaluations_avoided", "evaluations_skipped"),
+    "repeat": ("repeats_avoided", "repeats_sampled"),
+}
+"""Why an attempt is rejected, to the events of one that is followed by another attempt
+and of the last one."""
+
+EVENTS = ("items_overtaken", *dict.fromkeys(sum(REJECTED.values(), ())))
+"""What is counted of the items, beside those that could not be made."""
+
+
+class NoItemsError(RunError):
+    """No item could be made for so long that going on makes no sense."""
+
+
+def question_digest(question: str) -> int:
+    """Return what a question is remembered by, in [0, 2**64)."""
+    hashed = hashlib.blake2b(question.encode(errors="surrogatepass"), digest_size=8)
+    return int.from_bytes(hashed.digest(), "big")
+
+
+@dataclasses.dataclass(eq=False)
+class _Ahead:
+    """A draw that is not handed out yet, and its item to come.
+
+    `sampled` is the digest of its question if an earlier run has sampled the item, so
+    that it need not be made again. The item is None where its task is left out.
+    """
+
+    draw: Draw
+    making: asyncio.Future[Item | None]
+    sampled: int | None = None
+    attempt: int = 0
+    is_late: bool = False
+
+
+class _State(msgspec.Struct):
+    drawn: Count
+    outstanding: list[tuple[Count, Count, Share | None]]  # position, choice, level
+    asked: dict[str, bytes]
+
+
+class RunStream:
+    """The items of one instance.
+
+    Args:
+        stream: What the items are.
+        pool: Its workers make the entries.
+        making_at_once: Slow entries made at the same time; quick ones may be one more.
+        deadline_s: CPU time that making one entry may take.
+        checked: Whether faulty entries are rejected; see `library.make_entry`.
+        lookahead: Entries being made ahead, at least 1.
+
+    Attributes:
+        left_out: Task to the reason why its draws are skipped.
+        sampled: Index to task and digest of the question, of the items to come that an
+            earlier run has sampled.
+        failures: Number of draws that gave no entry, by task.
+        events: Number of items that were replaced, repeated or overtaken, by name.
+        unused: Number of faulty items, by task and what is wrong with them.
+        needed: Items that the run still takes; no more are drawn, lest they overtake.
+        patience_s: How long the next item is waited for before others overtake it;
+            None to keep the order whatever it costs.
+        library: What is installed.
+        evaluation: The evaluation items. An entry is made after the check of its task.
+    """
+
+    library: LibraryDescription
+    evaluation: EvaluationItems
+
+    def __init__(
+        self,
+        stream: Stream,
+        pool: WorkerPool,
+        *,
+        making_at_once: int,
+        deadline_s: float,
+        checked: bool = True,
+        lookahead: int = LOOKAHEAD,
+    ) -> None:
+        self.stream = stream
+        self._pool = pool
+        self._slow_places = asyncio.Semaphore(making_at_once)
+        self._places = asyncio.Semaphore(making_at_once + 1)
+        self._deadline_s = deadline_s
+        self._checked = checked
+        self._lookahead = lookahead
+        self.until_checked: Callable[[str], Awaitable[None]] | None = None
+        self._drawn = 0
+        self._ahead: list[_Ahead] = []
+        self._turn = asyncio.Lock()
+        self._evaluated: set[int] = set()
+        self._recent: dict[str, deque[int]] = {}
+        self.left_out: dict[str, str] = {}
+        self.sampled: dict[int, tuple[str, int]] = {}
+        self.failures: Counter[str] = Counter()
+        self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
+        self.unused: Counter[tuple[str, str]] = Counter()
+        self.needed = math.inf
+        self.patience_s: float | None = None
+
+    def leave_out(self, task: str, reason: str) -> None:
+        """Make no entry of a task from here on, and say why."""
+        logger.warning("task %s is left out: %s", task, reason)
+        self.left_out[task] = reason
+
+    def keep_for_evaluation(self, questions: Collection[str]) -> None:
+        """Never hand out an item with one of these questions."""
+        self._evaluated.update(map(question_digest, questions))
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether items of an earlier run still lie ahead."""
+        return bool(self.sampled)
+
+    # -- the place in the stream -------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """Items that were handed out or skipped."""
+        return self._drawn - len(self._ahead)
+
+    @position.setter
+    def position(self, position: int) -> None:
+        self._go_to(position, [])
+        self._recent.clear()
+
+    def _go_to(self, position: int, outstanding: list[Draw]) -> None:
+        self._cancel()
+        self._drawn = position
+        self._ahead = [_Ahead(draw, self._begin(draw)) for draw in outstanding]
+
+    def _cancel(self) -> None:
+        for ahead in self._ahead:
+            ahead.making.cancel()
+
+    def stop(self) -> None:
+        """Make no more items; what was drawn stays outstanding in the state."""
+        self._cancel()
+        self.evaluation.stop()
+        if self.unused:
+            total = counted(self.unused.total(), "item")
+            first = [f"{t} {n} ({why})" for (t, why), n in self.unused.most_common(3)]
+            more = ["..."] * (len(self.unused) > len(first))
+            logger.info("%s not sampled: %s", total, ", ".join([*first, *more]))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs to continue with the next item."""
+        draws = [ahead.draw for ahead in self._ahead]
+        state = _State(
+            self._drawn,
+            [(draw.position, draw.choice, draw.level) for draw in draws],
+            {t: struct.pack(f">{len(q)}Q", *q) for t, q in self._recent.items()},
+        )
+        plain: dict[str, Any] = msgspec.to_builtins(state)
+        return plain
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where a state was taken; ValueError, and no change, for no state."""
+        try:
+            loaded = msgspec.convert(state, _State)
+            if any(position >= loaded.drawn for position, *_ in loaded.outstanding):
+                raise ValueError(f"a position that is not among {loaded.drawn} drawn")
+            outstanding = [self.stream.drawn(*row) for row in loaded.outstanding]
+            recent = {
+                task: deque(struct.unpack(f">{len(data) // 8}Q", data), REMEMBERED)
+                for task, data in loaded.asked.items()
+            }
+        except (IndexError, ValueError, struct.error) as error:
+            raise ValueError(
+                f"items need `drawn`, `outstanding` and `asked` ({error!r})"
+            ) from error
+        self._go_to(loaded.drawn, outstanding)
+        self._recent = recent
+
+    # -- making ------------------------------------------------------------------------
+
+    def _begin(self, draw: Draw, attempt: int = 0) -> asyncio.Future[Item | None]:
+        """Begin to make an item; the error of an abandoned one is of no interest."""
+        making = asyncio.ensure_future(self._make(self.stream.attempt(draw, attempt)))
+        making.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return making
+
+    async def _make(self, item: Item) -> Item | None:
+        """Make an item while there is a place; a slow one leaves a worker free."""
+        if item.task in self.left_out:
+            return None
+        expected_ms = self.stream.difficulty.expected_ms(item.task, item.level)
+        is_slow = expected_ms > QUICK_MS
+        async with (
+            self._slow_places if is_slow else contextlib.nullcontext(),
+            self._places,
+        ):
+            if self.until_checked is not None:
+                await self.until_checked(item.task)
+            if item.task in self.left_out:
+                return None
+            how: dict[str, Any] = {"deadline_s": self._deadline_s}
+            return await first_usable(self._pool, [item], checked=self._checked, **how)
+
+    def _next_draw(self) -> _Ahead:
+        draw = self.stream.draw(self._drawn)
+        self._drawn += 1
+        if draw.index not in self.sampled:
+            return _Ahead(draw, self._begin(draw))
+        # An earlier run has sampled it, of the task that it was drawn for then: weights
+        # may have moved since. It takes its turn, and nothing is made for it.
+        task, question = self.sampled.pop(draw.index)
+        nothing: asyncio.Future[Item | None] = asyncio.Future()
+        nothing.set_result(None)
+        return _Ahead(dataclasses.replace(draw, task=task), nothing, question)
+
+    def _fill(self) -> None:
+        """Draw until enough items are being made, not counting late ones (bounded)."""
+        for ahead in self._ahead:
+            if ahead.making.cancelled():
+                ahead.making = self._begin(ahead.draw, ahead.attempt)
+                ahead.is_late = False
+        late = min(sum(ahead.is_late for ahead in self._ahead), self._lookahead)
+        while len(self._ahead) < min(self._lookahead + late, self.needed):
+            self._ahead.append(self._next_draw())
+
+    # -- handing out -------------------------------------------------------------------
+
+    async def next(self) -> Item:
+        """Return the next item.
+
+        Raises:
+            NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no entry.
+            PoolClosedError: The pool was closed meanwhile.
+        """
+        async with self._turn:
+            failures = 0
+            while failures < MAX_FAILURES_IN_A_ROW:
+                self._fill()
+                ahead = await self._next_ready()
+                before = len(self._ahead)
+                item = self._taken(ahead)
+                if item is not None:
+                    return item
+                # A draw that was skipped has left the list, one made again has not.
+                failures += len(self._ahead) < before
+                if ahead.sampled is not None:
+                    failures = 0
+                    await asyncio.sleep(0)  # thousands may follow one another
+        raise NoItemsError(
+            f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made; the log names"
+            " each task and the reason"
+        )
+
+    def _in_turn(self) -> Iterator[_Ahead]:
+        """Yield the first outstanding item of each task, oldest first.
+
+        Those of one task keep their order, because whether a question repeats another
+        depends on it.
+        """
+        seen = set()
+        for ahead in self._ahead:
+            if ahead.draw.task not in seen:
+                seen.add(ahead.draw.task)
+                yield ahead
+
+    async def _next_ready(self) -> _Ahead:
+        """Wait for the item whose turn it is; whoever is late is overtaken."""
+        while True:
+            candidates = list(self._in_turn())
+            on_time = next((ahead for ahead in candidates if not ahead.is_late), None)
+            waited = [
+                ahead for ahead in candidates if ahead.is_late or ahead is on_time
+            ]
+            for ahead in waited:
+                if ahead.making.done():
+                    return ahead
+            done, _ = await asyncio.wait(
+                {ahead.making for ahead in waited},
+                timeout=self.patience_s if on_time is not None else None,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if on_time is not None and not done:
+                on_time.is_late = True
+                self.events["items_overtaken"] += 1
+                self._fill()
+
+    def _taken(self, ahead: _Ahead) -> Item | None:
+        """Return an item that is ready, or make it again; None if none is ready yet."""
+        if ahead not in self._ahead or ahead.making.cancelled():
+            # The position was set while it was waited for; `_fill` begins it again.
+            return None
+        task = ahead.draw.task
+        if ahead.sampled is not None:
+            self._remember(task, ahead.sampled)
+            self._ahead.remove(ahead)
+            return None
+        error, item = ahead.making.exception(), None
+        if is_unusable(error):
+            fault = "unusable"
+            self._count_unused(task, error.message)
+        elif isinstance(error, PoolError) and not isinstance(error, PoolClosedError):
+            self._ahead.remove(ahead)
+            self._count_failure(ahead.draw, error)
+            return None
+        else:
+            item = ahead.making.result()
+            if item is None:  # its task is left out
+                self._ahead.remove(ahead)
+                return None
+            fault = self._fault(item)
+        is_last = ahead.attempt + 1 == MAX_ATTEMPTS
+        if fault:
+            self.events[REJECTED[fault][is_last]] += 1
+        if fault and not is_last:
+            ahead.attempt += 1
+            ahead.making = self._begin(ahead.draw, ahead.attempt)
+            return None
+        self._ahead.remove(ahead)
+        if item is None or fault == "evaluation":
+            return None
+        self._remember(task, question_digest(item.question))
+        return item
+
+    def _fault(self, item: Item) -> str:
+        question = question_digest(item.question)
+        if question in self._evaluated:
+            return "evaluation"
+        return "repeat" if question in self._recent.get(item.task, ()) else ""
+
+    def _remember(self, task: str, question: int) -> None:
+        self._recent.setdefault(task, deque(maxlen=REMEMBERED)).append(question)
+
+    def _count_failure(self, draw: Draw, error: PoolError) -> None:
+        self.failures[draw.task] += 1
+        if self.failures[draw.task] == 1:
+            logger.warning(
+                "no item for task %s (index %d, level %s): %s",
+                *(draw.task, draw.index, draw.level, error),
+            )
+
+    def _count_unused(self, task: str, fault: str) -> None:
+        """Count an item; of each fault the first is logged, as a detail."""
+        self.unused[task, fault] += 1
+        if self.unused[task, fault] == 1:
+            logger.debug("%s: an item was not sampled: %s", task, fault)
+
+    def unused_table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return columns and rows of a table: a row for each fault of a task."""
+        rows = [[*names, number] for names, number in sorted(self.unused.items())]
+        return ["task", "fault", "items"], rows

@@ -1,0 +1,363 @@
+"""The items of a run, which workers make ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+
+import jobs_for_items
+import pytest
+
+from rg_env.items import run_stream, worker_jobs
+from rg_env.items.run_stream import QUICK_MS, NoItemsError, RunStream, question_digest
+from rg_env.items.stream import Stream
+from rg_env.tasks.difficulty import NO_LEVELS
+from rg_env.tasks.sampler import MAX_ATTEMPTS
+from rg_env.tasks.selection import TaskChoice
+
+pytestmark = pytest.mark.processes
+
+GOOD = TaskChoice("gcd")
+LCM = TaskChoice("lcm")
+BAD = TaskChoice("gcd", params={"min_numbers": -1})
+"""The library refuses to build this dataset."""
+
+
+@pytest.fixture
+def with_items(pool):
+    """Run some work on the items of a stream."""
+
+    def run(work, choices, *, at_once=1, lookahead=4, checked=True):
+        async def work_and_stop():
+            how = {"making_at_once": at_once, "deadline_s": 30.0, "checked": checked}
+            items = RunStream(Stream(choices, 7), pool, lookahead=lookahead, **how)
+            items.evaluation = SimpleNamespace(stop=lambda: None)
+            result = await work(items)
+            items.stop()
+            return result
+
+        return asyncio.run(work_and_stop())
+
+    return run
+
+
+async def taken(items, count):
+    return [await items.next() for _ in range(count)]
+
+
+async def indices(items, count=8):
+    return [item.index for item in await taken(items, count)]
+
+
+async def questions(items, count=8):
+    return [item.question for item in await taken(items, count)]
+
+
+async def tasks(items, count):
+    return [item.task for item in await taken(items, count)]
+
+
+@pytest.mark.parametrize(("at_once", "lookahead"), [(1, 1), (2, 12)])
+def test_how_far_ahead_items_are_made_changes_none(with_items, at_once, lookahead):
+    made = with_items(questions, [GOOD], at_once=at_once, lookahead=lookahead)
+    assert made == with_items(questions, [GOOD])
+
+
+def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items):
+    async def work(items):
+        got = await indices(items)
+        assert got == sorted(set(got))
+        assert items.failures["gcd"] == items.position - len(got) > 0
+
+    with_items(work, [GOOD, BAD])
+
+
+def test_a_stream_that_can_make_nothing_says_so(with_items, monkeypatch):
+    monkeypatch.setattr(run_stream, "MAX_FAILURES_IN_A_ROW", 5)
+
+    async def work(items):
+        with pytest.raises(NoItemsError):
+            await items.next()
+
+    with_items(work, [BAD])
+
+
+def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
+    with_items, logged
+):
+    async def work(items):
+        tried = asyncio.Event()
+
+        async def until_checked(task):
+            await tried.wait()
+            if task == "lcm":
+                items.leave_out(task, "it is broken")
+
+        items.until_checked = until_checked
+        first = asyncio.ensure_future(items.next())
+        await asyncio.sleep(0.2)
+        assert not first.done()
+        tried.set()
+        assert {(await first).task, *await tasks(items, 8)} == {"gcd"}
+
+    with_items(work, [GOOD, LCM])
+    assert "task lcm is left out: it is broken" in logged.text
+
+
+# -- late items ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def test_entries(monkeypatch):
+    """Make the entries of `jobs_for_items` instead of the library's."""
+    monkeypatch.setattr(worker_jobs, "make_entry", jobs_for_items.make_entry)
+
+
+def sleeping(task, seconds):
+    return TaskChoice(task, params={"sleep_s": seconds})
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize(("expected_ms", "waits"), [(QUICK_MS + 1, True), (0.0, False)])
+def test_a_slow_entry_leaves_a_place_to_a_quick_one(
+    with_items, monkeypatch, expected_ms, waits
+):
+    monkeypatch.setattr(
+        type(NO_LEVELS), "expected_ms", lambda self, task, level: expected_ms
+    )
+
+    async def work(items):
+        async with items._slow_places:
+            first = asyncio.ensure_future(items.next())
+            done, _ = await asyncio.wait({first}, timeout=0.3 if waits else 30.0)
+            assert (not done) is waits
+        await first
+
+    with_items(work, [GOOD])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_slow_task_does_not_hold_up_the_others_and_comes_when_it_is_ready(with_items):
+    async def work(items):
+        items.patience_s = 0.05
+        assert await tasks(items, 6) == ["gcd"] * 6
+        assert items.events["items_overtaken"] >= 1
+        await asyncio.sleep(1.0)
+        assert "lcm" in await tasks(items, 2)
+
+    with_items(work, [GOOD, sleeping("lcm", 1.0)], at_once=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(with_items):
+    quick, slow = sleeping("lcm", 0.3), sleeping("lcm", 4.0)
+    other = sleeping("gcd", 0.8)
+
+    async def work(items):
+        outstanding = [[place, place, None] for place in range(3)]
+        items.load_state_dict({"drawn": 3, "outstanding": outstanding, "asked": {}})
+        items.patience_s = 0.05
+        assert (await items.next()).params == quick.params
+        await asyncio.sleep(1.0)
+        assert (await items.next()).params == other.params
+
+    with_items(work, [quick, slow, other], at_once=8, lookahead=3)
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_without_a_run_the_order_is_kept_whatever_it_costs(with_items):
+    choices = [GOOD, sleeping("lcm", 0.2)]
+    assert with_items(indices, choices, at_once=3) == list(range(8))
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_no_item_is_overtaken_by_one_that_is_not_needed(with_items):
+    async def work(items):
+        items.patience_s = 0.05
+        got = []
+        for needed in range(8, 0, -1):
+            items.needed = needed
+            got += await indices(items, 1)
+        assert sorted(got) == list(range(8))
+        assert items.events["items_overtaken"] >= 1
+
+    with_items(work, [GOOD, sleeping("lcm", 0.5)], at_once=3)
+
+
+# -- questions -------------------------------------------------------------------------
+
+
+def of_few(space):
+    return TaskChoice("gcd", params={"space": space})
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize(("space", "event"), [(8, "avoided"), (4, "skipped")])
+def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event):
+    kept = {f"gcd {number}" for number in range(4)}
+
+    async def work(items):
+        items.keep_for_evaluation(kept)
+        assert not kept & set(await questions(items, 20))
+        assert items.events[f"evaluations_{event}"] > 0
+
+    with_items(work, [of_few(space), LCM])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_question_is_not_repeated_while_the_task_has_others(with_items):
+    async def work(items):
+        assert len(set(await questions(items, 60))) >= 59
+        assert items.events["repeats_avoided"] > 0
+        assert not items.events["repeats_sampled"]
+
+    with_items(work, [of_few(500)])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_task_with_few_questions_repeats_them_and_it_is_counted(with_items):
+    async def work(items):
+        assert set(await questions(items, 20)) == {"gcd 0", "gcd 1"}
+        assert items.events["repeats_sampled"] >= 18
+        assert items.events["repeats_avoided"] >= 18 * (MAX_ATTEMPTS - 1)
+
+    with_items(work, [of_few(2)])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_the_oldest_question_of_a_task_is_forgotten_first(with_items, monkeypatch):
+    monkeypatch.setattr(run_stream, "REMEMBERED", 2)
+
+    async def work(items):
+        got = await questions(items, 40)
+        assert all(len(set(got[i : i + 3])) == 3 for i in range(38))
+
+    with_items(work, [of_few(4)])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_an_entry_that_nobody_can_solve_is_replaced_at_the_same_index(with_items):
+    async def work(items):
+        made = await taken(items, 12)
+        assert [item.index for item in made] == list(range(12))
+        assert all(item.seed >= 2**29 for item in made)
+        count = items.events["items_unusable"]
+        assert count > 0
+        rows = [["gcd", "its seed is too low", count]]
+        assert items.unused_table() == (["task", "fault", "items"], rows)
+
+    faulty = TaskChoice("gcd", params={"unusable_below": 2**29})
+    with_items(work, [faulty])
+    unchecked = with_items(lambda items: taken(items, 12), [faulty], checked=False)
+    assert min(item.seed for item in unchecked) < 2**29
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_a_task_all_of_whose_entries_are_faulty_is_passed_over_without_a_warning(
+    with_items, logged
+):
+    async def work(items):
+        assert await tasks(items, 12) == ["gcd"] * 12
+        assert items.unused["lcm", "its seed is too low"] > 0
+        assert not items.failures
+
+    all_faulty = TaskChoice("lcm", params={"unusable_below": 2**32})
+    with_items(work, [GOOD, all_faulty])
+    assert "items not sampled: lcm" in logged.text
+    assert "WARNING" not in {record.levelname for record in logged.records}
+
+
+# -- resuming --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize("lookaheads", [(1, 12), (12, 1)])
+def test_a_resumed_stream_samples_what_would_have_come_repeats_avoided(
+    with_items, lookaheads
+):
+    choices = [of_few(40), LCM]
+    first, second = lookaheads
+    whole = with_items(lambda items: questions(items, 40), choices)
+
+    async def begin(items):
+        sampled = await questions(items, 20)
+        return sampled, json.dumps(items.state_dict())
+
+    sampled, state = with_items(begin, choices, lookahead=first)
+
+    async def resume(items):
+        items.load_state_dict(json.loads(state))
+        assert items.position == 20
+        assert json.dumps(items.state_dict()) == state
+        return await questions(items, 20)
+
+    assert sampled + with_items(resume, choices, lookahead=second) == whole
+
+
+@pytest.mark.usefixtures("test_entries")
+@pytest.mark.parametrize(("lookahead", "space"), [(1, 3), (12, 40)])
+def test_what_an_earlier_run_has_sampled_is_passed_over_and_the_rest_stays_the_same(
+    with_items, lookahead, space
+):
+    async def made(items, count):
+        return {item.index: item for item in await taken(items, count)}
+
+    choices = [of_few(space), LCM]
+    whole = with_items(lambda items: made(items, 60), choices)
+    missing = {3, 4, 20, 41, *range(50, 60)}
+
+    async def rest(items):
+        items.sampled = {
+            index: (item.task, question_digest(item.question))
+            for index, item in whole.items()
+            if index not in missing
+        }
+        return await made(items, len(missing))
+
+    again = with_items(rest, choices, lookahead=lookahead)
+    assert again == {index: whole[index] for index in missing}
+
+
+def test_failures_that_rows_stood_between_are_not_in_a_row(with_items, monkeypatch):
+    monkeypatch.setattr(run_stream, "MAX_FAILURES_IN_A_ROW", 2)
+
+    async def work(items):
+        items.sampled = {i: ("lcm", i) for i in range(1, 40, 2)}
+        assert items.is_catching_up
+        with pytest.raises(NoItemsError):
+            await items.next()
+        assert items.position > 40 and not items.is_catching_up
+
+    with_items(work, [BAD])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"drawn": -1},
+        {"outstanding": [[99, 0, None]]},
+        {"outstanding": [[0, 5, None]]},
+        {"outstanding": [[0, 0, 1.5]]},
+        {"asked": {"gcd": "?"}},
+        {"asked": {"gcd": "AAAA"}},
+    ],
+)
+def test_a_state_of_another_form_is_refused_and_nothing_changes(with_items, changes):
+    async def work(items):
+        await indices(items, 2)
+        before = items.state_dict()
+        with pytest.raises(ValueError, match="items need"):
+            items.load_state_dict(before | changes)
+        assert items.state_dict() == before
+
+    with_items(work, [GOOD])
+
+
+@pytest.mark.usefixtures("test_entries")
+def test_two_callers_at_once_get_different_items(with_items):
+    async def work(items):
+        made = await asyncio.gather(*(items.next() for _ in range(8)))
+        assert sorted(item.index for item in made) == list(range(8))
+
+    with_items(work, [GOOD])
