@@ -73,8 +73,7 @@ from atroposlib.envs.server_handling.server_manager import (
 
 from rg_env import logs
 from rg_env.atropos import process_run, start_checks, tokenizer_checks, wandb_run
-from rg_env.atropos.api_client import ApiClient
-from rg_env.atropos.api_session import ApiSession
+from rg_env.atropos.api import ApiSession
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.delivery import GroupDelivery
@@ -203,8 +202,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.task_curricula: dict[str, Any] = {}  # stays empty in the original too
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
-        self._api = ApiClient(config.rollout_server_url)
-        self._session = session = ApiSession(self._api)
+        self._session = session = ApiSession(config.rollout_server_url)
         self._servers = servers = Servers(
             self.server, self.tokenizer, server.server_type
         )
@@ -486,7 +484,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         return {
             **self._dumps.losses(),
             **self._servers.events,
-            "api_retries": self._api.retries,
+            **self._session.events,
             "worker_deaths": 0 if self._pool is None else self._pool.deaths,
             **({} if self._items is None else self._items.events),
         }

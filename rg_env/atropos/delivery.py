@@ -15,19 +15,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
-from rg_env import patience
-from rg_env.atropos.api_client import (
-    ApiFaultError,
-    ApiRefusedError,
-    ApiUnreachableError,
-)
-from rg_env.atropos.api_session import ApiSession
+from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.atropos.groups_in_flight import (
     Group,
     RowRefusedError,
@@ -46,6 +41,12 @@ logger = logging.getLogger(__name__)
 
 FEW_TOKENS = 8192
 """So many are counted, encoded and compressed in a millisecond, in place."""
+
+SEND_TRIES_IF_REFUSED = 3
+"""A group that was spoiled on its way, or met a proxy, is accepted the next time."""
+
+SEND_GIVE_UP_AFTER_S = 120.0
+"""For a group at which an API fails that answers everything else."""
 
 API_KEYS = frozenset(
     {
@@ -74,41 +75,6 @@ def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
     return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
 
 
-def fault_of(
-    group: dict[str, Any],
-    lengths: Sequence[int],
-    config: Any,
-    *,
-    is_for_trainer: bool,
-    limit_tokens: int,
-) -> tuple[str | None, bool]:
-    """Return why a group cannot be delivered, and whether its lengths count.
-
-    Args:
-        group: The group; keys that the API expects are set where they are absent.
-        lengths: Trained tokens of each rollout, shape (G,).
-        config: The settings.
-        is_for_trainer: Whether every rollout needs a token that is trained on.
-        limit_tokens: Every sequence must stay below it; 0 or less for no limit.
-    """
-    overrides = group.get("group_overrides") or {}
-    size = overrides.get("group_size", config.group_size)
-    found = group.get("tokens", [])
-    if len(found) != size:
-        return f"it has {len(found)} rollouts instead of {size}", False
-    if config.ensure_scores_are_not_same and len(set(group["scores"])) == 1:
-        return "its scores are all the same", False
-    for key in SET_IF_ABSENT:
-        group.setdefault(key, None)
-    if is_for_trainer and 0 in lengths:
-        return "a completion has no token that could be trained on", True
-    longest = max(map(len, found), default=0)
-    if 0 < limit_tokens <= longest:
-        reached = f"{longest} tokens reach the trainer's limit, {limit_tokens}"
-        return reached, True
-    return None, True
-
-
 class GroupDelivery:
     """Delivers groups to the API, to a file of rows, or to both.
 
@@ -120,14 +86,9 @@ class GroupDelivery:
     """
 
     def __init__(
-        self,
-        env: BaseEnv,
-        session: ApiSession,
-        rows: RowWriter | None,
-        dumps: Dumps,
+        self, env: BaseEnv, session: ApiSession, rows: RowWriter | None, dumps: Dumps
     ) -> None:
         self._env = env
-        self._client = session.client
         self._session = session
         self._rows = rows
         self._dumps = dumps
@@ -143,7 +104,7 @@ class GroupDelivery:
             is_for_trainer: Whether it is sent, or only written.
             limit_tokens: Every sequence must stay below it; 0 or less for no limit.
         """
-        left = []
+        passed = []
         for part in listed(data):
             fault = await self._fault_of(part, is_for_trainer, limit_tokens)
             if fault is not None:
@@ -155,30 +116,38 @@ class GroupDelivery:
             await self._write_row(part, is_only_copy=not is_for_trainer)
             if not is_for_trainer:
                 group.end(Ending.WRITTEN, rollouts_in(part))
-            left.append(part)
-        if left and is_for_trainer:
-            await self._send(group, left, as_list=isinstance(data, list))
-        for part in left:
+            passed.append(part)
+        if passed and is_for_trainer:
+            await self._send(group, passed, as_list=isinstance(data, list))
+        for part in passed:
             await self._env.add_rollouts_for_wandb(part, group.item)
 
     async def _fault_of(
         self, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
     ) -> str | None:
-        """Return why a group cannot be delivered; note its lengths where they count."""
-        masks = part.get("masks", ())
-        if is_short(part):
-            own = count_trained(masks)
-        else:
-            own = await off_loop(count_trained, masks)
-        fault, is_whole = fault_of(
-            part,
-            own,
-            self._env.config,
-            is_for_trainer=is_for_trainer,
-            limit_tokens=limit_tokens,
+        """Return why a group cannot be delivered; set what the API expects in it."""
+        config, rows = self._env.config, part.get("tokens", [])
+        overrides = part.get("group_overrides") or {}
+        size = overrides.get("group_size", config.group_size)
+        if len(rows) != size:
+            return f"it has {len(rows)} rollouts instead of {size}"
+        if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
+            return "its scores are all the same"
+        for key in SET_IF_ABSENT:
+            part.setdefault(key, None)
+        masks = part["masks"]
+        lengths = (
+            count_trained(masks)
+            if is_short(part)
+            else await off_loop(count_trained, masks)
         )
-        self._env.completion_lengths += own if is_whole else []
-        return fault
+        self._env.completion_lengths += lengths
+        if is_for_trainer and 0 in lengths:
+            return "a completion has no token that could be trained on"
+        longest = max(map(len, rows), default=0)
+        if 0 < limit_tokens <= longest:
+            return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
+        return None
 
     def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
         texts = map(self._env.tokenizer.decode, group["tokens"])
@@ -196,15 +165,14 @@ class GroupDelivery:
             await off_loop(self._rows.write, part)
         except OSError as error:
             if is_only_copy:
-                said = f"env.data_path_to_save_groups: {self._rows.path}: {error}"
-                raise RowRefusedError(said) from error
+                raise RowRefusedError(
+                    f"env.data_path_to_save_groups: {self._rows.path}: {error}"
+                ) from error
             # The trainer's group is worth more than the copy of it.
-            lost = self._rows.rows_lost
-            if is_worth_a_line(lost):
-                what = "env.data_path_to_save_groups: row"
-                logger.error("%s %d is lost: %s", what, lost, error)
-        else:
-            logger.debug("wrote a group to %s", self._rows.path)
+            if is_worth_a_line(lost := self._rows.rows_lost):
+                logger.error(
+                    "env.data_path_to_save_groups: row %d is lost: %s", lost, error
+                )
 
     async def _send(
         self, group: Group, parts: list[dict[str, Any]], *, as_list: bool
@@ -216,22 +184,19 @@ class GroupDelivery:
         except asyncio.CancelledError:
             await self._keep_unsent(group, parts, "the run ended")
             raise
-        except ApiRefusedError as error:
+        except ApiError as error:
             await self._keep_unsent(group, parts, str(error))
             logger.error("a group was not sent: %s", error)
         else:
-            self._end(group, Ending.SENT, parts)
+            group.end(Ending.SENT, rollouts_in(parts))
+        self._env.items_sent_this_step += len(parts)
 
     async def _keep_unsent(
         self, group: Group, parts: list[dict[str, Any]], reason: str
     ) -> None:
         for part in parts:
             await self._dumps.keep_unsent(part, reason)
-        self._end(group, Ending.UNSENT, parts)
-
-    def _end(self, group: Group, ending: Ending, parts: list[dict[str, Any]]) -> None:
-        group.end(ending, rollouts_in(parts))
-        self._env.items_sent_this_step += len(parts)
+        group.end(Ending.UNSENT, rollouts_in(parts))
 
     async def close_rows(self) -> None:
         """Close the file of rows, after the row that is perhaps being written there."""
@@ -253,35 +218,25 @@ class GroupDelivery:
         fails for this group, the group is given up.
 
         Raises:
-            ApiRefusedError: The API refused the group `SEND_TRIES_IF_REFUSED` times, or
-                failed at it for `SEND_GIVE_UP_AFTER_S`.
+            ApiError: The API refused the group `SEND_TRIES_IF_REFUSED` times, or failed
+                at it for `SEND_GIVE_UP_AFTER_S`.
         """
-        failing_since: float | None = None
-        refusals = 0
+        failing_since_s, refusals = math.inf, 0
 
-        async def attempt() -> None:
-            nonlocal failing_since, refusals
-            try:
-                await self._send_where_known(groups)
-            except ApiUnreachableError:  # which says nothing of the group
-                failing_since = None
-                raise
-            except ApiFaultError as error:
-                now = time.monotonic()
-                failing_since = failing_since or now
-                if now - failing_since < patience.SEND_GIVE_UP_AFTER_S:
-                    raise
-                raise ApiRefusedError(
-                    f"{error}, for {now - failing_since:.0f} s"
-                ) from error
-            except ApiRefusedError as error:
+        def may_repeat(error: ApiError) -> bool:
+            nonlocal failing_since_s, refusals
+            if error.is_refusal:
                 refusals += 1
-                if refusals < patience.SEND_TRIES_IF_REFUSED:
-                    # As a fault, which `patiently` tries again.
-                    raise ApiFaultError(str(error)) from error
-                raise
+            elif error.is_fault:
+                failing_since_s = min(failing_since_s, time.monotonic())
+            else:  # which says nothing of the group
+                failing_since_s = math.inf
+            is_late = time.monotonic() - failing_since_s >= SEND_GIVE_UP_AFTER_S
+            return refusals < SEND_TRIES_IF_REFUSED and not is_late
 
-        await self._client.patiently(attempt, even_if_refused=False)
+        await self._session.patiently(
+            lambda: self._send_where_known(groups), may_repeat
+        )
 
     async def _send_where_known(self, groups: Any) -> None:
         """Send a group once, if the API still knows this environment.
@@ -289,25 +244,26 @@ class GroupDelivery:
         If a restarted API gets a group before its trainer has registered, it ignores
         the trainer from then on.
         """
-        env_id, is_list = self._session.env_id, isinstance(groups, list)
+        session, is_list = self._session, isinstance(groups, list)
+        env_id = session.env_id
         payload = [
             {key: value for key, value in group.items() if key in API_KEYS}
             | {"env_id": env_id}
             for group in listed(groups)
         ]
         whole = payload if is_list else payload[0]
+        encode = functools.partial(encode_groups, is_far=session.is_far)
         if is_short(payload):
-            body, headers = encode_groups(whole, is_far=self._client.is_far)
+            body, headers = encode(whole)
         else:
-            encode = functools.partial(encode_groups, is_far=self._client.is_far)
             body, headers = await off_loop(encode, whole, release_gil)
         try:
             # After the encoding, which may take long: the API may restart meanwhile.
-            await self._session.read_status()
-        except (ApiFaultError, ApiRefusedError) as error:
-            raise ApiUnreachableError(f"it does not know us: {error}") from error
+            await session.read_status()
+        except ApiError as error:
+            raise ApiError(f"the status: {error}") from error
         # The payload has the old number; the next try encodes it with the new one.
-        if env_id != self._session.env_id:
-            raise ApiUnreachableError("registered anew while a group was on its way")
+        if env_id != session.env_id:
+            raise ApiError("registered anew while a group was on its way")
         path = "/scored_data_list" if is_list else "/scored_data"
-        await self._client.send(path, body, headers)
+        await session.request("POST", path, body, headers)

@@ -16,8 +16,7 @@ from importlib import import_module
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
 from rg_env.atropos import evaluation_run, start_checks
-from rg_env.atropos.api_client import ApiDownError, ApiRefusedError
-from rg_env.atropos.api_session import ApiForgotUsError, ApiSession
+from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.atropos.checkpoints import Checkpoints, passed
 from rg_env.atropos.flight_limits import (
     FlightLimits,
@@ -26,7 +25,6 @@ from rg_env.atropos.flight_limits import (
 )
 from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import cancel_and_wait
-from rg_env.atropos.registrations import Registrations
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
 
@@ -60,7 +58,6 @@ class ServeLoop:
     ) -> None:
         self._env = env
         self._session = session
-        self._registrations = Registrations(session, env.metrics.events)
         self._groups = groups
         self._checkpoints = checkpoints
         self._filling: asyncio.Task[None] | None = None
@@ -106,13 +103,7 @@ class ServeLoop:
         """
         env, config = self._env, self._env.config
         is_first = self._session.env_id is None
-        told = await self._session.register(
-            name=config.wandb_name or env.name,
-            weight=config.inference_weight,
-            group_size=config.group_size,
-            max_token_length=config.max_token_length,
-            min_batch_allocation=config.min_batch_allocation,
-        )
+        told = await self._session.register(config.wandb_name or env.name, config)
         if is_first:
             # Checkpoints are named after it: later registrations do not change it.
             env.wandb_prepend = told["wandb_name"]
@@ -151,17 +142,12 @@ class ServeLoop:
 
     async def renew_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
-        while True:
-            try:
-                await self._session.renew_status()
-                break
-            except ApiForgotUsError as error:
-                logger.warning(
-                    "the API no longer knows this environment (%s); registering again",
-                    error,
-                )
-                await self._env.register_env()
-                await self._env.get_server_info()
+        while not await self._session.renew_status():
+            logger.warning(
+                "the API no longer knows this environment; registering again"
+            )
+            await self._env.register_env()
+            await self._env.get_server_info()
         await self._env.server.update_weight(self._session.status["env_weight"])
 
     # -- the loop ----------------------------------------------------------------------
@@ -190,10 +176,10 @@ class ServeLoop:
         """Register again where others may take this environment for a killed one."""
         config = self._env.config
         try:
-            is_due = await self._registrations.may_be_ended(
+            is_due = await self._session.may_be_ended(
                 config.batch_size, config.min_batch_allocation or 0.0
             )
-        except (ApiDownError, ApiRefusedError):  # which is said elsewhere
+        except ApiError:  # which is said elsewhere
             return
         if is_due:
             logger.info("registering again, so that nobody takes this for a killed one")

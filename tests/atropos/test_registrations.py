@@ -1,19 +1,21 @@
 """Registrations of killed processes hold up no batch for long; living ones are kept."""
 
 import asyncio
-import collections
 import json
-import subprocess
+import shlex
 
 import pytest
 
-from rg_env import patience
-from rg_env.atropos import registrations
-from rg_env.atropos.registrations import Registrations
+from rg_env.atropos import api as atropos_api
+from rg_env.atropos.api import LOOK_EVERY_S, LOOKS, is_marked, marked
 from tests.support.real_api import RealApi, group
-from tests.support.registered_process import SIZE, other_process, registered
+from tests.support.registered_process import (
+    SIZE,
+    other_process,
+    registered,
+    settings,
+)
 
-LIMITS = {"max_token_length": 2048, "min_batch_allocation": 0.5, "group_size": SIZE}
 ROUNDS = 20
 
 
@@ -28,7 +30,7 @@ def api(api_url, tmp_path):
 def clock(monkeypatch):
     """Return the time in seconds, as a list of one value that a test moves on."""
     time_s = [0.0]
-    monkeypatch.setattr(registrations, "_now", lambda: time_s[0])
+    monkeypatch.setattr(atropos_api, "_now", lambda: time_s[0])
     return time_s
 
 
@@ -37,30 +39,28 @@ class Environment:
 
     def __init__(self, api, session):
         self.api, self.session = api, session
-        self.events = collections.Counter()
-        self._registrations = Registrations(session, self.events)
 
     async def look(self):
         await self.session.read_status()
-        if await self._registrations.may_be_ended(2 * SIZE, 0.5):
-            await self.session.register(name="env", weight=1.0, **LIMITS)
+        if await self.session.may_be_ended(2 * SIZE, 0.5):
+            await self.session.register("env", settings())
 
     async def send(self):
         me = {"env_id": self.session.env_id}
         await asyncio.to_thread(self.api.query, "POST", "/scored_data", group() | me)
 
 
-def others(api, number, **changes):
-    """Register environments of another program; they look at nothing."""
-    theirs = LIMITS | {"desired_name": "other", "weight": 1.0} | changes
-    for _ in range(number):
-        api.query("POST", "/register-env", theirs)
+def register_other(api, least=0.5):
+    """Register an environment of another program, which looks at nothing."""
+    theirs = {"max_token_length": 2048, "min_batch_allocation": least}
+    theirs |= {"group_size": SIZE, "desired_name": "other", "weight": 1.0}
+    api.query("POST", "/register-env", theirs)
 
 
 async def batches_after(clock, *environments, rounds=ROUNDS):
     """Let time pass, with the looks of environments; return how many groups come."""
     for _ in range(rounds):
-        clock[0] += patience.LOOK_EVERY_S
+        clock[0] += LOOK_EVERY_S
         for each in environments:
             await each.look()
     return len(await asyncio.to_thread(environments[0].api.batches))
@@ -85,11 +85,11 @@ def test_those_of_killed_processes_hold_up_no_batch(
             first = len(await asyncio.to_thread(api.batches))
             for _ in range(2):
                 await env.send()
-            later = await batches_after(clock, env, rounds=patience.LOOKS + 1)
+            later = await batches_after(clock, env, rounds=LOOKS + 1)
             return session.env_id, first + later, api.connected()
 
     assert asyncio.run(run()) == (number, 4 + (number if has_sent else 0) // 2 * 2, 1)
-    assert logged.text.count("ended the registrations of environments") == 1
+    assert logged.text.count("ended the registration of environment") == number
 
 
 def test_one_that_lives_and_is_slow_keeps_its_minimum_and_loses_no_group(api, clock):
@@ -137,24 +137,18 @@ def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, clock):
             env = Environment(api, session)
             api.forget()
             api.start_trainer(batch_size=2 * SIZE)
-            others(api, 1)
-            clock[0] += 10 * patience.LOOK_EVERY_S
+            register_other(api)
+            clock[0] += 10 * LOOK_EVERY_S
             await env.look()
             return session.env_id, await asyncio.to_thread(api.connected)
 
     assert asyncio.run(run()) == (1, 2)
 
 
-def posted_by(command):
-    """Return what a command of a shell gives curl after `-X POST`, line by line."""
-    script = f"curl() {{ shift 2; printf '%s\\n' \"$@\"; }}; {command}"
-    return subprocess.check_output(["sh", "-c", script], text=True).splitlines()
-
-
 def test_one_of_another_program_is_named_with_the_command_that_ends_it(
     api, clock, logged
 ):
-    others(api, 1)
+    register_other(api)
 
     async def run():
         async with registered(api.url) as session:
@@ -162,10 +156,10 @@ def test_one_of_another_program_is_named_with_the_command_that_ends_it(
             for _ in range(2):
                 await env.send()
             assert await batches_after(clock, env) == 0
-            assert env.events["batches_held_up"] == 1
+            assert session.events["batches_held_up"] == 1
             (line,) = [m for m in logged.messages if "no batch" in m]
             assert "the environments without a group there (0)" in line
-            url, *_, body = posted_by(line[line.index("for i in") :])
+            *_, url, _, _, _, body = shlex.split(line[line.index("curl") :])
             api.query("POST", url.removeprefix(api.url), json.loads(body))
             return len(await asyncio.to_thread(api.batches))
 
@@ -176,7 +170,7 @@ def test_one_of_another_program_is_named_with_the_command_that_ends_it(
 def test_a_trainer_that_takes_no_batch_is_no_reason_to_name_others(
     api, clock, logged, waiting, least
 ):
-    others(api, 1, min_batch_allocation=least)
+    register_other(api, least)
 
     async def run():
         async with registered(api.url) as session:
@@ -191,11 +185,8 @@ def test_a_trainer_that_takes_no_batch_is_no_reason_to_name_others(
 
 @pytest.mark.parametrize("product", [2048.0, 32768.0, 81.92, 0.5, 5.2e5])
 def test_a_mark_is_recognised_in_a_share_and_changes_none(product):
-    marked = registrations.marked(product)
-    others = registrations.marked(81920.0) + 12345.67
-    total = marked + others
-    found = (marked / total) / (others / total) * others
-    assert registrations.is_marked(found)
-    assert registrations.is_same(found, marked)
+    own, others = marked(product), marked(81920.0) + 12345.67
+    total = own + others
+    found = (own / total) / (others / total) * others
+    assert is_marked(found) and not is_marked(product)
     assert found == pytest.approx(product, rel=1e-2)
-    assert not registrations.is_marked(product)

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 from atroposlib.envs.base import EvalHandlingEnum
@@ -58,6 +59,7 @@ class Hooks:
 def loop_of(**config):
     status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
     session = SimpleNamespace(status=status, status_age_s=0.0, env_id=0)
+    session.may_be_ended = AsyncMock(return_value=False)
     hooks = Hooks(session, **config)
     groups = GroupsInFlight(hooks, Ledger(), None, None, None)
     return ServeLoop(hooks, session, groups, None), hooks, groups

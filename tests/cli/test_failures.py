@@ -11,7 +11,7 @@ import sys
 import aiohttp
 import pytest
 
-from rg_env.atropos.api_client import ApiRefusedError
+from rg_env.atropos.api import ApiError
 from rg_env.cli import failures
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
@@ -30,7 +30,7 @@ SENTENCES: list[tuple[BaseException, int, str]] = [
     (ModuleNotFoundError("No module", name="no_one"), 2, "the package no_one cannot"),
     (MemoryError(), 1, "the machine's memory is full"),
     (FULL, 1, "[Errno 28] No space left on device: '/data/x'\n"),
-    (ApiRefusedError("POST: 422"), 1, "the Atropos API refused a request: POST: 422"),
+    (ApiError("POST: 422"), 1, "the Atropos API failed: POST: 422"),
     (WorkerDiedError("was killed"), 1, "work in a worker process failed"),
     (
         aiohttp.ServerDisconnectedError(),

@@ -16,7 +16,7 @@ def api(api_url, tmp_path):
 @pytest.fixture
 def impatient(monkeypatch):
     """Wait as for an API that is near: the waits are no part of what is specified."""
-    from rg_env import patience
+    from rg_env.atropos import api
 
-    monkeypatch.setattr(patience, "API_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(patience, "API_POLL_S", 0.05)
+    monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(api, "POLL_S", 0.05)

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
+from rg_env.atropos import api as atropos_api
+from rg_env.atropos import delivery
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, EndsError, group, in_time, registered
@@ -43,12 +44,12 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     api, fault, monkeypatch
 ):
     monkeypatch.setattr(
-        patience, "API_REQUEST_TIMEOUT_S", 0.5 if fault == "hang" else 30
+        atropos_api, "REQUEST_TIMEOUT_S", 0.5 if fault == "hang" else 30
     )
     env, got = sent_through(api, listed(fault, fault))
     assert [g["tokens"] for g in got] == [group()["tokens"]]
     assert env.ledger.outcomes == {"sent": SIZE}
-    assert env._api.retries == 2
+    assert env._session.events["api_retries"] == 2
 
 
 @pytest.mark.parametrize(
@@ -58,14 +59,14 @@ def test_a_group_is_sent_again_only_if_its_receipt_is_lost(api, fault, arrivals)
     env, got = sent_through(api, listed(fault))
     assert len(got) == arrivals  # the API has no way to tell them apart
     assert env.ledger.outcomes == {"sent": SIZE}
-    assert env._api.retries == arrivals - 1
+    assert env._session.events["api_retries"] == arrivals - 1
 
 
 @pytest.mark.parametrize("fault", ["status_422", "status_500"])
 def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
+    monkeypatch.setattr(delivery, "SEND_GIVE_UP_AFTER_S", 0.2)
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
     assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)
@@ -74,7 +75,7 @@ def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
 
 
 def test_an_outage_does_not_count_against_a_group(api, monkeypatch):
-    monkeypatch.setattr(patience, "SEND_GIVE_UP_AFTER_S", 0.2)
+    monkeypatch.setattr(delivery, "SEND_GIVE_UP_AFTER_S", 0.2)
     # Half a second without an API, and then a single fault.
     env, got = sent_through(api, listed(*["reset"] * 5, "status_500"))
     assert len(got) == 1 and env.ledger.outcomes == {"sent": SIZE}

@@ -73,7 +73,10 @@ def test_an_api_that_comes_up_late_is_waited_for(simulated, impatient, logged):
         url = f"http://127.0.0.1:{port}"
         env = build_env(simulated.url, rollout_server_url=url, total_steps=2)
         serving = asyncio.create_task(env.env_manager())
-        await until(lambda: env._api.retries >= 2, "the environment has tried twice")
+        await until(
+            lambda: env._session.events["api_retries"] >= 2,
+            "the environment has tried twice",
+        )
         async with running_api(port) as api:
             trainer = StandInTrainer(trainer_config(api, 2))
             await asyncio.wait_for(asyncio.gather(trainer.run(2), serving), GUARD_S)

@@ -10,9 +10,9 @@ import contextlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
-from rg_env.atropos.api_client import ApiClient
-from rg_env.atropos.api_session import ApiSession
+from rg_env.atropos.api import ApiSession
 
 PROGRAM = "tests.support.registered_process"
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,18 +20,22 @@ SIZE = 2
 """Rollouts of a group."""
 
 
+def settings(least=0.5):
+    """Return what an environment registers with."""
+    return SimpleNamespace(
+        inference_weight=1.0,
+        group_size=SIZE,
+        max_token_length=2048,
+        min_batch_allocation=least or None,
+    )
+
+
 @contextlib.asynccontextmanager
 async def registered(url, least=0.5):
     """Yield the session of one that is registered."""
-    session = ApiSession(ApiClient(url))
+    session = ApiSession(url)
     try:
-        await session.register(
-            name="env",
-            weight=1.0,
-            group_size=SIZE,
-            max_token_length=2048,
-            min_batch_allocation=least or None,
-        )
+        await session.register("env", settings(least))
         yield session
     finally:
         await session.leave()

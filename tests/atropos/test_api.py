@@ -1,0 +1,223 @@
+"""The API over HTTP: errors and patience, what answers in its place, the trainer."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from rg_env.atropos import api
+from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.errors import SettingError
+from tests.support.odd_servers import (
+    HTML,
+    Odd,
+    atropos_api,
+    hanging,
+    moved,
+    serving,
+    stock_vllm,
+    web_page,
+)
+from tests.support.parts import RIGHT, WRONG, rollout, until
+from tests.support.real_api import after_registration
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(api, "POLL_S", 0.02)
+    monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(api, "FRONT_TIMEOUT_S", 0.3)
+
+
+def with_session(odd, work):
+    """Do work with a session at an odd server; an address in an error becomes U."""
+
+    async def run():
+        async with serving(odd) as url:
+            session = ApiSession(url)
+            try:
+                return await work(session)
+            except (ApiError, SettingError) as error:
+                raise type(error)(str(error).replace(url, "U")) from error
+            finally:
+                await session.close()
+
+    return asyncio.run(run())
+
+
+def replying(*replies, then=(200, {"a": 1})):
+    """Return a server of replies in turn."""
+    left = list(replies)
+    return Odd({"GET /x": lambda body: left.pop(0) if left else then})
+
+
+def x(session):
+    return session.request("GET", "/x", needs=("a",))
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_fault", "is_refusal"),
+    [
+        ((500, "why"), True, False),
+        ((429, "why"), True, False),
+        ((422, "why"), False, True),
+        ((301, "https://t.example/"), False, True),
+        ((200, "<html>"), False, False),
+        ((200, []), False, False),
+        ((200, {"b": 1}), False, False),
+    ],
+)
+def test_what_an_error_says_of_a_request(reply, is_fault, is_refusal):
+    async def work(session):
+        with pytest.raises(ApiError, match="GET /x: ") as caught:
+            await x(session)
+        return caught.value
+
+    error = with_session(replying(reply), work)
+    assert (error.is_fault, error.is_refusal) == (is_fault, is_refusal)
+
+
+def test_a_failing_api_is_queried_again_and_its_recovery_is_logged_once(logged):
+    odd = replying((500, ""), (404, ""), (200, "<html>"))
+    work = lambda session: session.patiently(lambda: x(session))  # noqa: E731
+    assert with_session(odd, work) == {"a": 1}
+    down, again = logged.messages
+    assert "status 500" in down and "again" in again
+
+
+def test_what_may_not_be_repeated_is_raised():
+    odd = replying((422, ""), (422, ""))
+    with pytest.raises(ApiError):
+        with_session(
+            odd, lambda s: s.patiently(lambda: x(s), lambda error: error.is_fault)
+        )
+    assert len(odd.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "is_far"),
+    [
+        ("http://localhost:8000", False),
+        ("http://127.0.0.1:8000/", False),
+        ("http://[::1]:8000", False),
+        ("http://node-7:8000", True),
+        ("https://localhost.example.org", True),
+    ],
+)
+def test_an_api_is_far_unless_its_address_is_this_machine_by_name(url, is_far):
+    assert ApiSession(url).is_far is is_far
+
+
+def test_a_secret_in_the_address_is_not_repeated():
+    async def run():
+        session = ApiSession("http://127.0.0.1:9/s3cret-s3cret/")
+        with contextlib.suppress(ApiError):
+            await session.request("GET", "/batch")
+        await session.close()
+        return session.name, str(session._error(f"no page {session.url}/batch"))
+
+    name, words = asyncio.run(run())
+    assert name == "http://127.0.0.1:9/..."
+    assert words == "no page http://127.0.0.1:9/.../batch"
+
+
+# -- what answers in the place of the API ----------------------------------------------
+
+OTHERS = {
+    "a stock vLLM": (stock_vllm, "status 404: Not Found"),
+    "a web page": (web_page, "the reply is no JSON: Welcome"),
+    "what is not known": (lambda: Odd({}), "status 404: Not Found"),
+    "a place that leads elsewhere": (
+        lambda: moved("https://t.example/"),
+        "status 301: https://t.example/",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_another_program_is_refused_in_its_own_words(case):
+    odd, words = OTHERS[case]
+    with pytest.raises(SettingError) as refused:
+        with_session(odd(), ApiSession.find)
+    begin = (
+        f"env.rollout_server_url: what is at U is not the Atropos API (GET /: {words})"
+    )
+    assert str(refused.value).startswith(begin)
+
+
+def test_an_address_without_a_host_is_refused():
+    async def run():
+        session = ApiSession("http://nowhere.invalid")
+        try:
+            await session.find()
+        finally:
+            await session.close()
+
+    with pytest.raises(SettingError, match="rollout_server_url"):
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize("before", [(429, ""), (500, ""), (503, HTML), (404, "")])
+def test_what_fails_now_or_finds_the_api_later_is_waited_for(before):
+    odd = atropos_api()
+    right, left = odd.replies["GET /"], [before] * 2
+    odd.replies["GET /"] = lambda body: left.pop() if left else right
+    with_session(odd, ApiSession.find)
+    assert left == []
+
+
+def test_an_api_that_hangs_is_logged(logged):
+    async def run():
+        async with hanging() as url:
+            session = ApiSession(url)
+            finding = asyncio.create_task(session.find())
+            await until(lambda: logged.records, "it is logged")
+            finding.cancel()
+            await asyncio.wait([finding])
+            await session.close()
+
+    asyncio.run(run())
+    assert "does not answer (GET /: it accepts the connection" in logged.messages[0]
+
+
+# -- what the trainer asks for ---------------------------------------------------------
+
+
+async def nothing(env):
+    return env
+
+
+@pytest.mark.processes
+def test_the_trainers_batch_limit_and_steps_are_taken_over(api_url):
+    env = asyncio.run(
+        after_registration(api_url, 16, nothing, total_steps=-1, wandb_name=None)
+    )
+    assert (env.config.batch_size, env.max_token_len) == (16, 512)
+    assert env.config.total_steps == 10**6
+    assert env.wandb_prepend == "reasoning_gym_0"
+
+
+@pytest.mark.processes
+def test_a_group_that_does_not_fit_the_batch_is_refused(api_url):
+    with pytest.raises(SettingError, match=r"env\.group_size: 8 .* batch of 4"):
+        asyncio.run(after_registration(api_url, 4, nothing, group_size=8))
+
+
+@pytest.mark.processes
+def test_a_batch_that_no_groups_make_up_is_warned_of(api_url, logged):
+    asyncio.run(after_registration(api_url, 18, nothing, group_size=4))
+    assert "no multiple" in logged.text
+
+
+@pytest.mark.processes
+def test_several_groups_can_be_sent_at_once(api_url):
+    async def work(env):
+        groups = [await env.score([rollout(RIGHT), rollout(WRONG)]) for _ in range(2)]
+        env.ledger.query(4)
+        await env.handle_send_to_api(groups)
+        await env.get_status()
+        return env.ledger.outcomes["sent"], env.status_dict["queue_size"]
+
+    assert asyncio.run(after_registration(api_url, 16, work, group_size=2)) == (4, 2)
