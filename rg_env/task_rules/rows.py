@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from rg_env.task_rules.algorithmic.group_anagrams import lists_of_words
-from rg_env.task_rules.arc.arc_agi import board_fix, shows_no_rule
-from rg_env.task_rules.arithmetic.chain_sum import DECIMAL_FIX
+from rg_env.task_rules.algorithmic.words import lists_of_words
+from rg_env.task_rules.arc import board_fix, shows_no_rule
+from rg_env.task_rules.arithmetic.numbers import DECIMAL_FIX
 from rg_env.task_rules.common_answers import seldom, seldom_answered
 from rg_env.task_rules.reading import grids, lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules

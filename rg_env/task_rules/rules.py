@@ -1,9 +1,10 @@
 """What is known of one task: its row.
 
 A task whose rules need no function of their own has its row in
-`rg_env.task_rules.rows`. Any other has a module, which holds `RULES = TaskRules(...)`
-and the functions that it names. These modules lie where reasoning-gym has the task:
-`task_rules/games/countdown.py` is about `reasoning_gym/games/countdown.py`.
+`rg_env.task_rules.rows`. The row of any other, a constant `TaskRules(...)`, stands
+behind the functions that it names in a module of the task's category:
+`task_rules/games/` and `task_rules/algebra.py` are about tasks of
+`reasoning_gym/games/` and of `reasoning_gym/algebra/`.
 
 Pure: nothing here knows workers or the framework, and only faster functions touch the
 library, when they take the place of one of its functions.

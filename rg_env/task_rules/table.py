@@ -9,7 +9,6 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-import rg_env.task_rules as package
 from rg_env.task_rules.rows import ROWS
 from rg_env.task_rules.rules import MIXTURE, Entry, TaskRules
 
@@ -17,20 +16,22 @@ CATEGORIES = (
     *("algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games"),
     *("geometry", "graphs", "induction", "logic", "probability"),
 )
-"""Folders of reasoning-gym with tasks that have a module."""
+"""Categories of reasoning-gym with tasks whose rules need functions: a module each, or
+a folder of modules."""
 
 
 def _modules() -> Iterator[ModuleType]:
     for category in CATEGORIES:
-        folders = [f"{folder}/{category}" for folder in package.__path__]
-        for found in pkgutil.iter_modules(folders):
-            name = f"{package.__name__}.{category}.{found.name}"
-            yield importlib.import_module(name)
+        found = importlib.import_module(f"rg_env.task_rules.{category}")
+        inner = pkgutil.iter_modules(getattr(found, "__path__", ()))
+        names = [f"{found.__name__}.{module.name}" for module in inner]
+        yield from map(importlib.import_module, names) if names else [found]
 
 
 def _collected() -> dict[str, TaskRules]:
     found: dict[str, TaskRules] = {}
-    for rules in (*ROWS, *(module.RULES for module in _modules())):
+    values = (value for module in _modules() for value in vars(module).values())
+    for rules in (*ROWS, *(value for value in values if isinstance(value, TaskRules))):
         if rules.task in found:
             raise ValueError(f"two rows say something of the task {rules.task}")
         found[rules.task] = rules

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rg_env.task_rules.arithmetic.prime_factorization import TIMES
+from rg_env.task_rules.arithmetic.numbers import TIMES
 from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.table import solution
 from rg_env.tasks import library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.task_rules.arithmetic.prime_factorization import TIMES
+from rg_env.task_rules.arithmetic.numbers import TIMES
 from rg_env.task_rules.table import rejection
 from tests.support.fixed_scores import fixed_score
 

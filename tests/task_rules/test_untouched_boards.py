@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.task_rules.cognition.modulo_grid import is_filled_by_one_sign
+from rg_env.task_rules.cognition import is_filled_by_one_sign
 from rg_env.task_rules.table import fault_of
 
 

@@ -63,7 +63,7 @@ def _has_few_edges(entry: Entry) -> bool:
     return comb(pairs - same, edges) > MOST_COLORED * comb(pairs, edges)
 
 
-RULES = TaskRules(
+GRAPH_COLOR = TaskRules(
     "graph_color",
     notation=_as_json,
     fix=ScorerFix(

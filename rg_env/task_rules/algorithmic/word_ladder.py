@@ -111,7 +111,7 @@ def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
     return build
 
 
-RULES = TaskRules(
+WORD_LADDER = TaskRules(
     "word_ladder",
     notation=_with_commas,
     fix=ScorerFix(

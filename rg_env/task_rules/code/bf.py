@@ -60,7 +60,7 @@ def make_parse(own: Any) -> Callable[[str], list[Any]]:
     return parse
 
 
-RULES = TaskRules(
+BF = TaskRules(
     "bf",
     faster=(
         FasterFunction(

@@ -343,7 +343,7 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
     type(dataset)._jsonl_data = JsonLines(of_level)
 
 
-RULES = TaskRules(
+CODEIO = TaskRules(
     "codeio",
     guard=Guard(
         "computes a recursive tree edit distance of JSON values",

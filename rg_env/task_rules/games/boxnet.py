@@ -195,7 +195,7 @@ def _stand_at_targets(entry: Entry) -> bool:
     return bool(in_place > MOST_IN_PLACE * len(_boxes(*squares)))
 
 
-RULES = TaskRules(
+BOXNET = TaskRules(
     "boxnet",
     guard=Guard(
         "takes quadratic time for a string of the plan",

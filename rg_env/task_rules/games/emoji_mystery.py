@@ -16,7 +16,7 @@ def _sentence(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(value, commonest / len(gold))
 
 
-RULES = TaskRules(
+EMOJI_MYSTERY = TaskRules(
     "emoji_mystery",
     notation=but_for_its_ends,
     fix=ScorerFix(

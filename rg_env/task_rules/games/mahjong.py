@@ -34,7 +34,7 @@ def _is_another_round(entry: Entry) -> bool:
     return bool(result != entry["answer"])
 
 
-RULES = TaskRules(
+MAHJONG = TaskRules(
     "mahjong_puzzle",
     notation=in_any_case,
     item_checks=(

@@ -94,7 +94,7 @@ def _is_not_the_only_capture(entry: Entry) -> bool:
     return bool(captured)
 
 
-RULES = TaskRules(
+TSUMEGO = TaskRules(
     "tsumego",
     notation=of_short_text(_as_point),
     fix=ScorerFix(

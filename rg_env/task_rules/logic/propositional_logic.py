@@ -178,7 +178,7 @@ def _with_an_inference(entry: Entry) -> Mapping[str, Any]:
 
 _EASY = {"min_vars": 3, "min_complexity": 2, "max_complexity": 2}
 
-RULES = TaskRules(
+PROPOSITIONAL_LOGIC = TaskRules(
     "propositional_logic",
     guard=Guard(
         "tries 2**n assignments of n names; its parser is recursive and quadratic",

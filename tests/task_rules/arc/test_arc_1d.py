@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from rg_env.task_rules.arc.arc_1d import results
+from rg_env.task_rules.arc import results
 from rg_env.task_rules.table import fault_of
 from rg_env.tasks import library
 

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.task_rules.cognition.color_cube_rotation import SIDES, possible_colors
-from rg_env.task_rules.cognition.rectangle_count import may_show_another_count
-from rg_env.task_rules.cognition.rubiks_cube import unscramble
+from rg_env.task_rules.cognition import (
+    SIDES,
+    may_show_another_count,
+    possible_colors,
+    unscramble,
+)
 from rg_env.tasks import library
 from rg_env.tasks.scales import load_shipped
 from tests.support.fixed_scores import fixed_score

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.games.countdown import Expression
+from rg_env.task_rules.games.filled_boards import score_filled_matrix
 from rg_env.task_rules.games.mahjong import result_of_last_round
-from rg_env.task_rules.games.rush_hour import SIDE, read_board
-from rg_env.task_rules.games.sokoban import MAX_WALKS, walks_of
-from rg_env.task_rules.games.survo import score_filled_matrix
+from rg_env.task_rules.games.moves import MAX_WALKS, SIDE, read_board, walks_of
+from rg_env.task_rules.games.sums import Expression
 from rg_env.task_rules.games.tsumego import stones_captured_at
 from rg_env.task_rules.table import fault_of
 from rg_env.tasks import library

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.task_rules.graphs.family_relationships import is_parent_in_law
-from rg_env.task_rules.graphs.quantum_lock import is_reached_sooner
+from rg_env.task_rules.graphs import is_parent_in_law, is_reached_sooner
 from tests.support.fixed_scores import fixed_score
 
 # -- family_relationships --------------------------------------------------------------

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from rg_env.task_rules.logic.aiw import has_no_such_brother, women_around_matilda
-from rg_env.task_rules.logic.syllogisms import follows
+from rg_env.task_rules.logic.puzzles import (
+    follows,
+    has_no_such_brother,
+    women_around_matilda,
+)
 from rg_env.tasks import library
 from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 

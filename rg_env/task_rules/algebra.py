@@ -1,0 +1,278 @@
+"""Rules of the algebra tasks."""
+
+from __future__ import annotations
+
+import re
+import string
+from fractions import Fraction
+
+from rg_env.task_rules.common_answers import seldom
+from rg_env.task_rules.partial_credit import partial_credit
+from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
+from rg_env.task_rules.reading.filler_words import is_filler
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.numbers import read_number
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+
+# -- complex_arithmetic ----------------------------------------------------------------
+
+_DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
+_TERM = re.compile(
+    rf"\s*(?P<sign>\+\s*-|[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))\s*"
+)
+
+
+def _without_calculation(answer: str, entry: Entry) -> str:
+    """Return what stands behind `=` where the question's calculation is before it."""
+    before, _, behind = answer.partition("=")
+    said = "".join(before.split())
+    asked = "".join(entry.get("question", "").split())
+    is_asked = len(said) > 2 and asked.endswith(said) and "=" not in behind
+    return behind.strip() if is_asked else answer
+
+
+def _real_part_first(answer: str, entry: Entry) -> str:
+    """Write a complex number with its real part first: `4i - 9` is `-9+4i`."""
+    text = _without_calculation(answer.replace("\u2212", "-"), entry)
+    while text.startswith("(") and text.endswith(")"):
+        text = text[1:-1].strip()
+    parts: dict[bool, str] = {}
+    at = 0
+    while at < len(text):
+        match = _TERM.match(text, at)
+        if match is None or (at and not match["sign"]):
+            return answer
+        imaginary = bool(match["unit"] or match["alone"])
+        if imaginary in parts:
+            return answer
+        digits = (match["number"] or "1").replace(",", "")
+        parts[imaginary] = (match["sign"] or "+")[-1] + digits
+        at = match.end()
+    if not parts:
+        return answer
+    real, other = parts.get(False, "").removeprefix("+"), parts.get(True, "")
+    if not other:
+        return real
+    return f"{real} {other[0]} {other[1:]}i" if real else f"{other.removeprefix('+')}i"
+
+
+def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score the right number, and another one by its distance."""
+    if "nan" in answer.lower().replace(" ", ""):
+        return 0.0
+    value = library(answer)
+    return value if value == 1.0 else partial_credit(value)
+
+
+COMPLEX_ARITHMETIC = TaskRules(
+    "complex_arithmetic",
+    notation=of_short_text(_real_part_first),
+    fix=ScorerFix(
+        scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
+        fault=(
+            "`nan` scores 1.0, because min(1.0, NaN) is 1.0; a number that is off by a"
+            " tenth scores 0.9."
+        ),
+        score=_finite_number,
+    ),
+)
+
+
+# -- polynomial_equations --------------------------------------------------------------
+
+_NO_SOLUTION = (
+    "a an are distinct empty emptyset equation exist exists for has in is no none not"
+    " number numbers over real reals root roots set solution solutions string the there"
+    " value values varnothing"
+)
+NO_SOLUTION = frozenset(_NO_SOLUTION.split())
+"""Words that say that an equation has no solution."""
+
+_DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
+_EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
+_NAME = re.compile(r"[^\W\d]\w*")
+_MAX_CHARS = 2_000
+_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)\s*")
+_NAMED = re.compile(
+    r"(?:[A-Za-z](?:_?\{?\d{1,2}\}?|[\u2080-\u2089])?\s*(?:=|\u2248|\\approx)\s*"
+    r"|[A-Za-z]\s*(?:\u2208|\\in)\s*)"
+)
+_BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), (r"\{", r"\}"))
+
+
+def _is_number(piece: str) -> bool:
+    try:
+        float(piece)
+    except ValueError:
+        return False
+    return True
+
+
+_EQUATION_TERM = re.compile(r"([+-]?)(\d*)\*?(?:([a-z])(?:\*\*(\d+))?)?")
+_ROOT = re.compile(r"\s*[+-]?\d{1,20}(?:\.\d{0,20})?\s*")
+_UNIT = Fraction(1, 10_000)
+"""One unit of the last decimal place that the question asks for."""
+
+
+def _value_at(polynomial: str, x: Fraction) -> Fraction:
+    """Return the value of `7*l**4 - 27`, exactly."""
+    total = Fraction(0)
+    for match in _EQUATION_TERM.finditer("".join(polynomial.split())):
+        if match[0]:
+            power = int(match[4] or 1) if match[3] else 0
+            total += int(match[1] + (match[2] or "1")) * x**power
+    return total
+
+
+def _is_root(given: Fraction, gold: Fraction, polynomial: str) -> bool:
+    """Say whether a number is a root to four places, rounded or cut off.
+
+    The question has them rounded down from a 5 on, and the library rounds to the
+    nearest. Cut off, a root lies between the two numbers.
+    """
+    if given == gold:
+        return True
+    if abs(gold) - abs(given) != _UNIT or given * gold < 0:
+        return False
+    return _value_at(polynomial, given) * _value_at(polynomial, gold) < 0
+
+
+def _are_the_roots(answer: str, entry: Entry) -> bool:
+    """Say whether an answer is all roots and nothing else."""
+    pieces = answer.split(",")
+    metadata = entry.get("metadata", {})
+    gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
+    if len(pieces) != len(gold) or not all(map(_ROOT.fullmatch, pieces)):
+        return False
+    given, polynomial = (
+        sorted(map(Fraction, pieces)),
+        entry["metadata"]["polynomial_expr"],
+    )
+    return all(_is_root(a, b, polynomial) for a, b in zip(given, gold, strict=True))
+
+
+def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score numbers with only filler words beside them, or that there are no solutions.
+
+    Other numbers than the roots score by their distance, beyond what 0 scores.
+    """
+    if entry["answer"] == "":
+        words = {word.lower() for word in _NAME.findall(answer)}
+        words -= {str(entry.get("metadata", {}).get("variable", "")).lower()}
+        says_so = words <= NO_SOLUTION and bool(words & _DENIALS)
+        is_empty = "".join(answer.split()) in _EMPTY
+        has_digit = any(char.isdigit() for char in answer)
+        return library(answer) if (says_so or is_empty) and not has_digit else 0.0
+    unread = " ".join(piece for piece in answer.split(",") if not _is_number(piece))
+    if not is_filler(unread):
+        return 0.0
+    value = library(answer)
+    if value == 1.0 or _are_the_roots(answer, entry):
+        return 1.0
+    return partial_credit(value, library("0"))
+
+
+def _without_brackets(text: str) -> str:
+    text = text.strip()
+    for opening, closing in _BRACKETS:
+        inside = text[len(opening) : -len(closing)]
+        if text.startswith(opening) and text.endswith(closing) and len(text) > 1:
+            return inside.strip().removesuffix("\\").strip()
+    return text
+
+
+def _joined_by_commas(answer: str, entry: Entry) -> str:
+    """Write the solutions of an equation as numbers that are joined by commas."""
+    if len(answer) > _MAX_CHARS or not any(map(str.isdigit, answer)):
+        return answer
+    variable = str(entry.get("metadata", {}).get("variable", ""))
+    text = answer.replace("$", "").strip()
+    named = _NAMED.match(text)
+    if named and not named[0].startswith(variable):
+        return answer
+    text = _without_brackets(text[named.end() :] if named else text)
+    solutions = []
+    for piece in _BETWEEN_SOLUTIONS.split(text):
+        if not piece:
+            continue
+        named = _NAMED.match(piece)
+        if named and not named[0].startswith(variable):
+            return answer
+        number = read_number(piece[named.end() :] if named else piece)
+        if number is None or number.bottom is not None:
+            return answer
+        solutions.append(number.text)
+    return ", ".join(solutions)
+
+
+POLYNOMIAL_EQUATIONS = TaskRules(
+    "polynomial_equations",
+    notation=_joined_by_commas,
+    fix=ScorerFix(
+        scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
+        fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
+        " does any text if there is no solution; gives 0.9 to a root that is off by"
+        " 0.01, and to one that is rounded down as the question asks.",
+        score=_solutions,
+    ),
+    item_checks=(
+        seldom(
+            "equation has the root 0",
+            lambda entry: 0.0 in entry["metadata"]["real_solutions"],
+            one_in=8,  # `0` scored 0.30 to 0.69
+        ),
+    ),
+)
+
+
+# -- polynomial_multiplication ---------------------------------------------------------
+
+# polynomial_multiplication: a product as a sum.
+#
+# The fix is about what an answer by hand can contain; keeping text away from the parser
+# is the guard's work.
+
+
+_VARIABLE = re.compile(r"[^\W\d]\w*")
+_EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")
+_PRODUCT_OF_BRACKETS = re.compile(r"\)\(|\)\*(?!\*)|(?<!\*)\*\(")
+_NUMBER_TIMES_SUM = re.compile(r"-?\d+\*\(([^()]+)\)")
+_BOUNDS = ExpressionBounds(
+    names=frozenset(string.ascii_lowercase + "XYZ"),
+    powers=True,
+    max_chars=8_000,
+    max_digits=120,
+    max_tokens=2_000,
+    max_exponent=200,
+    max_degree=400,
+)
+
+
+def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a sum; `2*(x + 3)` is one too, if the question has no such sum."""
+    if answer == entry["answer"]:
+        return library(answer)
+    has_words = any(len(name) > 1 for name in _VARIABLE.findall(answer))
+    if has_words or not _EXPRESSION.fullmatch(answer):
+        return 0.0
+    plain = "".join(answer.split())
+    undone = _PRODUCT_OF_BRACKETS.search(plain)
+    factored = _NUMBER_TIMES_SUM.fullmatch(plain)
+    if factored and factored[1] not in "".join(entry["question"].split()):
+        undone = None
+    return 0.0 if undone else library(answer)
+
+
+POLYNOMIAL_MULTIPLICATION = TaskRules(
+    "polynomial_multiplication",
+    guard=expression_guard(
+        _BOUNDS,
+        "a polynomial; at high levels 6,174 characters, 83 digits, exponents to 99",
+    ),
+    fix=ScorerFix(
+        scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
+        fault="A second expression behind `or`, a comment, `expand(...)` and"
+        " undone products score 1.0.",
+        score=_expanded_polynomial,
+    ),
+)

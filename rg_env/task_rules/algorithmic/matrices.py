@@ -1,0 +1,140 @@
+"""Rules of manipulate_matrix and pool_matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, permutations, product
+from typing import Any
+
+from rg_env.task_rules.reading.filler_words import is_wrapper
+from rg_env.task_rules.reading.grids import DECIMAL, WHOLE, grid_of
+from rg_env.task_rules.reading.numbers import is_rounded
+from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
+
+# -- manipulate_matrix -----------------------------------------------------------------
+
+
+def _rows(text: str) -> str:
+    return "\n".join(" ".join(row.split()) for row in text.strip().split("\n"))
+
+
+def _matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
+    gold = entry["answer"].strip()
+    if _rows(answer).strip() == gold or is_wrapper(_rows(answer), gold):
+        return library(answer)
+    return 0.0
+
+
+_OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "quarter turn": lambda matrix, of: [*zip(*matrix[::-1], strict=True)],
+    "rows": lambda matrix, of: matrix[::-1],
+    "columns": lambda matrix, of: [row[::-1] for row in matrix],
+    "dmirror": lambda matrix, of: [*zip(*matrix, strict=True)],
+    "cmirror": lambda matrix, of: [
+        *zip(*[row[::-1] for row in matrix[::-1]], strict=True)
+    ],
+    "map": lambda matrix, of: [
+        [of["to"] if x == of["from"] else x for x in row] for row in matrix
+    ],
+    "zero_divisible": lambda matrix, of: [
+        [x if x % of["k"] else 0 for x in row] for row in matrix
+    ],
+    "crop": lambda matrix, of: [
+        row[of["col_start"] - 1 : of["col_end"]]
+        for row in matrix[of["row_start"] - 1 : of["row_end"]]
+    ],
+    "remove_every_nth_row": lambda matrix, of: [
+        row for at, row in enumerate(matrix, 1) if at % of["n"]
+    ],
+    "remove_every_nth_col": lambda matrix, of: [
+        [x for at, x in enumerate(row, 1) if at % of["n"]] for row in matrix
+    ],
+}
+"""The library's operations; turns and mirrors have names of what they do."""
+
+
+def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
+    """Yield the entry with turns to the left, and with mirrors the other way round."""
+    for quarters, (h, v) in product((1, 3), permutations(("rows", "columns"))):
+        matrix = entry["metadata"]["matrix"]
+        for of in entry["metadata"]["operations"]:
+            kind = {"hmirror": h, "vmirror": v}.get(of["transform"], of["transform"])
+            times = 1
+            if kind == "rotate":
+                kind, times = "quarter turn", int(of["degrees"]) // 90 * quarters % 4
+            for _ in range(times):
+                matrix = _OPERATIONS[kind](matrix, of)
+        yield {**entry, "answer": "\n".join(" ".join(map(str, row)) for row in matrix)}
+
+
+MANIPULATE_MATRIX = TaskRules(
+    "manipulate_matrix",
+    notation=grid_of(WHOLE),
+    fix=ScorerFix(
+        scorer_sha256="ed87437632815dbd21077417e776a8708f693b8be603884519f330290bb0b1ad",
+        fault="Gives credit for the right answer with something after it.",
+        score=_matrix,
+    ),
+    other_readings=_other_turns_and_mirrors,
+)
+
+
+# -- pool_matrix -----------------------------------------------------------------------
+
+SAME_SIZE = 0.1
+"""The library's score of a matrix of the right size with other numbers in it."""
+
+ASKED_DECIMALS = 2
+
+
+def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a matrix that is correct to two decimals; nothing hides behind a `#`.
+
+    A number with more decimals is correct to as many. A column may be written as a row.
+    """
+    value = 0.0 if "#" in answer else library(answer)
+    if value < SAME_SIZE:
+        return value
+    right = entry["metadata"]["solution"]
+    found = [row.split() for row in answer.split("\n") if row.strip()]
+    if len(found) == 1 and {len(row) for row in right} == {1}:
+        found = [[number] for number in found[0]]
+    if [len(row) for row in found] != [len(row) for row in right]:
+        return SAME_SIZE
+    pairs = zip(chain(*found), chain(*right), strict=True)
+    try:
+        is_right = all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs)
+    except ValueError:
+        return SAME_SIZE
+    return 1.0 if is_right else SAME_SIZE
+
+
+def _without_cut_off_windows(entry: Entry) -> list[Entry]:
+    """Return the entry without the windows that do not fit into the matrix."""
+    metadata = entry["metadata"]
+    height, width = (
+        metadata[name] // metadata["pool_size"] for name in ("rows", "cols")
+    )
+    whole = [row[:width] for row in metadata["solution"][:height]]
+    text = "\n".join(" ".join(str(round(x, 2)) for x in row) for row in whole)
+    read = {"answer": text.strip(), "metadata": {**metadata, "solution": whole}}
+    return [{**entry, **read}]
+
+
+POOL_MATRIX = TaskRules(
+    "pool_matrix",
+    notation=grid_of(DECIMAL),
+    fix=ScorerFix(
+        scorer_sha256="b84c32177fc266accab2b9e87cac4fda950e7b9c44b3271f0e0366b68db187e2",
+        fault="What follows a `#` is ignored, and numbers wrong by 1 % score 1.0.",
+        score=_pooled,
+    ),
+    item_checks=(
+        ItemCheck(
+            "kernel is one cell, so that the output is the input",
+            lambda entry: bool(entry["metadata"]["pool_size"] == 1),
+            answer_stands=True,
+        ),
+    ),
+    other_readings=_without_cut_off_windows,
+)

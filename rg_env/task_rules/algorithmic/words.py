@@ -1,0 +1,282 @@
+"""Rules of the algorithmic tasks about words and sentences."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rg_env.task_rules.faster_functions import JsonLines, init_that
+from rg_env.task_rules.partial_credit import partial_credit
+from rg_env.task_rules.reading.grids import read_any_rows
+from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
+from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.values import read_list
+from rg_env.task_rules.reading.words import in_any_case
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+# -- caesar_cipher ---------------------------------------------------------------------
+
+_MAX_CHARS = 2_000
+_PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
+
+
+def _letters_and_spaces(answer: str, entry: Entry) -> str:
+    """Take off the case and the punctuation, of which the encrypted text has none."""
+    bare = _PUNCTUATION.sub("", answer) if len(answer) < _MAX_CHARS else answer
+    return in_any_case(bare, entry)
+
+
+CAESAR_CIPHER = TaskRules(
+    "caesar_cipher",
+    notation=_letters_and_spaces,
+    item_checks=(
+        ItemCheck(
+            "text has a letter such as \u00cb, which is shifted as if it were another",
+            lambda entry: not entry["answer"].isascii(),
+        ),
+    ),
+    level_repair=LevelRepair(
+        {level: {"max_rotation": 25} for level in (2, 3)},
+        "levels 2 and 3 ask for rotations up to 50, and an alphabet has 25",
+    ),
+)
+
+
+# -- group_anagrams --------------------------------------------------------------------
+
+_WORD = re.compile(r"[A-Za-z]+")
+_MARKS = re.compile(
+    "^[ \t]*(?:[-*\u2022][ \t]+|(?:group[ \t]+)?[0-9]{1,4}[.):][ \t]+)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def lists_of_words(answer: str, entry: Entry) -> str:
+    """Write groups of words as JSON."""
+    rows = read_any_rows(_MARKS.sub("", answer), _WORD)
+    return answer if rows is None else json.dumps(rows)
+
+
+class _Group(msgspec.Struct):
+    words: msgspec.Raw
+
+
+@functools.cache
+def anagrams(path: Path) -> JsonLines:
+    """Return the groups of words in the library's file, of 2 MB."""
+    decode = msgspec.json.Decoder(_Group).decode
+    return JsonLines(
+        bytes(decode(line).words) for line in path.read_bytes().splitlines()
+    )
+
+
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    dataset.anagrams = anagrams(library["get_data_file_path"]("anagrams.jsonl"))
+
+
+GROUP_ANAGRAMS = TaskRules(
+    "group_anagrams",
+    notation=lists_of_words,
+    faster=(
+        FasterFunction(
+            "reasoning_gym.algorithmic.group_anagrams",
+            "GroupAnagramsDataset.__init__",
+            "63cdcae81b4d8e91",
+            init_that(_fill),
+        ),
+    ),
+)
+
+
+# -- letter_jumble ---------------------------------------------------------------------
+
+
+def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score word by word, surplus words and lost capitals included.
+
+    It may begin with a capital, as any sentence. A title's capitals on every word cost
+    one word: the words are right, and only how they are written is not. Words that the
+    question shows unchanged score nothing.
+    """
+    words, gold = answer.split(), entry["answer"].split()
+    if words[:1] == [gold[0][:1].upper() + gold[0][1:]]:
+        words[0] = gold[0]
+    if words == gold:
+        return 1.0
+    surplus = max(0, len(words) - len(gold))
+    # The question has the capitals kept, and the library passes over them.
+    other_case = any(
+        word != right and word.lower() == right.lower()
+        for word, right in zip(words, gold, strict=False)
+    )
+    share = less_surplus(library(answer), surplus + other_case, len(gold))
+    shown = entry["metadata"].get("scrambled_words", ())
+    unchanged = sum(a == b for a, b in zip(shown, gold, strict=False))
+    return partial_credit(share, unchanged / len(gold))
+
+
+LETTER_JUMBLE = TaskRules(
+    "letter_jumble",
+    notation=list_of(WORD, " ".join, is_sentence=True),
+    fix=ScorerFix(
+        scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
+        fault="Ignores capitals and words after the last right one; gives 0.9 if one"
+        " word is wrong, and credit for words that the question shows unchanged.",
+        score=_words,
+    ),
+)
+
+
+# -- sentence_reordering ---------------------------------------------------------------
+
+_QUOTES = "\"'\u201c\u201d\u2018\u2019"
+_BEFORE = rf"[{_QUOTES}(\[$*_`\u2022\u2014-]+"
+_BEHIND = rf"[{_QUOTES})\]*_`.,;:!?\u2122\u2014-]+"
+_AROUND_WORDS = re.compile(rf"(?<!\S){_BEFORE}|{_BEHIND}(?!\S)")
+"""Signs around words that say nothing of their order; any other may deny it."""
+
+
+def _lower_words(text: str) -> list[str]:
+    return _AROUND_WORDS.sub("", text.replace("\u2019", "'")).split()
+
+
+def _as_sentence(answer: str, entry: Entry) -> str:
+    """Write a list of words as one sentence, and its words as the question does.
+
+    What is asked for is their order: a period or a quote that is not copied changes
+    nothing of it.
+    """
+    listed = read_list(answer)
+    sentence = answer if listed is None else " ".join(listed)
+    gold = entry.get("answer")
+    if (
+        isinstance(gold, str)
+        and _lower_words(gold)
+        and _lower_words(sentence) == _lower_words(gold)
+    ):
+        return gold
+    return sentence
+
+
+def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
+    pairs = zip(words, gold, strict=False)
+    return sum(a.lower() == b.lower() for a, b in pairs) / len(gold)
+
+
+def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score the right order, and another one by its words in place.
+
+    What the question's own order has in place scores nothing, nor do the two words that
+    their capital and their full stop put first and last.
+    """
+    value, gold = library(answer), entry["answer"].split()
+    if value == 1.0 or len(answer.split()) != len(gold):
+        return value
+    shown = entry["question"].partition(": ")[2].split()
+    trivial = max(_in_place(shown, gold), 2 / len(gold))
+    return partial_credit(value, trivial)
+
+
+SENTENCE_REORDERING = TaskRules(
+    "sentence_reordering",
+    notation=_as_sentence,
+    fix=ScorerFix(
+        scorer_sha256="5f10e9fc7c8a5273119e610a1e6f08d3a187c1a1bdf0d1840ad598472289910b",
+        fault="Gives 0.9 if two words are in the wrong order, and credit for the first"
+        " and the last word, which the capital letter and the full stop show.",
+        score=_order,
+    ),
+)
+
+
+# -- spell_backward --------------------------------------------------------------------
+
+_FROM_TO = re.compile(r"(\w+) ?(?:[-=]>|\u2192) ?(\S+)")
+_SPELLED_OUT = re.compile(r"\w(?:([- ,.]| - |, )\w(?:\1\w)*)")
+
+
+def _as_word(answer: str, entry: Entry) -> str:
+    """Write a word alone: `sun -> nus`, as the question shows it, and `n-u-s`."""
+    match = _FROM_TO.fullmatch(answer)
+    word = entry.get("metadata", {}).get("word", "")
+    if match is not None and match[1].lower() == str(word).lower():
+        answer = match[2]
+    match = _SPELLED_OUT.fullmatch(answer)
+    return answer if match is None else answer.replace(match[1], "")
+
+
+def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score letter by letter, surplus letters included.
+
+    The word as it stands has its middle right and every pair that is the same from both
+    ends, 0.38 of words of three letters; so half of the letters score 0, and so does
+    the word itself.
+    """
+    gold, word = entry["answer"].lower(), entry["metadata"]["word"].lower()
+    if answer.lower() == gold:
+        return library(answer)
+    if not all(sign.isalnum() or sign in gold for sign in answer):
+        return 0.0
+    surplus = max(0, len(answer) - len(gold))
+    share = less_surplus(library(answer), surplus, len(gold))
+    same = sum(a == b for a, b in zip(word, gold, strict=False)) / len(gold)
+    return partial_credit(share, max(0.5, same))
+
+
+SPELL_BACKWARD = TaskRules(
+    "spell_backward",
+    notation=of_short_text(_as_word),
+    fix=ScorerFix(
+        scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
+        fault="Ignores letters after the last right one; the sum can exceed 1; gives"
+        " 0.38 to an unchanged word of three letters, and 0.9 if one letter is wrong.",
+        score=_letters,
+    ),
+)
+
+
+# -- word_sorting ----------------------------------------------------------------------
+
+
+def _share_in_place(words: Sequence[str], gold: Sequence[str]) -> float:
+    return sum(a == b for a, b in zip(words, gold, strict=False)) / len(gold)
+
+
+def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score words in their place, surplus ones and those of the question included."""
+    gold = entry["metadata"]["sorted_words"]
+    given = [word.strip() for word in re.split(r",\s*", answer) if word.strip()]
+    if given == gold:
+        return 1.0
+    if any(len(word.split()) > 1 for word in given):
+        return 0.0  # something is said beside the words
+    surplus = max(0, len(given) - len(gold))
+    share = less_surplus(_share_in_place(given, gold), surplus, len(gold))
+    shown = entry["metadata"].get("transformed_words", ())
+    return partial_credit(share, _share_in_place(shown, gold))
+
+
+WORD_SORTING = TaskRules(
+    "word_sorting",
+    notation=list_of(WORD, ", ".join),
+    fix=ScorerFix(
+        scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
+        fault="Ignores words after the last right one; gives 0.2 to a copy of the"
+        " question, and 0.9 if one word is wrong.",
+        score=_sorted_words,
+    ),
+)

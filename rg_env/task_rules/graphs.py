@@ -1,0 +1,214 @@
+"""Rules of the graph tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rg_env.task_rules.common_answers import seldom_answered
+from rg_env.task_rules.partial_credit import partial_credit
+from rg_env.task_rules.reading.filler_words import is_filler_beside
+from rg_env.task_rules.reading.lists import BETWEEN_STEPS, list_of
+from rg_env.task_rules.rules import (
+    Entry,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+# -- family_relationships --------------------------------------------------------------
+
+_COUPLE = re.compile(
+    r"(\w+) is married to (\w+)\.(?: They have (?:a child|children) called ([^.]*)\.)?"
+)
+
+
+def is_parent_in_law(story: str, one: str, other: str) -> bool:
+    """Say whether somebody is a parent of the one to whom the other is married."""
+    couples = [
+        (couple[1], couple[2], set(re.findall(r"\w+", couple[3] or "")))
+        for couple in _COUPLE.finditer(story)
+    ]
+    spouses = {a: b for a, b, _ in couples} | {b: a for a, b, _ in couples}
+    return any(
+        one in (a, b) and spouses.get(other) in children for a, b, children in couples
+    )
+
+
+def _is_told_as_child(entry: Entry) -> bool:
+    pair = entry["metadata"]["person1"], entry["metadata"]["person2"]
+    is_said = entry["answer"].endswith("-in-law")
+    return is_said and not is_parent_in_law(entry["question"], *pair)
+
+
+_NEUTRAL = "Atlas Jayden Kai Logan Nova Phoenix Rain River Sage Sky Winter Zion"
+NEUTRAL_NAMES = frozenset(_NEUTRAL.split())
+"""Names of the library's men and women of which a reader does not know whose they are;
+the question says nobody's sex."""
+
+FAMILY_RELATIONSHIPS = TaskRules(
+    "family_relationships",
+    item_checks=(
+        ItemCheck("answer calls a child-in-law a parent-in-law", _is_told_as_child),
+        ItemCheck(
+            "answer depends on the sex of somebody with a name of both",
+            lambda entry: entry["metadata"]["person1"] in NEUTRAL_NAMES,
+        ),
+        ItemCheck(
+            "answer calls a niece or nephew by the sex of the aunt or uncle",
+            lambda entry: entry["answer"] in ("niece", "nephew"),
+        ),
+    ),
+)
+
+
+# -- quantum_lock ----------------------------------------------------------------------
+
+# quantum_lock: presses of buttons, and the fewest of them.
+#
+# Every press toggles the light, so its question says. The library lets a button be
+# pressed only while it has an effect.
+
+
+_PRESS = re.compile(r"(?:(?:press|push|button)\s+)*([A-C])\b", re.IGNORECASE)
+_PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
+_BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
+
+
+def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score buttons with nothing but filler words beside them.
+
+    The library also reads the letters of those, the B of `boxed` for one, and passes
+    over a press without effect, which toggles the light as the question has it. The
+    more presses beyond the fewest, the less.
+    """
+    if not is_filler_beside(_PRESSES, answer):
+        return 0.0
+    pressed = " ".join(_BUTTONS.findall(answer))
+    value = library(pressed)
+    if value == 1.0 or _opens(pressed, entry["metadata"]):
+        return 1.0
+    fewest = len(entry["metadata"].get("solution_path", ()))
+    presses = sum(map(str.isalpha, pressed))
+    return partial_credit(fewest / max(1, fewest, presses)) if value > 0.0 else 0.0
+
+
+_OTHER_LIGHT = {"red": "green", "green": "red"}
+MAX_STATES = 2_000
+"""Numbers and lights looked at; where there are more, nothing is found."""
+
+
+def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:
+    if button["active_state"] not in (light, "any"):
+        return value
+    by: int = button["value"]
+    if button["type"] == "multiply":
+        return value * by
+    return value + by if button["type"] == "add" else value - by
+
+
+def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
+    """Say whether presses open the lock, as few as the known ones, all toggling."""
+    names = pressed.upper().split()
+    buttons = {button["name"]: button for button in metadata["buttons"]}
+    most = len(metadata.get("solution_path", ()))
+    if len(names) > most or not buttons.keys() >= set(names):
+        return False
+    value, light = metadata["initial_value"], metadata["initial_state"]
+    for name in names:
+        value = _pressed(value, light, buttons[name])
+        light = _OTHER_LIGHT[light]
+    return bool(names) and value == metadata["target_value"]
+
+
+def is_reached_sooner(
+    start: tuple[int, str], target: int, buttons: Sequence[Mapping[str, Any]], than: int
+) -> bool:
+    """Say whether fewer presses than so many reach a number.
+
+    Args:
+        start: The number and the light, "red" or "green".
+        target: The number to reach.
+        buttons: Of each its `type`, `value` and the light it needs (`active_state`).
+        than: Presses of the known sequence.
+    """
+    seen = newest = {start}
+    for _ in range(than - 1):
+        reached = {
+            (_pressed(value, light, button), _OTHER_LIGHT[light])
+            for value, light in newest
+            for button in buttons
+        }
+        if any(value == target for value, _ in reached):
+            return True
+        newest = reached - seen
+        seen = seen | reached
+        if not newest or len(seen) > MAX_STATES:
+            return False
+    return False
+
+
+def _is_not_the_shortest(entry: Entry) -> bool:
+    lock = entry["metadata"]
+    start = (lock["initial_value"], lock["initial_state"])
+    presses = len(lock["solution_path"])
+    return is_reached_sooner(start, lock["target_value"], lock["buttons"], presses)
+
+
+QUANTUM_LOCK = TaskRules(
+    "quantum_lock",
+    notation=list_of(
+        _PRESS, " \u2192 ".join, BETWEEN_STEPS, lambda press: press[1].upper()
+    ),
+    fix=ScorerFix(
+        scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
+        fault="Ignores everything but the letters A to C, even a second answer;"
+        " ignores presses without effect, although they toggle the light; gives 0.5"
+        " to any number of unnecessary presses.",
+        score=_only_presses,
+    ),
+    item_checks=(
+        ItemCheck(
+            "answer is not the shortest if, as it says, every press toggles the light",
+            _is_not_the_shortest,
+        ),
+    ),
+)
+
+
+# -- shortest_path ---------------------------------------------------------------------
+
+_DIRECTION = re.compile(
+    r"(?:(?:go|move)\s+)?(up|down|left|right|[udlr])\b", re.IGNORECASE
+)
+_IN_FULL = {"u": "up", "d": "down", "l": "left", "r": "right"}
+
+
+def _in_full(step: re.Match[str]) -> str:
+    word = step[1].lower()
+    return _IN_FULL.get(word, word)
+
+
+_AS_STEPS = list_of(_DIRECTION, " ".join, BETWEEN_STEPS, _in_full)
+
+
+def _directions(answer: str, entry: Entry) -> str:
+    """Write a path as directions with spaces; `infeasible` in any case."""
+    lowered = answer.lower()
+    return lowered if lowered == "infeasible" else _AS_STEPS(answer, entry)
+
+
+SHORTEST_PATH = TaskRules(
+    "shortest_path",
+    notation=_directions,
+    # 38 of 100 at the defaults.
+    item_checks=(seldom_answered({"infeasible": 3}),),
+    level_repair=LevelRepair(
+        {level: {"p_blocked": 0.3} for level in range(4)},
+        "with the default's two blocked cells in five there is no path in 51 to 72 of"
+        " 100 boards of these sizes",
+    ),
+)

@@ -1,0 +1,46 @@
+"""list_functions: lists, and the rule that makes one of another.
+
+Four examples show the rule. Two of the library's rules have a number in them that the
+examples may leave open: the sum of the elements below 30, and how often 5 occurs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from rg_env.task_rules.reading import lists
+from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
+
+_LISTS = re.compile(r"^(?:In|(Out))put.*: (\[.*\])$", re.MULTILINE)
+
+
+def _results(numbers: list[int]) -> Iterator[list[int]]:
+    """Yield what each rule makes of a list."""
+    for limit in range(15, 46):
+        yield [sum(number for number in set(numbers) if number < limit)]
+    yield from ([numbers.count(5)], [int(5 in numbers)])
+
+
+def _leaves_a_number_open(entry: Entry) -> bool:
+    """Say whether some of the rules that fit all examples, but not all, are right."""
+    found = _LISTS.findall(f"{entry['question']}\nOutput: {entry['answer']}")
+    given, wanted = (
+        [json.loads(text) for of, text in found if of == side] for side in ("", "Out")
+    )
+    made = zip(*map(_results, given), strict=True)
+    fits = [[*m] == wanted for m in made if [*m[:-1]] == wanted[:-1]]
+    return any(fits) and not all(fits)
+
+
+LIST_FUNCTIONS = TaskRules(
+    "list_functions",
+    notation=lists.list_of(lists.WHOLE, lists.in_brackets, may_be_empty=True),
+    has_units=False,
+    item_checks=(
+        ItemCheck("examples leave a number of the rule open", _leaves_a_number_open),
+    ),
+    fixed_level="the library has no curriculum and no parameter for it",
+    is_rebuilt=True,
+)

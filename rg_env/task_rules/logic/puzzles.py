@@ -1,0 +1,328 @@
+"""Rules of the logic tasks that are told in sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rg_env.task_rules.partial_credit import partial_credit
+from rg_env.task_rules.reading.filler_words import is_filler
+from rg_env.task_rules.reading.numbers import as_number
+from rg_env.task_rules.reading.words import as_verdict
+from rg_env.task_rules.rules import (
+    Entry,
+    FasterFunction,
+    ItemCheck,
+    LevelRepair,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+# -- aiw -------------------------------------------------------------------------------
+
+_CIRCLES = re.compile(
+    r"(\d+) female colleagues\. .* and (\d+) female colleagues in total\."
+    r" .*\bMatilda\b",
+    re.DOTALL,
+)
+_BROTHERS = re.compile(
+    r"(\w+) has .*?(\d+) brothers\b.*? does (\w+)'s brother have\?", re.DOTALL
+)
+
+
+def women_around_matilda(question: str) -> int | None:
+    """Return how many female colleagues she has, None where it is not about her.
+
+    In her own circle, to which a woman belongs, they are as many as that woman has: she
+    herself is one of them, and the woman is one of hers. In the other she is one of
+    those that the man has.
+    """
+    circles = _CIRCLES.search(question)
+    if circles is None:
+        return None
+    return int(circles[1]) + int(circles[2]) - 1
+
+
+def has_no_such_brother(question: str) -> bool:
+    """Say whether the brother of somebody is asked for who is the only brother."""
+    told = _BROTHERS.search(question)
+    return told is not None and told[1] != told[3] and int(told[2]) == 1
+
+
+def _has_other_women(entry: Entry) -> bool:
+    women = women_around_matilda(entry["question"])
+    return women is not None and women != int(entry["answer"])
+
+
+AIW = TaskRules(
+    "aiw",
+    notation=as_number,
+    item_checks=(
+        ItemCheck("answer leaves out women whom the question names", _has_other_women),
+        ItemCheck(
+            "question asks for the brother of an only brother",
+            lambda entry: has_no_such_brother(entry["question"]),
+        ),
+    ),
+)
+
+
+# -- knights_knaves --------------------------------------------------------------------
+
+_PASSED_OVER = frozenset({"is", "a", "an", "and"})
+_MORE_FILLERS = "while but whereas so therefore thus the also hence as too"
+_FILLERS = _PASSED_OVER | frozenset(_MORE_FILLERS.split())
+"""Words of a claim that are neither a name nor a role, to the scorer and to people."""
+
+_MARK = re.compile(r"^\s*(?:[-*+\u2022\u2013]|\(?\d{1,2}[.):])\s+", re.MULTILINE)
+_BETWEEN = re.compile(r"[\s.,;:=()\[\]{}\"'*_|>\u2022\u2013\u2014\u2192&-]+")
+_MAX_CHARS = 4_000
+
+
+def _roles(terms: Mapping[str, object]) -> set[str]:
+    return {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
+
+
+def _as_roles(answer: str, entry: Entry) -> str:
+    """Say of each person in turn what he is, in the words that the scorer reads.
+
+    Read is a name and behind it a role, again and again; in any other order, or with
+    any other word, the answer is left as it stands.
+    """
+    metadata = entry.get("metadata", {})
+    terms = metadata.get("knight_knave_terms")
+    if not terms or len(answer) > _MAX_CHARS or answer == entry.get("answer"):
+        return answer
+    roles = _roles(terms)
+    names = {str(name).lower(): str(name) for name in metadata["names"]}
+    words = _BETWEEN.split(_MARK.sub(" ", answer).replace("=>", " ").lower())
+    told = [word for word in words if word and word not in _FILLERS]
+    pairs = list(zip(told[::2], told[1::2], strict=False))
+    is_whole = len(told) == 2 * len(names) and {name for name, _ in pairs} == set(names)
+    if not is_whole or any(role not in roles for _, role in pairs):
+        return answer
+    return ", and ".join(f"{names[name]} is a {role}" for name, role in pairs)
+
+
+COIN = 0.65
+"""What the library gives for half of the roles in knights_knaves."""
+
+
+def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:
+    """Return who is said to be what, as the library reads it."""
+    claims: set[tuple[str, str]] = set()
+    name = None
+    for word in words:
+        if word in roles:
+            if name is not None:
+                claims.add((name, word))
+            name = None
+        elif word not in _PASSED_OVER:
+            name = word
+    return claims
+
+
+def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score every name once and nothing else; a coin's half is worth 0."""
+    roles = _roles(entry["metadata"]["knight_knave_terms"])
+    names = sorted(str(name).lower() for name in entry["metadata"]["names"])
+    words = re.sub(r"[.,()]", " ", answer.lower()).split()
+    rest = " ".join(set(words) - {*_PASSED_OVER, *names, *roles})
+    claimed = sorted(name for name, _ in _claims(words, roles))
+    if claimed != names or not is_filler(rest):
+        return 0.0
+    value = library(answer)
+    return value if value == 1.0 else partial_credit(value, COIN)
+
+
+KNIGHTS_KNAVES = TaskRules(
+    "knights_knaves",
+    notation=_as_roles,
+    fix=ScorerFix(
+        scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
+        fault="Gives 0.65 for half of the roles, so all knights score more than half.",
+        score=_one_role_each,
+    ),
+)
+
+
+# -- syllogisms ------------------------------------------------------------------------
+
+# Whether a categorical statement follows from two others, by an exact procedure.
+#
+# Three terms make eight kinds of things. A universal statement says that kinds do not
+# exist, a particular one that one of some kinds does; sets of kinds are bits of a
+# number. What is allowed and as much as possible refutes every statement that can be
+# refuted.
+
+
+_STATEMENT = re.compile(r"(All|No|Some) (.+?) are (not )?(.+)")
+_ALL_KINDS = 0xFF
+
+
+@dataclasses.dataclass(frozen=True)
+class _Statement:
+    """A statement of the form All, No or Some ... are (not) ..."""
+
+    is_universal: bool
+    terms: tuple[str, str]
+    is_of_both: bool
+    """Whether it speaks of what falls under both terms, not of the rest."""
+
+    def kinds(self, terms: Sequence[str]) -> int:
+        """Return the kinds that it speaks of."""
+        subject, predicate = (_kinds_under(terms.index(t)) for t in self.terms)
+        return subject & (predicate if self.is_of_both else _ALL_KINDS & ~predicate)
+
+
+def _kinds_under(term: int) -> int:
+    return sum(1 << kind for kind in range(8) if kind >> term & 1)
+
+
+def _read(text: str) -> _Statement:
+    match = _STATEMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no categorical statement")
+    how, subject, negation, predicate = match.groups()
+    is_of_both = how == "No" or (how == "Some" and not negation)
+    return _Statement(how != "Some", (subject, predicate), is_of_both)
+
+
+def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
+    """Say whether a conclusion holds wherever the premises do.
+
+    Args:
+        premises: Statements over at most three terms with those of the conclusion.
+        conclusion: Another one.
+        are_there: Whether something falls under each term.
+
+    Raises:
+        ValueError: A text is no such statement.
+    """
+    *given, concluded = map(_read, [*premises, conclusion])
+    terms = sorted({term for each in (*given, concluded) for term in each.terms})
+    allowed = _ALL_KINDS
+    needed = [_kinds_under(i) for i in range(len(terms))] if are_there else []
+    for premise in given:
+        kinds = premise.kinds(terms)
+        if premise.is_universal:
+            allowed &= ~kinds
+        else:
+            needed.append(kinds)
+    kinds = concluded.kinds(terms)
+    if concluded.is_universal:
+        return not allowed & kinds or any(not allowed & some for some in needed)
+    return any(not allowed & ~kinds & some for some in needed)
+
+
+def _readings(entry: Entry) -> set[str]:
+    """Return the answer where terms may be empty, and where they may not."""
+    metadata = entry["metadata"]
+    premises = [metadata["premise1"], metadata["premise2"]]
+    return {
+        "Yes" if follows(premises, metadata["conclusion"], are_there) else "No"
+        for are_there in (False, True)
+    }
+
+
+SYLLOGISMS = TaskRules(
+    "syllogism",
+    notation=as_verdict,
+    item_checks=(
+        ItemCheck(
+            "answer is wrong by any reading",
+            lambda entry: entry["answer"] not in _readings(entry),
+        ),
+        ItemCheck(
+            "answer depends on whether there are such things, which it does not say",
+            lambda entry: len(_readings(entry)) > 1,
+        ),
+    ),
+    level_repair=LevelRepair(
+        {0: {"allow_no": True}},
+        "level 0 has statements about all alone, of which Yes is right for 93 of 100",
+    ),
+)
+
+
+# -- zebra_puzzles ---------------------------------------------------------------------
+
+# zebra_puzzles: whether clues leave one solution.
+#
+# To make a puzzle, clues are taken away while one solution remains. The library writes
+# every clause of every clue as text, numbers them anew for each of a hundred tries and
+# looks for two solutions.
+
+
+Clause = tuple[int, ...]
+UNSATISFIABLE = "UNSAT"
+
+
+class _Numbers(dict[str, int]):
+    """Literal to its number, given when it is first asked for; "~" negates."""
+
+    def __missing__(self, literal: str) -> int:
+        is_negated = literal[0] == "~"
+        self[literal] = number = -self[literal[1:]] if is_negated else len(self) + 1
+        return number
+
+
+class _Numbering:
+    """The clauses of one puzzle in the solver's numbers, each made once."""
+
+    def __init__(self, puzzle: Any) -> None:
+        self._numbers = _Numbers()
+        self._of_clues: dict[Any, list[Clause]] = {}
+        self.always = [self._clause(clause) for clause in puzzle.constraints]
+        self.not_the_known_one = tuple(
+            -self._numbers[f"{element} {house}"]
+            for element, house in puzzle.solution.items()
+        )
+
+    def _clause(self, literals: Iterable[str]) -> Clause:
+        return tuple([self._numbers[literal] for literal in literals])
+
+    def of_clue(self, clue: Any) -> list[Clause]:
+        if clue not in self._of_clues:
+            self._of_clues[clue] = [self._clause(clause) for clause in clue.as_cnf()]
+        return self._of_clues[clue]
+
+
+def _make_has_unique_solution(own: Any) -> Callable[[Any, Iterable[Any]], bool]:
+    """Return `has_unique_solution`, which asks the solver once.
+
+    The clues are true of the solution that the puzzle was made from, so there is one
+    solution if and only if none is left when that one is forbidden.
+    """
+    solve = importlib.import_module("pycosat").solve
+
+    def has_unique_solution(puzzle: Any, clues: Iterable[Any]) -> bool:
+        if puzzle.solution is None:
+            return bool(own(puzzle, clues))
+        numbering = vars(puzzle).get("_numbering")
+        if numbering is None:
+            numbering = puzzle._numbering = _Numbering(puzzle)
+        clauses = [*numbering.always, numbering.not_the_known_one]
+        for clue in {*puzzle.clues, *clues}:
+            clauses += numbering.of_clue(clue)
+        return bool(solve(clauses) == UNSATISFIABLE)
+
+    return has_unique_solution
+
+
+ZEBRA_PUZZLES = TaskRules(
+    "zebra_puzzles",
+    unused_levels={5: "1 of 8 items were not ready after 20 s"},
+    faster=(
+        FasterFunction(
+            "reasoning_gym.logic.contrib.logic_puzzle.generate",
+            "has_unique_solution",
+            "762ae55eada87943",
+            _make_has_unique_solution,
+        ),
+    ),
+)
