@@ -194,13 +194,13 @@ class OldNames:
     @property
     def task_complexity_levels(self) -> MutableMapping[str, float]:
         """Task to its level in [0, 1]; writing to it moves the task there."""
-        return self._feedback.curriculum.levels
+        return self._feedback.curriculum
 
     @task_complexity_levels.setter
     def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
         new, curriculum = dict(levels), self._feedback.curriculum
-        curriculum.levels.clear()
-        curriculum.levels.update(new)
+        curriculum.clear()
+        curriculum.update(new)
 
     # -- helpers -----------------------------------------------------------------------
 

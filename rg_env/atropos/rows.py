@@ -22,7 +22,7 @@ from rg_env.rollouts.shaping import has_variance
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.tasks.task_history import Count, Share
+from rg_env.tasks.curriculum import Count, Share
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,8 @@ from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, prepare_difficulty
 from rg_env.items.stream import Stream
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.tasks.adaptive import FLOOR, AdaptiveWeights
 from rg_env.tasks.difficulty import NO_RULE, Difficulty, LevelSetting
-from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.feedback import FLOOR, AdaptiveWeights, Feedback
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import TaskChoice, TaskChoosing, build_selection
 from rg_env.workers.worker_pool import WorkerPool

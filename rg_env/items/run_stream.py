@@ -34,9 +34,9 @@ import msgspec
 from rg_env.errors import RunError, counted
 from rg_env.items.item import Item, first_usable, is_unusable
 from rg_env.items.stream import Draw, Stream
+from rg_env.tasks.curriculum import Count, Share
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import MAX_ATTEMPTS
-from rg_env.tasks.task_history import Count, Share
 from rg_env.workers.pool_errors import PoolClosedError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rg_env.items.item import Item
-from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
+from rg_env.tasks.feedback import AdaptiveWeights
 from rg_env.tasks.sampler import MAX_ATTEMPTS, draw, draw_in_turn, training_seed
 from rg_env.tasks.selection import TaskChoice
 

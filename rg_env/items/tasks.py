@@ -40,10 +40,9 @@ from rg_env.items.item import (
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.items.stream import Stream
 from rg_env.items.task_check import item_fault
-from rg_env.tasks.adaptive import WeightsState
 from rg_env.tasks.curriculum import LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
-from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.feedback import Feedback, WeightsState
 from rg_env.tasks.library_import import TASKS
 from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
@@ -325,7 +324,7 @@ class Tasks:
     def levels(self) -> dict[str, float]:
         """Return the levels that follow results, of the tasks that have results."""
         with self._lock:
-            return dict(self._feedback.curriculum.levels)
+            return dict(self._feedback.curriculum)
 
     # -- state -------------------------------------------------------------------------
 

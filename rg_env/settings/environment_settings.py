@@ -29,12 +29,11 @@ from rg_env.settings.setting_types import (
     Url,
     Weight,
 )
-from rg_env.tasks.adaptive import FLOOR
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
-from rg_env.tasks.sampler import MAX_SEED
+from rg_env.tasks.feedback import FLOOR
+from rg_env.tasks.sampler import MAX_SEED, shard_of_launcher
 from rg_env.tasks.selection import PresetName, TaskChoosing
-from rg_env.tasks.shards import from_launcher
 from rg_env.tasks.task_modules import checked
 from rg_env.workers.worker_pool import default_pool_size
 
@@ -105,12 +104,12 @@ class ItemSettings(CheckedModel):
     seed: int = Field(42, ge=0, le=MAX_SEED)
     """Seed of the training items"""
     shard_index: int = Field(
-        default_factory=lambda: from_launcher().index, ge=0, le=1_000_000
+        default_factory=lambda: shard_of_launcher()[0], ge=0, le=1_000_000
     )
     """Number of this instance, from 0; the default comes from Slurm or torchrun, if one
     of them started it"""
     num_shards: int = Field(
-        default_factory=lambda: from_launcher().count, ge=1, le=1_000_000
+        default_factory=lambda: shard_of_launcher()[1], ge=1, le=1_000_000
     )
     """Number of instances that share one stream of items; the default comes from Slurm
     or torchrun, if one of them started them"""

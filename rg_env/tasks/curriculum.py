@@ -25,27 +25,18 @@ Reasons for the differences from the original:
 docs/measurements.md says how simulated learners fare with it. A learner that loses
 more than twice `SLOPE` per unit of level still swings when many groups of one task
 are in flight; it is held with up to a few.
-
-Pure but for its own state.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from rg_env.errors import SettingError, unknown_name
-from rg_env.tasks.task_history import (
-    RECENT_GROUPS,
-    Count,
-    GroupResult,
-    Share,
-    TaskHistory,
-)
 
 START = 0.3
 BAND = 0.05
@@ -71,10 +62,83 @@ GAIN = 0.2
 
 ROUNDING = 1e-9
 
-FIELD = "task_complexity_levels"
-"""What the environment calls `Curriculum.levels`."""
+HISTORY_GROUPS = 10
+"""Group means kept per task. Source: atropos 296a0bc, curriculum; differs: none."""
 
-Bound = Literal["too_easy", "too_hard"]
+RECENT_GROUPS = 5
+"""So many of the newest groups count as recent."""
+
+FIELD = "task_complexity_levels"
+"""What the environment calls the levels."""
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class TaskHistory(msgspec.Struct):
+    """The newest group means with their levels, and the number of groups, by task.
+
+    Attributes:
+        history: Task to its newest group means, each in [0, 1], oldest first, at most
+            `HISTORY_GROUPS`.
+        level_history: Task to the levels of the same groups, in the same order; None
+            where no level made the item.
+        group_counts: Task to the number of groups scored since the run began.
+        variance_counts: Task to the number of these whose scores were not all equal.
+    """
+
+    history: dict[str, list[Share]]
+    level_history: dict[str, list[Share | None]]
+    group_counts: dict[str, Count]
+    variance_counts: dict[str, Count]
+
+    def record_group(
+        self,
+        task: str,
+        mean_score: float,
+        level: float | None = None,
+        has_variance: bool = True,
+    ) -> None:
+        """Add one scored group of a task; the level is that of its item."""
+        kept: tuple[tuple[dict[str, list[Any]], Any], ...]
+        kept = (self.history, mean_score), (self.level_history, level)
+        for by_task, value in kept:
+            newest = [*by_task.get(task, ()), value][-HISTORY_GROUPS:]
+            by_task[task] = newest
+        self.group_counts[task] = self.group_counts.get(task, 0) + 1
+        before = self.variance_counts.get(task, 0)
+        self.variance_counts[task] = before + bool(has_variance)
+
+    def results(self, task: str) -> list[tuple[float, float | None]]:
+        """Return the kept means of a task with their levels, oldest first."""
+        levels = self.level_history.get(task, ())
+        return list(zip(self.history.get(task, ()), levels, strict=False))
+
+    def recent_accuracy(self, task: str) -> float | None:
+        """Return the mean of the task's newest groups, None before the first one."""
+        recent = self.history.get(task, [])[-RECENT_GROUPS:]
+        return statistics.fmean(recent) if recent else None
+
+    def stats(self) -> dict[str, Any]:
+        """Return the number of tasks seen and the mean of their recent accuracies."""
+        recent = [
+            statistics.fmean(kept[-RECENT_GROUPS:]) for kept in self.history.values()
+        ]
+        return {
+            "total_tasks_tracked": len(recent),
+            "avg_recent_accuracy": statistics.fmean(recent) if recent else 0.0,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values."""
+        state: dict[str, Any] = msgspec.to_builtins(self)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state; ValueError, and no change, if it has another form."""
+        loaded = msgspec.convert(state, TaskHistory)
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(loaded, name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,66 +173,22 @@ class _CurriculumState(msgspec.Struct):
     tasks: dict[str, _TaskState]
 
 
-class Levels(MutableMapping[str, float]):
-    """Task to level, as one mapping that can be written from outside.
+class Curriculum(MutableMapping[str, float]):
+    """Task to level, of the tasks seen or set, and the law that moves the levels.
 
-    Writing is `Curriculum.set_level`, also before the tasks are known; deleting a task
-    sends it back to the start.
-    """
-
-    def __init__(self, curriculum: Curriculum) -> None:
-        self._curriculum = curriculum
-
-    def __getitem__(self, task: str) -> float:
-        return self._curriculum._tasks[task].level
-
-    def __setitem__(self, task: str, level: float) -> None:
-        self._curriculum.set_level(task, level)
-
-    def __delitem__(self, task: str) -> None:
-        del self._curriculum._tasks[task]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._curriculum._tasks)
-
-    def __len__(self) -> int:
-        return len(self._curriculum._tasks)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-    def copy(self) -> dict[str, float]:
-        """Return the levels as they are now, as a plain dict."""
-        return dict(self)
-
-
-class Curriculum:
-    """The levels of all tasks and the law that moves them.
+    A level that is written may lie outside the task's bounds; results then move it
+    towards them only, and those that came before no longer count. It can be written
+    before the tasks are known. Deleting a task sends it back to the start.
 
     Args:
         target: Accuracy to hold, in [0, 1].
-        bounds: Task to its lowest and highest level; [0, 1] where not given.
-        start: Level of a task before its first change, clamped to its bounds.
-
-    Attributes:
-        levels: Task to level, of those seen or set; can be written.
-
-    Raises:
-        ValueError: A number is out of [0, 1] or a task's bounds are no range.
     """
 
-    def __init__(
-        self,
-        target: float,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        start: float = START,
-    ) -> None:
-        self._target = _fraction("target", target)
-        self._start = _fraction("start", start)
-        self._bounds = _checked_bounds(bounds or {})
-        self._unscaled: dict[str, str] | None = None
+    def __init__(self, target: float) -> None:
+        self._target = target
+        self._bounds: Mapping[str, tuple[float, float]] = {}
+        self._unscaled: Mapping[str, str] | None = None
         self._tasks: dict[str, _TaskState] = {}
-        self.levels: MutableMapping[str, float] = Levels(self)
 
     def limit(
         self, bounds: Mapping[str, tuple[float, float]], unscaled: Mapping[str, str]
@@ -180,49 +200,67 @@ class Curriculum:
 
         Raises:
             SettingError: A level was set for a task that is not in `bounds`.
-            ValueError: A task's bounds are no range. Nothing was changed.
         """
-        checked = _checked_bounds(bounds)
+        self._bounds, self._unscaled = bounds, unscaled
         for task in self._tasks:
-            _refuse_unless_known(task, checked, unscaled)
-        self._bounds, self._unscaled = checked, dict(unscaled)
+            self._check_known(task)
 
-    def bounds_of(self, task: str) -> tuple[float, float]:
-        """Return a task's lowest and highest level."""
-        return self._bounds.get(task, (0.0, 1.0))
+    def _check_known(self, task: str) -> None:
+        if self._unscaled is None or task in self._bounds:
+            return
+        if task in self._unscaled:
+            why = self._unscaled[task]
+            raise SettingError(f"no level changes the items of {task!r} ({why})", FIELD)
+        raise unknown_name(FIELD, task, [*self._bounds, *self._unscaled], "task")
 
     def start_of(self, task: str) -> float:
         """Return a task's level before its first change."""
-        low, high = self.bounds_of(task)
-        return min(max(self._start, low), high)
+        low, high = self._bounds.get(task, (0.0, 1.0))
+        return min(max(START, low), high)
 
     def level_of(self, task: str) -> float:
         """Return the level for a task's next item, in [0, 1]."""
         state = self._tasks.get(task)
         return self.start_of(task) if state is None else state.level
 
-    def set_level(self, task: str, level: float) -> None:
-        """Put a task at a level; results that came before no longer count.
+    # -- the levels as a mapping -------------------------------------------------------
 
-        It may lie outside the task's bounds: results then move it towards them only.
+    def __getitem__(self, task: str) -> float:
+        return self._tasks[task].level
 
-        Raises:
-            SettingError: The task does not exist or no level changes its items.
-            ValueError: The level is out of [0, 1].
-        """
-        if self._unscaled is not None:
-            _refuse_unless_known(task, self._bounds, self._unscaled)
-        level = _fraction(f"{FIELD}.{task}", level)
-        self._tasks[task] = _TaskState(level, counted_from=None)
+    def __setitem__(self, task: str, level: float) -> None:
+        self._check_known(task)
+        if not 0 <= level <= 1:
+            raise ValueError(f"{FIELD}.{task}: a number from 0 to 1, found {level!r}")
+        self._tasks[task] = _TaskState(float(level), counted_from=None)
 
-    def update(self, task: str, progress: TaskHistory) -> LevelChange | None:
+    def __delitem__(self, task: str) -> None:
+        del self._tasks[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tasks)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def copy(self) -> dict[str, float]:
+        """Return the levels as they are now, as a plain dict."""
+        return dict(self)
+
+    # -- the law -----------------------------------------------------------------------
+
+    def follow(self, task: str, progress: TaskHistory) -> LevelChange | None:
         """Move a task's level by its results; call it after each `record_group`."""
         state = self._tasks.setdefault(task, _TaskState(self.start_of(task)))
         counted = self._counted(task, state, progress)
         if not counted:
             return None
-        means = [result.mean_score for result in counted]
-        accuracy = _carried_over(counted, state.level)
+        accuracy = statistics.fmean(
+            mean - SLOPE * (state.level - level) for mean, level in counted
+        )
         state.accuracy, state.groups = min(max(accuracy, 0.0), 1.0), len(counted)
         distance = accuracy - self._target
         if len(counted) < MIN_GROUPS or abs(distance) <= BAND + ROUNDING:
@@ -231,21 +269,42 @@ class Curriculum:
         # Once it has overshot, the level is near: steps follow the distance.
         state.turned |= direction == -state.direction
         state.direction = direction
-        step = _full_step(means, accuracy, state.level, direction)
+        step = _full_step(
+            [mean for mean, _ in counted], accuracy, state.level, direction
+        )
         if state.turned:
             step = min(step, GAIN * abs(distance))
         old = state.level
-        state.level = self._moved(task, old, direction * step)
+        # A level that was set outside of the bounds is not pulled in at once.
+        low, high = self._bounds.get(task, (0.0, 1.0))
+        low, high = min(low, old), max(high, old)
+        state.level = min(max(old + direction * step, low), high)
         if state.level == old:
             return None
         return LevelChange(task, old, state.level, state.accuracy, len(counted))
 
-    def at_bound(self, task: str) -> Bound | None:
+    def _counted(
+        self, task: str, state: _TaskState, progress: TaskHistory
+    ) -> list[tuple[float, float]]:
+        """Return the means that decide with their levels, oldest first."""
+        count = progress.group_counts.get(task, 0)
+        if state.counted_from is None:
+            state.counted_from = max(0, count - 1)
+        results = progress.results(task)
+        newer = results[max(0, len(results) - (count - state.counted_from)) :]
+        near = [
+            (mean, level)
+            for mean, level in newer
+            if level is not None and abs(level - state.level) <= NEAR + ROUNDING
+        ]
+        return near[-RECENT_GROUPS:]
+
+    def at_bound(self, task: str) -> Literal["too_easy", "too_hard"] | None:
         """Return why no level of a task brings the target, None if one may."""
         state = self._tasks.get(task)
         if state is None or state.accuracy is None or state.groups < MIN_GROUPS:
             return None
-        low, high = self.bounds_of(task)
+        low, high = self._bounds.get(task, (0.0, 1.0))
         if state.level >= high and state.accuracy > self._target + BAND:
             return "too_easy"
         if state.level <= low and state.accuracy < self._target - BAND:
@@ -254,11 +313,10 @@ class Curriculum:
 
     def stats(self) -> dict[str, Any]:
         """Return the curriculum in figures; before the first group, of the start."""
-        levels = list(self.levels.values()) or [self._start]
-        bounds = [self.at_bound(task) for task in self._tasks]
-        moved = [self.start_of(t) != state.level for t, state in self._tasks.items()]
+        levels = list(self.values()) or [START]
+        bounds = [self.at_bound(task) for task in self]
         return {
-            "tasks_with_adjustments": sum(moved),
+            "tasks_with_adjustments": sum(self.start_of(t) != self[t] for t in self),
             "tasks_too_easy": bounds.count("too_easy"),
             "tasks_too_hard": bounds.count("too_hard"),
             "target_accuracy": self._target,
@@ -268,70 +326,12 @@ class Curriculum:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as plain values; target, bounds and start are settings."""
-        return {"tasks": {t: msgspec.structs.asdict(s) for t, s in self._tasks.items()}}
+        """Return the state as plain values; target and bounds are settings."""
+        return {"tasks": msgspec.to_builtins(self._tasks)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
-
-    def _moved(self, task: str, level: float, change: float) -> float:
-        low, high = self.bounds_of(task)
-        # A level that was set outside of the bounds is not pulled in at once.
-        low, high = min(low, level), max(high, level)
-        return min(max(level + change, low), high)
-
-    def _counted(
-        self, task: str, state: _TaskState, progress: TaskHistory
-    ) -> list[GroupResult]:
-        """Return the results that decide, oldest first."""
-        count = progress.group_counts.get(task, 0)
-        if state.counted_from is None:
-            state.counted_from = max(0, count - 1)
-        results = progress.results(task)
-        newer = results[max(0, len(results) - (count - state.counted_from)) :]
-        limit = NEAR + ROUNDING
-        near = [
-            result
-            for result in newer
-            if result.level is not None and abs(result.level - state.level) <= limit
-        ]
-        return near[-RECENT_GROUPS:]
-
-
-def _checked_bounds(
-    bounds: Mapping[str, tuple[float, float]],
-) -> dict[str, tuple[float, float]]:
-    for task, (low, high) in bounds.items():
-        if not 0 <= low <= high <= 1:
-            found = f"found {(low, high)}"
-            raise ValueError(f"{task}: bounds are low <= high in [0, 1], {found}")
-    return dict(bounds)
-
-
-def _refuse_unless_known(
-    task: str, scaled: Collection[str], unscaled: Mapping[str, str]
-) -> None:
-    if task in unscaled:
-        reason = f"no level changes the items of {task!r} ({unscaled[task]})"
-        raise SettingError(reason, FIELD)
-    if task not in scaled:
-        raise unknown_name(FIELD, task, [*scaled, *unscaled], "task")
-
-
-def _fraction(name: str, value: Any) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= 1:
-        raise ValueError(f"{name}: a number from 0 to 1, found {value!r}")
-    return float(value)
-
-
-def _carried_over(results: Sequence[GroupResult], level: float) -> float:
-    """Return the accuracy that results, each with its level, promise at a level."""
-    return statistics.fmean(
-        result.mean_score - SLOPE * (level - (result.level or 0.0))
-        for result in results
-    )
 
 
 def _full_step(

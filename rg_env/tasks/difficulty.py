@@ -168,7 +168,7 @@ class Difficulty:
         if task not in self.scales:
             return None
         rule = self.rule_of(task)
-        if rule.mode == "curriculum" or task in self.curriculum.levels:
+        if rule.mode == "curriculum" or task in self.curriculum:
             return self.curriculum.level_of(task)
         if rule.mode == "random":
             return rule.uniform(point)

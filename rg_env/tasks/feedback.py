@@ -1,18 +1,80 @@
 """The effect of results on a run: the levels of its tasks and how often each is drawn.
 
-Every scored group is passed to this class, which updates the curriculum and the
+Every scored group is passed to `Feedback`, which updates the curriculum and the
 weights.
+
+A group whose scores are all equal teaches a trainer nothing. With adaptive weights,
+each task has an estimate of the fraction of its groups that have reward variance, and
+its weight is that of the settings times
+
+    floor + (1 - floor) * estimate
+
+The estimate begins at 1, and each group replaces half of it. In a simulation of a
+learner that improves (docs/measurements.md), a longer memory kept sampling tasks that
+were never or always solved, and a much shorter one abandoned tasks with variance too
+early. Because of the floor, every task still gets some groups, so renewed variance is
+noticed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rg_env.tasks.adaptive import AdaptiveWeights
-from rg_env.tasks.curriculum import MIN_GROUPS, Curriculum, LevelChange
+import msgspec
+
+from rg_env.tasks.curriculum import (
+    MIN_GROUPS,
+    Curriculum,
+    LevelChange,
+    Share,
+    TaskHistory,
+)
 from rg_env.tasks.difficulty import Difficulty
-from rg_env.tasks.task_history import TaskHistory
+
+FLOOR = 0.03
+"""The share of its weight that a task without any signal keeps, by default."""
+
+MEMORY = 0.5
+"""What one group leaves of the estimate before it."""
+
+
+class WeightsState(msgspec.Struct):
+    """The state of adaptive weights: the signal of each task."""
+
+    signal: dict[str, Share]
+
+
+class AdaptiveWeights:
+    """What the weights of tasks are multiplied by, for the variance of their groups.
+
+    Args:
+        floor: The share of its weight that a task without any signal keeps, in (0, 1].
+    """
+
+    def __init__(self, tasks: Iterable[str], floor: float = FLOOR) -> None:
+        self._floor = floor
+        self._signal = dict.fromkeys(tasks, 1.0)
+
+    def record(self, task: str, has_variance: bool) -> None:
+        """Add one group of a task."""
+        self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_variance
+
+    def weight_of(self, task: str) -> float:
+        """Return a task's factor, in [floor, 1]."""
+        return self._floor + (1 - self._floor) * self._signal[task]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values; the floor is a setting."""
+        return {"signal": dict(self._signal)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state; ValueError, and no change, if it has another form."""
+        signal = msgspec.convert(state, WeightsState).signal
+        if signal.keys() != self._signal.keys():
+            different = sorted(signal.keys() ^ self._signal.keys())
+            raise ValueError(f"adaptive weights are of other tasks: {different}")
+        self._signal = {task: signal[task] for task in self._signal}
 
 
 class Feedback:
@@ -24,7 +86,7 @@ class Feedback:
     """
 
     def __init__(self, target_accuracy: float) -> None:
-        self.progress = TaskHistory()
+        self.progress = TaskHistory({}, {}, {}, {})
         self.curriculum = Curriculum(target_accuracy)
         self.adaptive: AdaptiveWeights | None = None
         self.changes = 0
@@ -38,10 +100,9 @@ class Feedback:
     @property
     def moves_something(self) -> bool:
         """Whether results change any level or weight."""
-        difficulty = self._difficulty
+        levels = self._difficulty
         return self.adaptive is not None or (
-            difficulty is not None
-            and any(map(difficulty.follows_results, difficulty.rules))
+            levels is not None and any(map(levels.follows_results, levels.rules))
         )
 
     def take(
@@ -58,7 +119,7 @@ class Feedback:
             self.adaptive.record(task, has_variance)
         if not self._difficulty.follows_results(task):
             return None
-        change = self.curriculum.update(task, self.progress)
+        change = self.curriculum.follow(task, self.progress)
         self.changes += change is not None
         return change
 
@@ -80,8 +141,7 @@ class Feedback:
 
     def _level_of(self, task: str) -> float | None:
         """Return the level of a task that had a group; None where none made it."""
-        newest = self.progress.level_history[task][-1]
-        return self.curriculum.levels.get(task, newest)
+        return self.curriculum.get(task, self.progress.level_history[task][-1])
 
     def details(self) -> dict[str, dict[str, Any]]:
         """Return the level and the results of each task that had a group, by task.

@@ -17,9 +17,12 @@ import bisect
 import hashlib
 import itertools
 import math
+import os
 import random
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from rg_env.errors import SettingError, shown
 
 Split = Literal["train", "evaluation"]
 
@@ -105,36 +108,71 @@ def mix_of_seed(seed: int) -> float:
     return (_digest("mix", seed) % 2**64 >> 11) / 2**53
 
 
-class Draw(NamedTuple):
-    """What a draw falls on: a choice, and a place in a range of levels, in [0, 1)."""
-
-    choice: int
-    level_point: float
-
-
 def draw_generator(seed: int, index: int) -> random.Random:
     """Return the generator that decides the draw at a global index, as new."""
     return random.Random(_digest("draw", seed, "train", index))
 
 
-def draw(seed: int, index: int, weights: Iterable[float]) -> Draw:
-    """Return the draw at a global index, by positive weights, shape (C,)."""
+def draw(seed: int, index: int, weights: Iterable[float]) -> tuple[int, float]:
+    """Return the draw at a global index, by positive weights, shape (C,).
+
+    Returns:
+        The number of a choice, and a place in a range of levels, in [0, 1).
+    """
     rng = draw_generator(seed, index)
     cumulative = list(itertools.accumulate(weights))
     point = rng.random() * cumulative[-1]
     choice = min(bisect.bisect_right(cumulative, point), len(cumulative) - 1)
-    return Draw(choice, rng.random())
+    return choice, rng.random()
 
 
 GOLDEN_STEP = (math.sqrt(5) - 1) / 2
 """However many points are taken in such steps around a circle, they lie evenly."""
 
 
-def draw_in_turn(seed: int, index: int, choices: int) -> Draw:
+def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
     """Return the draw at a global index where each of some choices has its turn.
 
     Any number of turns spreads the levels of a choice evenly over its range.
     """
     turn, choice = divmod(index, choices)
     first = draw_generator(seed, choice).random()
-    return Draw(choice, (first + turn * GOLDEN_STEP) % 1.0)
+    return choice, (first + turn * GOLDEN_STEP) % 1.0
+
+
+# -- shards ----------------------------------------------------------------------------
+
+LAUNCHERS = (
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("RANK", "WORLD_SIZE"),
+)
+"""Variables of the rank and of the number of processes; the first that are set win.
+
+The step comes before the job: a job may start the trainer beside its environments.
+"""
+
+
+def shard_of_launcher() -> tuple[int, int]:
+    """Return this instance's number, and how many the launcher has started.
+
+    Slurm and torchrun number the processes of a job in environment variables. Instances
+    that are started by one of them share the stream of items without a setting.
+
+    Raises:
+        SettingError: They say something that cannot be. An instance that took itself
+            for the only one would sample what the others do.
+    """
+    for rank, number in LAUNCHERS:
+        index, count = os.environ.get(rank, ""), os.environ.get(number, "")
+        if not index or not count:
+            continue
+        if not all(text.isdecimal() and len(text) < 7 for text in (index, count)) or (
+            int(index) >= int(count)
+        ):
+            raise SettingError(
+                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)};"
+                f" expected a whole number below {number}; correct or unset both"
+            )
+        return int(index), int(count)
+    return 0, 1

