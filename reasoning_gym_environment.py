@@ -72,10 +72,10 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env import logs
-from rg_env.atropos import process_run, start_checks, tokenizer_checks, wandb_run
+from rg_env.atropos import process_run, start_checks, wandb_run
 from rg_env.atropos.api import ApiSession
 from rg_env.atropos.checkpoints import Checkpoints
-from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.evaluation_run import Evaluations
 from rg_env.atropos.group_rewards import GroupRewards
@@ -86,7 +86,6 @@ from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
 from rg_env.atropos.rows import taking_over_rows
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop
-from rg_env.atropos.server_list import server_list
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.inference.client import client_of, close_clients
@@ -165,26 +164,18 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         of_subclass = set(vars(self))  # which its data in checkpoints may replace
         config.validate_config()
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
-        # No subclass names a client of its own, nor does one that is built by hand.
-        has_our_clients = self.server_cls is BaseEnv.server_cls
         has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
         tokenizer = config.tokenizer_name if has_tokenizer else str(TOKENIZER_FOLDER)
-        servers = server_list(
-            server_configs,
-            tokenizer_name=tokenizer,
-            slurm=slurm,
-            of_one_type=not has_our_clients,
-        )
+        servers = server_list(server_configs, tokenizer_name=tokenizer, slurm=slurm)
         self._server_types = [server.server_type for server in servers]
         start_checks.check_texts_do(config, self._server_types, trains=False)
         start_checks.check_mixture(config)
         if not has_tokenizer:  # one to count with, since the framework loads one
             config = config.model_copy(update={"tokenizer_name": tokenizer})
-        if has_our_clients:
+        if self.server_cls is BaseEnv.server_cls:  # no subclass names one of its own
             self.server_cls = client_of
         self._length = LengthLimit(config)
-        loaded = tokenizer_checks.loaded_tokenizers(config, servers)
-        refusing = tokenizer_checks.refusing_bad_tokenizer(loaded)
+        refusing = start_checks.refusing_bad_tokenizer(config, servers)
         rows = taking_over_rows(self, config, with_tokens=has_tokenizer)
         with refusing, rows:
             # `server_list` has already given the servers the nodes of the Slurm job.
@@ -258,7 +249,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             LibraryError: reasoning-gym cannot be used.
         """
         config = self.config
-        tokenizer_checks.check_template(config.tokenizer_name, self.tokenizer)
+        start_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._requests.check_limit()
         self._pool = self._rewards.pool = WorkerPool(
             config.worker_count,
@@ -312,11 +303,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step."""
-        start_checks.check_can_train(
-            self.config,
-            self._server_types,
-            has_our_clients=self.server_cls is client_of,
-        )
+        start_checks.check_can_train(self.config, self._server_types)
         self._servers.trains = True
         await self._live("serve", self._serve_loop.serve())
 

@@ -1,20 +1,21 @@
-"""The checks that come before any work: mixture, server type, W&B.
+"""The checks that come before any work: mixture, server type, tokenizer, W&B.
 
-Each raises SettingError: the setting, what was found and what is allowed.
+Each raises SettingError: the setting, what it has and what is allowed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import wandb
 
-from rg_env.errors import SettingError, in_section, nearest, not_allowed
+from rg_env.errors import LONGEST_SHOWN, SettingError, in_section, not_allowed, shown
 from rg_env.items.chosen_tasks import read_mixture
-from rg_env.settings.environment_settings import PUBLISHED, CheckedSettings
+from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.task_rules.rules import MIXTURE
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,9 @@ NO_TOKENIZER = "none"
 """What `env.tokenizer_name` is where only texts are wanted."""
 
 REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
+
+SYSTEM = {"role": "system", "content": "first-probe"}
+QUESTION = {"role": "user", "content": "second-probe"}
 
 
 def check_mixture(config: CheckedSettings) -> None:
@@ -35,21 +39,8 @@ def check_mixture(config: CheckedSettings) -> None:
 # -- what a command needs --------------------------------------------------------------
 
 
-def check_can_train(
-    config: Any, server_types: Sequence[str], *, has_our_clients: bool
-) -> None:
-    """Raise an error if a trainer could not learn from the server's completions.
-
-    Our clients detect what a server can do; for other clients, the server type decides.
-    """
-    from rg_env.inference.servers import TOKEN_TYPES  # as in check_command
-
-    for kind in server_types:
-        if not has_our_clients and kind not in TOKEN_TYPES:
-            raise SettingError(
-                f"openai.server_type: {kind!r} is not allowed; a client of your own"
-                " (`server_cls`) can train only with 'vllm' or 'sglang'"
-            )
+def check_can_train(config: Any, server_types: Sequence[str]) -> None:
+    """Raise an error if a trainer could not learn from the server's completions."""
     if config.group_size < 2:
         raise SettingError(
             "env.group_size: 1 is not allowed; expected at least 2 in `serve`, because"
@@ -68,41 +59,23 @@ def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) ->
         return
     where = "`process` and `evaluate` with openai.server_type 'openai'"
     for name in REASONING:
-        found = getattr(config, name)
-        if found:
+        if value := getattr(config, name):
             raise SettingError(
-                f"env.{name}: {found!r} is sent only by {where}; otherwise, set"
+                f"env.{name}: {value!r} is sent only by {where}; otherwise, set"
                 " chat_template_kwargs in openai.extra_body"
             )
     if config.tokenizer_name == NO_TOKENIZER:
         raise SettingError(f"env.tokenizer_name: 'none' is allowed only in {where}")
 
 
-def check_command(name: str, config: Any, servers: Sequence[Any], env_cls: Any) -> None:
+def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
     """Refuse settings that a command cannot work with, before anything is loaded."""
     if name == "serve":
-        from atroposlib.envs.base import BaseEnv  # seconds, which `launch` does without
-
-        types = [server.server_type for server in servers]
-        ours = env_cls.server_cls is BaseEnv.server_cls
-        check_can_train(config, types, has_our_clients=ours)
+        check_can_train(config, [server.server_type for server in servers])
     if name == "process":
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
         check_total(config.total_steps)
-    number, temperature = config.eval_completions, config.eval_temperature
-    if name == "evaluate" and number > 1 and temperature == 0:
-        logger.warning(
-            "env.eval_completions: the %d completions of an item will be identical at"
-            " env.eval_temperature 0.0",
-            number,
-        )
-    prompt = config.eval_system_prompt or ""
-    if prompt not in ("", PUBLISHED) and nearest(prompt, [PUBLISHED]):
-        logger.warning(
-            "env.eval_system_prompt: %r is used as the prompt itself; did you mean %r?",
-            *(prompt, PUBLISHED),
-        )
 
 
 def check_total(total: int) -> None:
@@ -165,3 +138,72 @@ def has_wandb_login() -> bool:
         return bool(wandb.login(prompt=False, verify=False))
     except (ValueError, TypeError, wandb.errors.Error) as error:  # of its variables
         raise SettingError(f"W&B: {' '.join(str(error).split())}") from error
+
+
+# -- the tokenizer ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None]:
+    """Turn a tokenizer that the framework cannot load inside into one sentence.
+
+    Raises:
+        SettingError: The setting, the tokenizer and the library's own words.
+    """
+    fields = {
+        server.tokenizer_name: "openai.tokenizer_name"
+        for server in servers
+        if server.server_type != "openai"  # whose client loads none
+    }
+    fields[config.tokenizer_name] = "env.tokenizer_name"
+    try:
+        yield
+    except Exception as error:
+        # Tokenizers raise any kind of exception. What was downloaded before is local.
+        for name, field in fields.items():
+            if not _loads(name):
+                raise SettingError(
+                    f"{field}: {shown(name)} cannot be loaded ({_words(error)});"
+                    " expected a model on the Hugging Face hub, or a folder with a"
+                    " tokenizer.json"
+                ) from error
+        raise
+
+
+def _loads(name: str) -> bool:
+    """Return whether a tokenizer loads from what is on this machine."""
+    from transformers import AutoTokenizer  # seconds, which `launch` does without
+
+    try:
+        AutoTokenizer.from_pretrained(name, local_files_only=True)
+    except Exception:  # noqa: BLE001 - of any kind, as above
+        return False
+    return True
+
+
+def check_template(name: str, tokenizer: Any) -> None:
+    """Refuse a tokenizer that cannot render a conversation."""
+    try:
+        rendered = tokenizer.apply_chat_template(
+            [SYSTEM, QUESTION], tokenize=False, add_generation_prompt=True
+        )
+        reason = "leaves the question out"
+    except Exception as error:  # noqa: BLE001 - a template is a program
+        rendered, reason = "", f"cannot render a question: {_words(error)}"
+    if QUESTION["content"] not in rendered:
+        raise SettingError(
+            f"env.tokenizer_name: the chat template of {name!r} {reason}; expected the"
+            " tokenizer of a chat model"
+        )
+    if SYSTEM["content"] not in rendered:
+        logger.warning(
+            "the chat template of %r leaves the system message out: the model is not"
+            " told in which form to answer",
+            name,
+        )
+
+
+def _words(error: BaseException) -> str:
+    """Return the first line of an exception's own words, without its full stop."""
+    first = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return first[:LONGEST_SHOWN].rstrip(".: ")

@@ -29,7 +29,7 @@ def start_of(env_cls: Any, starts: Mapping[str, Any]) -> Start:
         values = {**environment_settings.START, **starts}
         servers = [CheckedServer(**server_settings.START)]
         return Start(CheckedSettings(**values), servers)
-    from rg_env.atropos.server_list import checked_kind
+    from rg_env.atropos.config import checked_kind
 
     env, servers = cast(Any, env_cls).config_init()
     given = list(servers) if isinstance(servers, Sequence) else [servers]

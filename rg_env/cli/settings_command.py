@@ -319,7 +319,7 @@ def build(
     config, servers = change(given.build_env(start)), given.build_servers(start)
     if given.testing:  # a mock server answers only what a test has put into it
         raise SettingError("--testing: true is not allowed; use `simulated-server`")
-    start_checks.check_command(name, config, servers, env_cls)
+    start_checks.check_command(name, config, servers)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     if name == "serve" or given.env.get("use_wandb") is not None:
         start_checks.check_wandb(config)
@@ -343,11 +343,11 @@ def _with_model(
     name: str, given: GivenSettings, config: Any, servers: list[Any]
 ) -> tuple[Any, list[Any]]:
     """Return settings with a model and a tokenizer where nobody has named them."""
-    from rg_env.atropos.unnamed_model import found_model
+    from rg_env.atropos.config import with_model
 
     if given.slurm:
         return config, servers
-    return found_model(
+    return with_model(
         config,
         servers,
         named=["model_name" in part for part in given.parts(servers)],

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from transformers import AutoTokenizer
 
 from rg_env.atropos import start_checks
 from rg_env.errors import SettingError
-from tests.support.parts import build_env, env_config, run_main
-
-
-def test_a_group_of_one_ends_serve_from_python_too() -> None:
-    env = build_env(group_size=1)
-    with pytest.raises(SettingError, match="has zero variance"):
-        asyncio.run(env.env_manager())
+from tests.support.parts import TOKENIZER, build_env, env_config, run_main
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,6 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
         ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml'"),
         ({"mixture": "/dev/null"}, "env.mixture: '/dev/null' has no list"),
         ({"reasoning_effort": "high"}, "env.reasoning_effort: 'high' is sent only by"),
-        ({"thinking_mode": True}, "openai.server_type 'openai'"),
     ],
 )
 def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
@@ -70,31 +69,9 @@ def test_only_texts_need_no_tokenizer() -> None:
         build_env(kind="vllm", tokenizer_name="none")
 
 
-def test_a_client_that_is_not_ours_trains_with_two_types_alone() -> None:
-    config = env_config(group_size=2)
-    check = start_checks.check_can_train
-    check(config, ["vllm", "sglang"], has_our_clients=False)
-    check(config, ["openai", "trl"], has_our_clients=True)
-    with pytest.raises(SettingError, match="'openai' is not allowed"):
-        check(config, ["openai"], has_our_clients=False)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "warnings"),
-    [("publish_ed", 1), ("published", 0), ("Publish it all.", 0)],
-)
-def test_a_prompt_that_looks_like_a_mistyped_word_is_warned_of(
-    prompt: str, warnings: int, logged: pytest.LogCaptureFixture
-) -> None:
-    config = env_config(eval_system_prompt=prompt)
-    start_checks.check_command("evaluate", config, [], None)
-    assert logged.text.count("is used as the prompt itself; did you mean") == warnings
-
-
 @pytest.mark.processes  # W&B asks git where it is
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("WANDB_API_KEY", "short"), ("WANDB_MODE", "bogus"), ("WANDB_CONSOLE", "x")],
+    ("name", "value"), [("WANDB_API_KEY", "short"), ("WANDB_MODE", "bogus")]
 )
 def test_a_variable_that_wandb_refuses_ends_the_start_in_its_words(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
@@ -104,3 +81,108 @@ def test_a_variable_that_wandb_refuses_ends_the_start_in_its_words(
     with pytest.raises(SettingError, match=r"^W&B: ") as refused:
         start_checks.has_wandb_login()
     assert "\n" not in str(refused.value)
+
+
+# -- the tokenizer ---------------------------------------------------------------------
+
+
+def refusal(name: str) -> str:
+    config = env_config(tokenizer_name=name)
+    with (
+        pytest.raises(SettingError) as caught,
+        start_checks.refusing_bad_tokenizer(config, []),
+    ):
+        AutoTokenizer.from_pretrained(name)
+    said = str(caught.value)
+    assert said.startswith(f"env.tokenizer_name: {name!r} ")
+    assert said.endswith("tokenizer.json")
+    assert "\n" not in said
+    return said
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the files of a tokenizer, to be spoilt."""
+    return Path(shutil.copytree(TOKENIZER, tmp_path / "tokenizer"))
+
+
+def change(folder: Path, **changes: object) -> Path:
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return folder
+
+
+def write(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def of_own_code(folder: Path) -> None:
+    auto_map = {"AutoTokenizer": ["code.Own", None]}
+    change(folder, auto_map=auto_map, tokenizer_class="Own")
+
+
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "cut off": write("tokenizer.json", b'{"a": '),
+    "a list": write("tokenizer_config.json", b"[]"),
+    "code of its own": of_own_code,
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_a_folder_that_cannot_be_loaded_is_refused(case: str, folder: Path) -> None:
+    SPOILT[case](folder)
+    refusal(str(folder))
+
+
+@pytest.mark.parametrize("name", ["/no/such", "two words", "owner/no-such-model"])
+def test_what_is_no_folder_and_no_name_is_refused(name: str) -> None:
+    refusal(name)
+
+
+def test_what_is_no_fault_of_the_tokenizer_is_passed_on() -> None:
+    with (
+        pytest.raises(FileNotFoundError),
+        start_checks.refusing_bad_tokenizer(env_config(), []),
+    ):
+        Path("/nowhere/at/all").read_bytes()
+
+
+def test_the_setting_that_names_the_tokenizer_is_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [f"--env.tokenizer_name={TOKENIZER}", f"--openai.tokenizer_name={tmp_path}"]
+    argv += ["--openai.model_name=m", "--env.use_wandb=false"]
+    assert run_main(["serve", *argv]) == 2
+    assert "error: openai.tokenizer_name: " in capsys.readouterr().err
+
+
+SYSTEM_REFUSED = (
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no!') }}{% endif %}"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "template", [None, SYSTEM_REFUSED, "{% for m in %}", "{{ messages[0].content }}"]
+)
+def test_a_chat_template_that_cannot_be_used_is_refused(
+    template: str | None, folder: Path
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
+    with pytest.raises(SettingError) as caught:
+        start_checks.check_template("x", tokenizer)
+    said = str(caught.value)
+    assert said.startswith("env.tokenizer_name: the chat template of 'x' ")
+    assert "\n" not in said
+
+
+def test_a_template_that_leaves_the_system_message_out_is_warned_of(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    template = (
+        "{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}"
+    )
+    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
+    with caplog.at_level(logging.WARNING):
+        start_checks.check_template("x", tokenizer)
+    assert "leaves the system message out" in caplog.text

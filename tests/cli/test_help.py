@@ -12,7 +12,7 @@ from atroposlib.envs.base import BaseEnvConfig
 
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env import installation
-from rg_env.atropos.server_list import ServerSettings
+from rg_env.atropos.config import ServerSettings
 from rg_env.cli.main import COMMANDS, NAME
 from rg_env.cli.setting_options import FIRST
 from rg_env.settings import environment_settings

@@ -68,7 +68,7 @@ def test_the_settings_start_serve_as_they_are(done):
     with command.make_context("serve", [f"--config={path}"]) as context:
         given = settings_command.read(command, context.params)
     config, servers = given.build_env(command.start), given.build_servers(command.start)
-    start_checks.check_command("serve", config, servers, ReasoningGymEnv)
+    start_checks.check_command("serve", config, servers)
     assert set(config.tasks) <= set(TASKS)
     assert set(config.task_weights) == set(config.tasks)
     assert set(config.task_levels) == set(config.tasks) - {"acre"}

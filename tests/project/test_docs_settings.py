@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.server_list import ServerSettings
+from rg_env.atropos.config import ReasoningGymEnvConfig, ServerSettings
 from rg_env.cli import settings_command
 from rg_env.cli.setting_options import FIRST
 from rg_env.inference.client import CLIENTS

@@ -6,7 +6,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.atropos.server_list import ServerSettings, server_list
+from rg_env.atropos.config import ServerSettings, server_list
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Sampling
 from rg_env.inference.prompts import render_prompt

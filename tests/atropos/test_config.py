@@ -1,0 +1,246 @@
+"""The servers of a run, those of a Slurm job, and a model that nobody has named."""
+
+import http.server
+import json
+import socket
+import stat
+import threading
+import time
+
+import pytest
+from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
+from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import config
+from rg_env.atropos.config import served_models, server_list
+from rg_env.cli import settings_command
+from rg_env.errors import RunError, SettingError
+from rg_env.settings.environment_settings import START_MODEL
+from rg_env.settings.server_settings import CheckedServer
+from tests.support.parts import NOWHERE, TOKENIZER, server_config
+
+ALONE = {"policy": "/models/policy"}
+TWO = {**ALONE, "other": "/models/other"}
+
+
+# -- the list of servers ---------------------------------------------------------------
+
+JOB = {"SLURM_JOB_NODELIST": "n[1-3]", "NUM_TRAINING_NODES": "1"}
+
+
+@pytest.fixture
+def in_job(tmp_path, monkeypatch):
+    """Return the servers of a job, with a `scontrol` that knows three nodes."""
+    program = tmp_path / "scontrol"
+    program.write_text('#!/bin/sh\n[ "$*" = "show hostnames n[1-3]" ] || exit 1\n')
+    with program.open("a") as file:
+        file.write("printf 'n1\\nn2\\nn3\\n'\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def servers(environ):
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        like = [server_config(kind="sglang", timeout=7)]
+        return server_list(like, tokenizer_name=TOKENIZER, slurm=True)
+
+    return servers
+
+
+@pytest.mark.processes
+def test_slurm_gives_eight_servers_like_the_first_for_each_inference_node(in_job):
+    servers = in_job(JOB)
+    urls = [server.base_url for server in servers]
+    assert urls[:2] == ["http://n2:9000/v1", "http://n2:9001/v1"]
+    assert len(urls) == 16 and urls[-1] == "http://n3:9007/v1"
+    assert {(s.server_type, s.timeout) for s in servers} == {("sglang", 7)}
+
+
+@pytest.mark.processes
+def test_tensor_parallelism_divides_the_servers_of_a_node(in_job):
+    urls = [server.base_url for server in in_job({**JOB, "INFER_TP": "4"})]
+    assert urls == [f"http://n{n}:{p}/v1" for n in (2, 3) for p in (9000, 9001)]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({}, "SLURM_JOB_NODELIST"),
+        ({"SLURM_JOB_NODELIST": "n[1-3]"}, "NUM_TRAINING_NODES"),
+        ({**JOB, "INFER_TP": "0"}, "INFER_TP"),
+        ({**JOB, "SLURM_JOB_NODELIST": "other"}, "scontrol"),
+        ({**JOB, "NUM_TRAINING_NODES": "3"}, "NUM_TRAINING_NODES"),
+    ],
+)
+def test_a_slurm_variable_that_cannot_be_used_is_named(in_job, environ, named):
+    with pytest.raises(SettingError, match=named):
+        in_job(environ)
+
+
+def listed(**changes):
+    given = {"base_url": NOWHERE, "server_type": "vllm"} | changes
+    return server_list([APIServerConfig(**given)], tokenizer_name="t", slurm=False)
+
+
+def test_an_empty_key_and_a_missing_tokenizer_are_filled_in():
+    (server,) = listed(api_key="")
+    assert server.api_key and server.tokenizer_name == "t"
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"base_url": "localhost:9004"}, "expected an address"),
+        ({"timeout": 0}, r"openai\.timeout: 0 is not allowed"),
+        ({"num_max_requests_at_once": -1}, "num_max_requests_at_once"),
+        ({"api_key": "secret\nline"}, "api_key(?!.*secret)"),
+        ({"base_url": None}, r"openai\.base_url"),
+    ],
+)
+def test_a_config_of_the_framework_is_checked_as_well(changes, named):
+    with pytest.raises(SettingError, match=named):
+        listed(**changes)
+
+
+def test_no_server_is_refused():
+    with pytest.raises(SettingError, match="at least one server"):
+        server_list([], tokenizer_name="t", slurm=False)
+
+
+# -- a model and a tokenizer that nobody has named -------------------------------------
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """Return model and tokenizer of a command line beside a server."""
+
+    def choose(*argv, name="serve", models=ALONE):
+        monkeypatch.setattr(config, "served_models", lambda *of: models)
+        command = settings_command.serve(ReasoningGymEnv)
+        values = command.make_context(name, list(argv)).params
+        given = settings_command.read(command, values)
+        both = given.build_env(command.start), given.build_servers(command.start)
+        env, (first,) = settings_command._with_model(name, given, *both)
+        return first.model_name, env.tokenizer_name
+
+    return choose
+
+
+MODEL, KIND = "--openai.model_name", "--openai.server_type"
+
+
+@pytest.mark.parametrize(
+    ("argv", "how", "expected"),
+    [
+        ([], {}, ("policy", "/models/policy")),
+        ([f"{MODEL}=Qwen/Qwen3-8B"], {}, ("Qwen/Qwen3-8B",) * 2),
+        ([f"{MODEL}=policy", "--env.tokenizer_name=o/one"], {}, ("policy", "o/one")),
+        ([f"{MODEL}={START_MODEL}"], {}, (START_MODEL,) * 2),
+        ([f"{MODEL}=other"], {"models": TWO}, ("other", "/models/other")),
+        ([], {"models": {**TWO, START_MODEL: "/m"}}, (START_MODEL, "/m")),
+        ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "process"}, ("g", "none")),
+        ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "serve"}, ("g", "g")),
+    ],
+)
+def test_the_model_is_the_only_one_of_the_server_and_the_tokenizer_its(
+    chosen, argv, how, expected
+):
+    assert chosen(*argv, **how) == expected
+
+
+def test_a_server_that_lists_none_leaves_those_of_config_init_with_a_warning(
+    chosen, logged
+):
+    assert chosen(models=None) == (START_MODEL, START_MODEL)
+    assert "openai.model_name is the default" in logged.text
+
+
+@pytest.mark.parametrize(("models", "has"), [(TWO, "policy, other"), ({}, "no model")])
+def test_a_server_with_several_models_or_none_is_refused_with_their_names(
+    chosen, models, has
+):
+    with pytest.raises(SettingError, match=f"has {has}; name one with --openai.model"):
+        chosen("--env.tokenizer_name=other/one", models=models)
+
+
+class Serving:
+    """A server with a list of models; it keeps what it was asked."""
+
+    def __init__(self, says, port=0):
+        self.asked, body = (asked := []), json.dumps(says).encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append((self.path, self.headers["Authorization"]))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self._server = http.server.HTTPServer(("127.0.0.1", port), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def models_of(says):
+    with Serving(says) as server:
+        found = served_models(CheckedServer(base_url=server.url, api_key="k"))
+        assert server.asked == [("/v1/models", "Bearer k")]
+        return found
+
+
+@pytest.mark.parametrize(
+    ("says", "models"),
+    [
+        ({"data": [{"id": "m"}, {"id": "n"}]}, {"m": "m", "n": "n"}),
+        ({"data": [{"id": "m", "root": "/"}]}, {"m": "/"}),
+        ({"data": [{"id": "m", "root": "/no/such"}]}, {"m": "m"}),
+        ({"data": []}, {}),
+        ({"data": ["a"]}, None),
+        ([], None),
+        ({"data": 3}, None),
+    ],
+)
+def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
+    says, models
+):
+    assert models_of(says) == models
+
+
+def test_a_server_that_starts_later_is_waited_for_with_a_sentence(logged):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    at_port = CheckedServer(base_url=f"http://127.0.0.1:{port}/v1")
+    waiting = threading.Thread(target=lambda: asked.append(served_models(at_port)))
+    asked = []
+    waiting.start()
+    while "nothing listens there" not in logged.text:
+        time.sleep(0.01)
+    with Serving({"data": [{"id": "m"}]}, port):
+        waiting.join()
+    assert asked == [{"m": "m"}]
+
+
+def test_a_server_that_never_starts_ends_the_command():
+    nowhere = CheckedServer(base_url="http://127.0.0.1:9/v1")
+    sentence = r"nothing listens there.*start the server.*env.give_up_after_s"
+    with pytest.raises(RunError, match=sentence):
+        served_models(nowhere, give_up_s=0.0)
+
+
+def test_an_address_that_no_waiting_mends_is_refused():
+    with pytest.raises(SettingError, match=r"openai.base_url: .*Name or service"):
+        served_models(CheckedServer(base_url="http://nowhere.invalid/v1"))
