@@ -88,7 +88,7 @@ from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.evaluation.sources import METRICS, metrics_beside
-from rg_env.inference.client import client_of, close_clients
+from rg_env.inference.client import Client, close_clients
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
 from rg_env.items.prepare import prepare_items
@@ -172,8 +172,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         start_checks.check_mixture(config)
         if not has_tokenizer:  # one to count with, since the framework loads one
             config = config.model_copy(update={"tokenizer_name": tokenizer})
-        if self.server_cls is BaseEnv.server_cls:  # no subclass names one of its own
-            self.server_cls = client_of
+        if self.server_cls is BaseEnv.server_cls:  # else a subclass names its client
+            self.server_cls = Client
+        if not issubclass(self.server_cls, Client):
+            raise TypeError(f"server_cls: expected a subclass of {Client}")
         self._length = LengthLimit(config)
         refusing = start_checks.refusing_bad_tokenizer(config, servers)
         rows = taking_over_rows(self, config, with_tokens=has_tokenizer)
@@ -194,9 +196,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
         self._session = session = ApiSession(config.rollout_server_url)
-        self._servers = servers = Servers(
-            self.server, self.tokenizer, server.server_type
-        )
+        self._servers = servers = Servers(self.server.servers, self.tokenizer)
         self._requests = requests = RolloutRequests(
             config, length, self.tokenizer, servers, server
         )
@@ -304,7 +304,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step."""
         start_checks.check_can_train(self.config, self._server_types)
-        self._servers.trains = True
+        self._servers.require_tokens()
         await self._live("serve", self._serve_loop.serve())
 
     async def process_manager(self) -> None:

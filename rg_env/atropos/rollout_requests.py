@@ -11,10 +11,15 @@ from typing import Any
 from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Completion, Sampling
+from rg_env.inference.completions import (
+    Completion,
+    Prompt,
+    Prompts,
+    Sampling,
+    render_prompt,
+)
 from rg_env.inference.connection import template_kwargs_of
 from rg_env.inference.probe import ProbeRequest
-from rg_env.inference.prompts import Prompt, Prompts, render_prompt
 from rg_env.inference.servers import Servers
 from rg_env.items.item import Item
 from rg_env.items.run_stream import NoItemsError, RunStream

@@ -1,11 +1,11 @@
-"""The client of one inference server, and its variants by the type of server.
+"""The client of one inference server: how it is queried, and whether it is.
 
 Mends B22, B23 and B25 of docs/host_defects.md: a request is made once, and the next try
-is that of `Servers`, at whatever server is chosen then; what hangs at a server that is
-gone is queried elsewhere; connections are kept open; token ids come by whatever route
-the server has; health is checked at every type's `/health`, within a time; and the
-newest `rolling_buffer_length` timings are kept. What is sent is what the framework's
-own classes send.
+is that of `Servers`, at whatever server is chosen then; a server that fails is left out
+until a probe passes, and what hangs at one that is gone is queried elsewhere;
+connections are kept open; token ids come by whatever route the server has; health is
+checked at every type's `/health`, within a time; and the newest `rolling_buffer_length`
+timings are kept. What is sent is what the framework's own classes send.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ import asyncio
 import itertools
 import json
 import logging
+import random
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import Any, ClassVar, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
-from atroposlib.envs.server_handling.sglang_server import SGLangServer
-from atroposlib.envs.server_handling.vllm_server import VLLMServer
+from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types import Completion as TextCompletion
 from openai.types.chat import ChatCompletion
 
 from rg_env import patience
 from rg_env.inference.completions import (
     Completion,
+    Prompt,
     Sampling,
     check_some_usable,
     from_chat,
     from_tokens,
+    with_one_bos,
 )
 from rg_env.inference.connection import (
     MEBIBYTE,
@@ -40,34 +43,34 @@ from rg_env.inference.connection import (
     sampling_extra_of,
     secrets_of,
 )
-from rg_env.inference.probe import ProbeRequest, find_route, greeting, no_route
-from rg_env.inference.prompts import Prompt, with_one_bos
+from rg_env.inference.probe import ProbeRequest, find_route
 from rg_env.inference.request_failures import (
+    ABOUT_THE_REQUEST,
     LONGEST_READ,
+    NO_SERVER,
     SILENCE,
     Failure,
     RequestFailedError,
     bad_reply,
     body_summary,
-    failure_of,
+    no_reply,
 )
 from rg_env.inference.routes import (
-    ATROPOS,
     CHAT,
     COMPLETIONS,
     NO_SUCH_FORM,
+    ROUTES,
     SGLANG,
     Body,
     TokenRoute,
     chat_of,
 )
-from rg_env.inference.server_state import ServerState
 from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-ReleaseGil = Callable[[], None]
+Call = Callable[[], None]
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 """The limit, and what some models want it called."""
@@ -94,94 +97,144 @@ class ServerLeftOutError(ConnectionError):
 
 
 class Client(APIServer):
-    """A client for any inference server, which also knows when not to query it.
+    """A client of an inference server of any type.
+
+    A single failure leaves no server out, because one item may be the reason. If a
+    server passes its probe and fails again, the next pause is longer; a real answer
+    resets this.
 
     Attributes:
-        chats: Whether the server is sent messages, unless token ids are needed.
-        routes: At which it is queried for token ids, the likeliest first.
-        on_failure: Called for each request that failed, including probes.
+        tokenizer: That of the settings, of vllm and sglang; `Servers` sets the others'.
         needs_tokens: Whether the completions go to a trainer.
-        is_probed: Whether a probe has found the route; None of a chat.
+        probe_request: With which the server is probed.
+        is_probed: Whether a probe has ever passed.
+        route: At which the server is queried for token ids; None of a chat.
+        is_out: Whether the server is left out until a probe passes.
+        failure: The newest; it says why the server is left out, or rests.
+        has_answered: Whether a request was ever answered with something of use.
+        on_failure, on_change: Called for each request that failed, probes included, and
+            after the server was left out or taken back.
     """
 
-    chats: ClassVar[bool] = False
-    routes: ClassVar[tuple[TokenRoute, ...]]
-    tokenizer: Any
     # What the framework chooses a server by; only our state decides it.
-    server_healthy = property(lambda self: self.state.admits, lambda self, _: None)
+    server_healthy = property(lambda self: self.admits, lambda self, _: None)
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        self.state = ServerState()
+        self.is_out, self._rests_until, self._out_since = False, 0.0, 0.0
         super().__init__(config, reasoning_config=reasoning_config)
         for name in ("request_timings", "attempts_list"):
             for each in (name, f"eval_{name}"):
                 setattr(self, each, deque(maxlen=config.rolling_buffer_length))
+        kind, self.tokenizer = config.server_type, cast(Any, None)
+        if kind in ("vllm", "sglang"):
+            self.tokenizer = AutoTokenizer.from_pretrained(config.tokenizer_name)
+        # An endpoint is sent messages, unless token ids are needed.
+        self.chats = kind == "openai"
+        self.routes: list[TokenRoute]
+        self.routes = sorted(ROUTES, key=lambda r: kind == "sglang" and r is not SGLANG)
         self.connection = Connection(config, is_openai=self.chats)
-        self.on_failure: Callable[[Client, Failure], None] = lambda *_: None
-        self.needs_tokens = self.is_probed = False
+        self.on_failure: Callable[[Failure], object] = lambda _: None
+        self.on_change: Call = lambda: None
+        self.needs_tokens = self.is_probed = self.has_answered = False
+        self.failure = NO_SERVER
         self.probe_request: ProbeRequest | None = None
         self.route: TokenRoute | None = None
+        self._failures, self._pause_s = 0, patience.CIRCUIT_FIRST_PAUSE_S
         self._limit_name = MAX_TOKENS
         self._ignores_n: bool = config.n_kwarg_is_ignored
-        self._tasks: dict[str, asyncio.Future[None]] = {}
+        self._recovery: asyncio.Future[None] | None = None
         self._under_way: set[asyncio.Future[Any]] = set()
 
     # -- whether it is queried ---------------------------------------------------------
 
-    def note_failure(self, error: Exception) -> None:
-        """A request failed."""
-        failure = failure_of(error, *secrets_of(self.config))
-        if failure.is_absence:
-            self.is_probed = False  # it has come back as another server
-        # What is under way there may still be answered: only `leave_out` cancels it.
-        self.state.note_failure(failure)
-        if self.state.is_out:
-            self.recover()
-        self.on_failure(self, failure)
+    @property
+    def is_resting(self) -> bool:
+        """Whether the server is there, and left alone because it wants that."""
+        return not self.is_out and time.monotonic() < self._rests_until
 
-    def leave_out(self, failure: Failure) -> None:
-        """Stop using a server that is gone, and cancel the requests that hang there."""
-        self.state.leave_out(failure)
-        for request in self._under_way:
+    @property
+    def admits(self) -> bool:
+        """Whether the server is to be queried now."""
+        return not self.is_out and not self.is_resting
+
+    @property
+    def out_s(self) -> float:
+        """For how long it has been left out, or was the last time."""
+        return time.monotonic() - self._out_since
+
+    def note_failure(self, failure: Failure) -> None:
+        """Decide what a failed request says of the server: nothing, a rest, its end."""
+        self.failure = failure
+        if failure.rest_s is not None:
+            rest_s = min(failure.rest_s, patience.BUSY_LONGEST_REST_S)
+            self._rests_until = max(self._rests_until, time.monotonic() + rest_s)
+        elif failure.status not in ABOUT_THE_REQUEST:
+            self._failures += 1
+            is_enough = self._failures >= patience.CIRCUIT_FAILURES_IN_A_ROW
+            # One without the path has come back as another server.
+            if is_enough or (failure.is_absence and self.is_probed):
+                self.leave_out(failure)
+        self.on_failure(failure)
+
+    def leave_out(self, failure: Failure, *, is_gone: bool = False) -> None:
+        """Stop using the server until a probe passes.
+
+        If it is gone, the requests that hang there are cancelled; else they may still
+        be answered.
+        """
+        for request in self._under_way if is_gone else ():
             request.cancel()
+        if not self.is_out:
+            self.failure, self.is_out, self._out_since = failure, True, time.monotonic()
+            self.on_change()
         self.recover()
+
+    def _take_back(self) -> None:
+        self._failures = 0
+        if self.is_out:
+            self.is_out = False
+            self.on_change()
 
     def recover(self) -> None:
         """Probe the server until it passes, after pauses, and use it then."""
-        self._keep_up("recovery", self._recover)
-
-    def _keep_up(
-        self, name: str, work: Callable[[], Coroutine[Any, Any, None]]
-    ) -> None:
-        """Begin what goes on beside the requests, unless it is going on."""
-        if name not in self._tasks or self._tasks[name].done():
-            self._tasks[name] = asyncio.ensure_future(work())
+        self._recovery = _kept_up(self._recovery, self._recover)
 
     async def _recover(self) -> None:
-        pause_s = self.state.next_pause_s() if self.state.is_out else 0.0
+        loop = asyncio.get_running_loop()
+        leave_out = partial(self.leave_out, SILENCE, is_gone=True)
         while True:
-            await asyncio.sleep(pause_s)
-            hanging = asyncio.get_running_loop().call_later(
-                patience.PROBE_SILENT_AFTER_S, self.leave_out, SILENCE
-            )
+            if not self.admits:
+                # With jitter: many environments may wait for one server that starts.
+                pause_s = self._pause_s * random.uniform(0.75, 1.25)
+                longest_s = patience.CIRCUIT_LONGEST_PAUSE_S
+                self._pause_s = min(2 * self._pause_s, longest_s)
+                rest_s = self._rests_until - time.monotonic()
+                await asyncio.sleep(max(pause_s, rest_s))
+            hanging = loop.call_later(patience.PROBE_SILENT_AFTER_S, leave_out)
             try:
-                if self.is_probed and self.config.health_check:
-                    await self.connection.check_health()
                 await asyncio.wait_for(self.probe(), patience.PROBE_WITHIN_S)
-                return self.state.take_back()
+                return self._take_back()
             except Exception as error:  # noqa: BLE001 - as many as ways to be down
-                self.note_failure(error)
-                if not self.state.is_resting:
-                    self.leave_out(self.state.failure)
+                self.note_failure(self._failure_of(error))
+                if not self.is_resting:
+                    self.leave_out(self.failure)
             finally:
                 hanging.cancel()
-            pause_s = self.state.next_pause_s()
+
+    def _failure_of(self, error: Exception) -> Failure:
+        if isinstance(error, RequestFailedError):
+            return error.failure
+        return no_reply(error, *secrets_of(self.config))
 
     async def probe(self) -> None:
         """Find out how to query the server, which may have changed since the last."""
-        request = self.probe_request or greeting(self.tokenizer)
-        route, is_known = await find_route(self, request), self.is_probed
-        if not is_known or route != self.route:
+        request = self.probe_request
+        if request is None:
+            tokens = self.tokenizer.encode("hi")
+            messages = [{"role": "user", "content": "hi"}]
+            request = ProbeRequest(Prompt(messages, tokens, False), {"n": 2})
+        route = await find_route(self, request)
+        if not self.is_probed or route != self.route:
             how = f"token ids from {route.path}" if route else "queried as a chat"
             logger.info("inference at %s: %s", self.config.base_url, how)
         self.route, self.is_probed = route, True
@@ -196,43 +249,48 @@ class Client(APIServer):
             except RequestFailedError as error:
                 missed += 1
                 if missed >= patience.HEALTH_MISSES_IN_A_ROW:
-                    self.leave_out(error.failure)
+                    self.leave_out(error.failure, is_gone=True)
             await asyncio.sleep(patience.HEALTH_EVERY_S)
 
     # -- completions -------------------------------------------------------------------
 
     async def complete(
-        self,
-        prompt: Prompt,
-        n: int,
-        sampling: Sampling,
-        on_reply: Callable[[], None] | None = None,
+        self, prompt: Prompt, n: int, sampling: Sampling, on_reply: Call | None = None
     ) -> list[Completion]:
-        """Query a server once that was probed, unless it is lost meanwhile."""
+        """Query a server once that was probed.
+
+        Raises:
+            RequestFailedError: It fails, or no completion is usable.
+            ServerLeftOutError: It was left out meanwhile.
+        """
         if self.config.health_check:
-            self._keep_up("health", self.check_server_status_task)
-        trains = sampling.split == "train"
+            check = self.check_server_status_task
+            self.check_task: asyncio.Future[None] = _kept_up(self.check_task, check)
+        fields = {**vars(sampling), "n": n}
+        trains = fields.pop("split") == "train"
         async with self.sem if trains else self.eval_sem:
-            if not self.state.admits:
-                raise ServerLeftOutError(self.state.failure.text)
-            began, how = time.time(), sampling.fields | {"n": n}
-            asking = asyncio.ensure_future(self.ask(self.route, prompt, how, on_reply))
-            self._under_way.add(asking)
+            if not self.admits:
+                raise ServerLeftOutError(self.failure.text)
+            began, asking = time.time(), self.ask(self.route, prompt, fields, on_reply)
+            request = asyncio.ensure_future(asking)
+            self._under_way.add(request)
             try:
                 # Awaited itself, its cancellation would look like the caller's.
-                await asyncio.wait({asking})
+                await asyncio.wait({request})
             finally:
-                self._under_way.discard(asking)
-                asking.cancel()
-            if asking.cancelled():  # by `leave_out`
-                raise ServerLeftOutError(self.state.failure.text)
+                self._under_way.discard(request)
+                request.cancel()
+            if request.cancelled():  # by `leave_out`
+                raise ServerLeftOutError(self.failure.text)
             try:
-                completions = asking.result()
+                completions = request.result()
                 check_some_usable(completions)
             except Exception as error:
-                self.note_failure(error)
-                raise
-        self.state.note_answer()
+                failure = self._failure_of(error)
+                self.note_failure(failure)
+                raise RequestFailedError(failure) from error
+        self.has_answered, self._pause_s = True, patience.CIRCUIT_FIRST_PAUSE_S
+        self._take_back()
         timings = self.request_timings if trains else self.eval_request_timings
         timings.append(time.time() - began)
         (self.attempts_list if trains else self.eval_attempts_list).append(1)
@@ -243,38 +301,38 @@ class Client(APIServer):
         route: TokenRoute | None,
         prompt: Prompt,
         fields: Body,
-        on_reply: Callable[[], None] | None = None,
+        on_reply: Call | None = None,
     ) -> list[Completion]:
         """Query by a route, a chat if None; return what came, whether of use or not."""
-        tokenizer, tokens, model = self.tokenizer, prompt.tokens, self.config.model_name
+        tokens, n = prompt.tokens, fields.get("n", 1)
         messages = [dict(message) for message in prompt.messages]
-        extra = sampling_extra_of(self.config)
-
-        def read(bodies: Iterator[bytes], release: ReleaseGil) -> list[Completion]:
-            if route is None:
-                return from_chat(tokenizer, prompt, chat_of(bodies)["choices"])
-            parts = (route.read(body, model) for body in bodies)
-            choices = itertools.chain.from_iterable(parts)
-            return from_tokens(tokenizer, tokens, choices, release)
 
         def body(n: int) -> Body:
-            how = fields | {"n": n}
-            if route is None:
-                how = self._inject_reasoning_kwargs({"messages": messages} | how)
-                return self._chat_body(how)
-            return route.body(list(tokens), how, model, extra)
+            if route is not None:
+                return self.token_body(route, prompt, fields | {"n": n})
+            how = {"messages": messages, **fields, "n": n}
+            return self._chat_body(self._inject_reasoning_kwargs(how))
 
-        path, n = route.path if route else CHAT, fields.get("n", 1)
+        def read(bodies: Iterator[bytes], release: Call) -> list[Completion]:
+            if route is None:
+                return from_chat(self.tokenizer, prompt, chat_of(bodies)["choices"])
+            parts = (route.read(body, self.config.model_name) for body in bodies)
+            choices = itertools.chain.from_iterable(parts)
+            return from_tokens(self.tokenizer, tokens, choices, release)
+
+        path = route.path if route else CHAT
         most = (fields.get(MAX_TOKENS) or UNLIMITED_TOKENS) + len(tokens)
         completions = await self.query(path, body, read, n, most, on_reply)
         if len(completions) == 1 < n and not self._ignores_n and not self.is_probed:
             self._ignores_n = True
-            logger.warning(
-                "%s returns one completion whatever n is: it is queried as often as"
-                " there are rollouts",
-                self.config.base_url,
-            )
+            text = "%s returns one completion whatever n is: it is queried n times"
+            logger.warning(text, self.config.base_url)
         return completions
+
+    def token_body(self, route: TokenRoute, prompt: Prompt, fields: Body) -> Body:
+        """Return the body of a request at a route of token ids."""
+        model, extra = self.config.model_name, sampling_extra_of(self.config)
+        return route.body(list(prompt.tokens), fields, model, extra)
 
     def _chat_body(self, given: Body) -> Body:
         fields = {**given}
@@ -287,21 +345,22 @@ class Client(APIServer):
         self,
         path: str,
         body: Callable[[int], Body],
-        read: Callable[[Iterator[bytes], ReleaseGil], T],
+        read: Callable[[Iterator[bytes], Call], T],
         n: int = 1,
         most_tokens: int = UNLIMITED_TOKENS,
-        on_reply: Callable[[], None] | None = None,
+        on_reply: Call | None = None,
     ) -> T:
         """Query once for `n` completions, or `n` times where the server ignores it.
 
         `body` makes that of a request for so many, of at most so many tokens each.
-        `read` gets the replies' bodies, and what to call between two completions, and
-        raises one of `NO_SUCH_FORM` where they are none.
+        `read` gets the bodies of the replies, and what to call between two completions;
+        it raises one of `NO_SUCH_FORM` where they are none.
         """
         times, at_once = (n, 1) if self._ignores_n else (1, n)
         most_bytes = ANY_REPLY_BYTES + TOKEN_BYTES * at_once * most_tokens
+        post = self.connection.post
         requests = [
-            asyncio.ensure_future(self.connection.post(path, body(at_once), most_bytes))
+            asyncio.ensure_future(post(path, body(at_once), most_bytes))
             for _ in range(times)
         ]
         try:
@@ -338,11 +397,10 @@ class Client(APIServer):
         if not self.is_probed:
             await self.probe()
         if self.route is None:
-            raise no_route(self, "it gives no token ids")
+            raise bad_reply(f"{self.config.base_url} gives no token ids")
         completions = await self.ask(self.route, Prompt([], tokens, False), fields)
-        choices = [each.choice for each in completions if each.choice is not None]
-        ids, logprobs = [c.tokens for c in choices], [c.logprobs for c in choices]
-        return tokens, ids, logprobs, [c.finish_reason for c in choices]
+        rows = [each.choice[:3] for each in completions if each.choice is not None]
+        return tokens, *([row[i] for row in rows] for i in range(3))
 
     async def _chat_completion_wrapper(self, **fields: Any) -> ChatCompletion:
         return await self.query(
@@ -359,65 +417,23 @@ class Client(APIServer):
 
     async def close(self) -> None:
         """Stop what is under way and close the connections; may be called twice."""
-        running = [task for task in self._tasks.values() if not task.done()]
-        for task in running:
+        tasks = [task for task in (self.check_task, self._recovery) if task]
+        for task in tasks:
             task.cancel()
-        if running:
-            await asyncio.wait(running, timeout=patience.CLOSE_GRACE_S)
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience.CLOSE_GRACE_S)
         await self.connection.close()
-        if hasattr(self, "openai"):
-            await self.openai.close()
 
 
-class VllmClient(Client, VLLMServer):
-    """A client of vLLM: the server of Atropos' example trainer, or a stock one."""
-
-    routes = (COMPLETIONS, ATROPOS, SGLANG)
-
-
-class SglangClient(Client, SGLangServer):
-    """A client of SGLang."""
-
-    routes = (SGLANG, COMPLETIONS, ATROPOS)
-
-
-class TrlClient(Client):
-    """A client of TRL's server, which is a stock vLLM since TRL 1.12."""
-
-    routes = (COMPLETIONS, SGLANG, ATROPOS)
-
-
-class OpenAiClient(Client):
-    """A client of an endpoint of the OpenAI kind.
-
-    The framework refuses to train with a client that is its `OpenAIServer`, whatever
-    the server gives, so this one is none.
-    """
-
-    chats = True
-    routes = (COMPLETIONS, SGLANG, ATROPOS)
-
-
-CLIENTS: dict[str, type[Client]] = {
-    "vllm": VllmClient,
-    "sglang": SglangClient,
-    "openai": OpenAiClient,
-    "trl": TrlClient,
-}
-"""By `server_type`."""
-
-
-def client_of(config: Any, reasoning_config: Any = None) -> Client:
-    """Return our client of a server; the framework calls this as it would a class."""
-    return CLIENTS[config.server_type](config, reasoning_config=reasoning_config)
+def _kept_up(
+    task: asyncio.Future[None] | None, work: Callable[[], Coroutine[Any, Any, None]]
+) -> asyncio.Future[None]:
+    """Return a task that goes on beside the requests; a new one if it has ended."""
+    return asyncio.ensure_future(work()) if task is None or task.done() else task
 
 
 async def close_clients(clients: Iterable[Any]) -> None:
-    """End the health checks of clients and close their connections."""
+    """Close the clients that are ours."""
     for client in clients:
-        if getattr(client, "check_task", None) is not None:
-            client.check_task.cancel()
         if isinstance(client, Client):
             await client.close()
-        elif hasattr(client, "openai"):  # a subclass named its own client
-            await client.openai.close()

@@ -1,4 +1,4 @@
-"""Completions from replies with token ids or from chats, and which are usable.
+"""Prompts, and their completions from replies with token ids or from chats.
 
 A completion is usable if the model has ended it or it was cut off at its limit, and if
 each of its tokens is one of the tokenizer's and has a log-probability. One that the
@@ -11,15 +11,16 @@ rows, dump files and extraction need the whole text.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
 
-from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import (
     CUT_OFF,
     TOKENIZER,
@@ -28,15 +29,21 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
 )
 from rg_env.inference.routes import TokenChoice
-from rg_env.off_loop import keep_gil
+from rg_env.off_loop import keep_gil, off_loop
+from rg_env.scoring.extraction import THINKING
+from rg_env.scoring.prompt import Message
 
 # What the framework's managed server writes.
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
 
-NOT_WHOLE = frozenset(
-    {"abort", "aborted", "cancelled", "content_filter", "error", "none"}
-    | {"insufficient_system_resource"}
+MAX_PROMPTS = 256
+SHORT_PROMPT_CHARS = 1536
+"""A prompt up to here is rendered and encoded in half a millisecond, in place."""
+
+NOT_WHOLE = (
+    *("abort", "aborted", "cancelled", "content_filter", "error", "none"),
+    "insufficient_system_resource",
 )
 """Ends of the server's making, which leave half a completion."""
 
@@ -44,6 +51,70 @@ HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
 
 THINK, END_THINK = "<think>", "</think>"
+
+
+# -- prompts ---------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """An item's messages, rendered.
+
+    Attributes:
+        messages: System and user.
+        tokens: Prompt token ids, as the server will count them.
+        thinking_open: Whether the template ends the prompt with `<think>` or the like.
+    """
+
+    messages: Sequence[Message]
+    tokens: Sequence[int]
+    thinking_open: bool
+
+
+def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
+    """Return tokens with one BOS, where the template and the tokenizer add one each."""
+    has_two = len(tokens) >= 2 and tokens[0] == tokenizer.bos_token_id == tokens[1]
+    return tokens[1:] if has_two else tokens
+
+
+def render_prompt(
+    tokenizer: Any,
+    messages: Sequence[Message],
+    template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+) -> Prompt:
+    """Render messages as the framework's managed server does, and count their tokens.
+
+    The chat template also gets `template_kwargs`.
+    """
+    text: str = tokenizer.apply_chat_template(
+        list(messages), tokenize=False, add_generation_prompt=True, **template_kwargs
+    )
+    tokens = with_one_bos(tokenizer, tokenizer.encode(text, add_special_tokens=True))
+    opened = text[-40:].rstrip().lower().endswith(tuple(THINKING))
+    return Prompt(messages, tokens, opened)
+
+
+class Prompts:
+    """Renders prompts and caches them, because a prompt is needed twice."""
+
+    def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
+        @functools.lru_cache(MAX_PROMPTS)
+        def rendered(*messages: tuple[tuple[str, str], ...]) -> Prompt:
+            plain = [dict(message) for message in messages]
+            return render_prompt(tokenizer, plain, template_kwargs)
+
+        self._rendered = rendered
+
+    async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
+        """Return a prompt, rendered off the event loop where it is long."""
+        key = [tuple(sorted(dict(message).items())) for message in messages]
+        if len(repr(key)) > SHORT_PROMPT_CHARS:
+            return await off_loop(self._rendered, *key)
+        await asyncio.sleep(0)  # several in a row must not add up
+        return self._rendered(*key)
+
+
+# -- completions -----------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,43 +139,26 @@ class Completion:
     unusable: Failure | None = None
     choice: TokenChoice | None = None
 
+    def cut(self, limit_tokens: int) -> Completion:
+        """Cut a sequence whose server did not keep to max_tokens."""
+        if len(self.tokens) <= limit_tokens:
+            return self
+        names = ("tokens", "masks", *(["logprobs"] if self.logprobs else []))
+        shorter = {name: getattr(self, name)[:limit_tokens] for name in names}
+        return dataclasses.replace(self, finish_reason="length", **shorter)
+
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """How completions are sampled.
+    """How completions of at most `max_tokens` are sampled.
 
-    Attributes:
-        max_tokens: Longest completion, in tokens; at least 1.
-        temperature: At least 0.
-        top_p: In (0, 1].
-        split: "train" or "eval": which of the server's request limits counts.
+    `split`, "train" or "eval", says which of the server's request limits counts.
     """
 
     max_tokens: int
     temperature: float
     top_p: float
     split: str
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of a request."""
-        fields = dataclasses.asdict(self)
-        del fields["split"]
-        return fields
-
-
-def cut(completion: Completion, limit_tokens: int) -> Completion:
-    """Cut a sequence whose server did not keep to max_tokens."""
-    if len(completion.tokens) <= limit_tokens:
-        return completion
-    logprobs = completion.logprobs
-    return dataclasses.replace(
-        completion,
-        finish_reason="length",
-        tokens=completion.tokens[:limit_tokens],
-        masks=completion.masks[:limit_tokens],
-        logprobs=None if logprobs is None else logprobs[:limit_tokens],
-    )
 
 
 def check_some_usable(completions: list[Completion]) -> None:
@@ -116,21 +170,15 @@ def check_some_usable(completions: list[Completion]) -> None:
         raise RequestFailedError(dataclasses.replace(why, text=text))
 
 
-# -- of token ids ----------------------------------------------------------------------
-
-
-def _end_of(reason: Any) -> Any:
-    """Return the word for why a completion ended, which SGLang puts in an object."""
-    return reason.get("type", "stop") if isinstance(reason, dict) else reason
-
-
-def _why_cut_off(reason: Any) -> Failure | None:
-    end = _end_of(reason) or "none"
+def _why_cut_off(end: Any) -> Failure | None:
     # Some say more behind a colon, as "content_filter: RECITATION".
-    word = end.partition(":")[0].lower() if isinstance(end, str) else "none"
+    word = end.partition(":")[0].lower() if end and isinstance(end, str) else "none"
     if word not in NOT_WHOLE:
         return None
     return Failure(f"{CUT_OFF}{word}", f"finish_reason {word}")
+
+
+# -- of token ids ----------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=8)
@@ -149,12 +197,10 @@ def why_unusable(
 ) -> Failure | None:
     """Return why a trainer cannot use a completion; None if it can.
 
-    A trainer looks ids up in its embedding, where a larger one than `highest` ends it,
-    and fails without any token. Even an empty completion has an end token, whose
-    log-probability we would have to invent.
+    A trainer fails without any token, and at an id above `highest`, which its embedding
+    does not have.
     """
-    cut_off = _why_cut_off(reason)
-    if cut_off is not None:
+    if (cut_off := _why_cut_off(_end_of(reason))) is not None:
         return cut_off
     if not tokens:
         return Failure(UNUSABLE, "no token")
@@ -168,12 +214,17 @@ def why_unusable(
         text = "a log-probability that is no number, or none for a token"
         return Failure(UNUSABLE, text)
     if max(numbers) > HIGHEST_LOGPROB:
-        text = f"a log-probability above 0 ({max(numbers):.3g}): logits perhaps"
-        return Failure(UNUSABLE, f"{text} (--logprobs-mode of vLLM)")
+        text = f"a log-probability above 0 ({max(numbers):.3g})"
+        return Failure(UNUSABLE, f"{text}: logits perhaps (--logprobs-mode of vLLM)")
     if min(tokens) < 0 or (highest is not None and max(tokens) > highest):
         text = f"a token id that the tokenizer does not have ({max(tokens)})"
         return Failure(UNUSABLE, text, setting=TOKENIZER)
     return None
+
+
+def _end_of(reason: Any) -> Any:
+    """Return the word for why a completion ended, which SGLang puts in an object."""
+    return reason.get("type", "stop") if isinstance(reason, dict) else reason
 
 
 def from_tokens(
@@ -208,55 +259,33 @@ def from_tokens(
 # -- of a chat -------------------------------------------------------------------------
 
 
-def _reasoning(message: Mapping[str, Any]) -> str:
-    texts = (message.get(name) for name in ("reasoning_content", "reasoning"))
-    return next((text for text in texts if isinstance(text, str) and text), "")
-
-
-def _content(message: Mapping[str, Any]) -> str | None:
-    """Return the text of a message, a list of its parts joined; None without one."""
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(text for text in parts if isinstance(text, str))
-    text = message.get("refusal") if content is None else content
-    return text if isinstance(text, str) else None
-
-
-def _why_no_answer(choice: Mapping[str, Any]) -> Failure | None:
-    message, reason = choice["message"], choice.get("finish_reason")
-    cut_off = _why_cut_off(reason)
-    if cut_off is not None or _content(message) is not None:
-        return cut_off
+def _read_chat(
+    choice: Mapping[str, Any], *, thinking_open: bool
+) -> tuple[str, Failure | None]:
+    """Return the model's text, with its thinking, and why it cannot be used."""
+    end, message = choice.get("finish_reason"), choice["message"]
+    texts = {name: v for name, v in message.items() if isinstance(v, str)}
+    text = texts.get("content", texts.get("refusal"))
+    thinking = texts.get("reasoning_content") or texts.get("reasoning") or ""
+    if (cut_off := _why_cut_off(end)) is not None:
+        return "", cut_off
     # A model may use up its tokens with thinking that it does not show.
-    has_thought = _reasoning(message) or reason == "length"
-    return None if has_thought else Failure(UNUSABLE, "no content")
-
-
-def whole_text(choice: Mapping[str, Any], *, thinking_open: bool) -> str:
-    """Return the model's text, with the thinking that the prompt may have opened."""
-    message = choice["message"]
-    content, reasoning = _content(message) or "", _reasoning(message)
-    if not reasoning or END_THINK in content:
-        return content
-    begin = "" if thinking_open or reasoning.startswith(THINK) else THINK
+    if text is None and not thinking and end != "length":
+        return "", Failure(UNUSABLE, "no content")
+    if not thinking or END_THINK in (text or ""):
+        return text or "", None
+    begin = "" if thinking_open or thinking.startswith(THINK) else THINK
     # Cut in the midst of its thinking, it never ended that.
-    is_cut = not content and choice.get("finish_reason") == "length"
-    return f"{begin}{reasoning}{'' if is_cut else END_THINK}{content}"
+    is_cut = not text and end == "length"
+    return f"{begin}{thinking}{'' if is_cut else END_THINK}{text or ''}", None
 
 
 def from_chat(
     tokenizer: Any, prompt: Prompt, choices: Sequence[Mapping[str, Any]]
 ) -> list[Completion]:
     """Return the completions of the choices of a chat, as JSON has them."""
-    end = tokenizer.eos_token or ""
-    whys = [_why_no_answer(choice) for choice in choices]
-    texts = [
-        whole_text(choice, thinking_open=prompt.thinking_open).removesuffix(end)
-        if why is None
-        else ""
-        for choice, why in zip(choices, whys, strict=True)
-    ]
+    read = [_read_chat(c, thinking_open=prompt.thinking_open) for c in choices]
+    texts = [text.removesuffix(tokenizer.eos_token or "") for text, _ in read]
     # Half a character of UTF-16 has no tokens, and the tokenizer raises at it.
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     # One text alone would be encoded without letting go of the interpreter's lock.
@@ -270,5 +299,7 @@ def from_chat(
             logprobs=None,
             unusable=why,
         )
-        for choice, text, ids, why in zip(choices, texts, encoded, whys, strict=True)
+        for choice, text, ids, (_, why) in zip(
+            choices, texts, encoded, read, strict=True
+        )
     ]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
@@ -23,7 +22,6 @@ from rg_env.inference.request_failures import (
     FIRST_REDIRECT,
     FIRST_SERVER_FAULT,
     LONG_REPLY,
-    MODEL,
     Failure,
     RequestFailedError,
     bad_reply,
@@ -31,9 +29,6 @@ from rg_env.inference.request_failures import (
     refusal,
 )
 from rg_env.settings.server_settings import TEMPLATE_KWARGS
-
-V1 = "/v1"
-"""What paths of the OpenAI kind begin with, and the settings' URL ends with."""
 
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which our servers close an idle connection: what goes out
@@ -46,11 +41,8 @@ MEBIBYTE = 2**20
 REFUSAL_BYTES = 2**14
 """Read of a reply that refuses a request."""
 
-MOST_MODELS = 8
-"""Named in a sentence."""
 
-
-# -- the settings of a server; a config that is not ours has none but the URL ----------
+# -- the settings of a server; a config that is not ours may lack some -----------------
 
 
 def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
@@ -60,8 +52,8 @@ def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
     version in OpenAI's paths is left out.
     """
     base = base_url.rstrip("/")
-    root = base.removesuffix(V1)
-    return root + (path.removeprefix(V1) if is_openai and root == base else path)
+    root = base.removesuffix("/v1")
+    return root + (path.removeprefix("/v1") if is_openai and root == base else path)
 
 
 def headers_of(config: Any) -> dict[str, str]:
@@ -85,8 +77,7 @@ def extra_body_of(config: Any) -> dict[str, Any]:
 def sampling_extra_of(config: Any) -> dict[str, Any]:
     """Return the same without what a prompt is rendered with."""
     extra = extra_body_of(config)
-    extra.pop(TEMPLATE_KWARGS, None)
-    return extra
+    return {name: extra[name] for name in extra if name != TEMPLATE_KWARGS}
 
 
 def template_kwargs_of(config: Any) -> dict[str, Any]:
@@ -111,12 +102,7 @@ async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[by
 
 
 class Connection:
-    """The connections to one server.
-
-    Args:
-        config: The server's settings.
-        is_openai: Whether it is an endpoint of the OpenAI kind, behind a proxy perhaps.
-    """
+    """The connections to one server; one of OpenAI's kind may be behind a proxy."""
 
     def __init__(self, config: Any, *, is_openai: bool) -> None:
         self.config = config
@@ -171,22 +157,11 @@ class Connection:
             return await read_bounded(reply.content.iter_any(), most_bytes)
 
     async def _refusal(self, reply: aiohttp.ClientResponse) -> Failure:
-        """Read what a reply says that refuses; name the models, if that is why."""
         body = b""
         while len(body) < REFUSAL_BYTES and (block := await reply.content.readany()):
             body += block
         words = body[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
-        secrets = secrets_of(self.config)
-        failure = refusal(reply.status, words, reply.headers, *secrets)
-        if failure.setting != MODEL:
-            return failure
-        try:
-            names = [str(row["id"]) for row in await self.models()]
-        except (RequestFailedError, LookupError, TypeError):
-            return failure
-        more = ["..."] if len(names) > MOST_MODELS else []
-        has = f"it has: {', '.join([*names[:MOST_MODELS], *more]) or 'none'}"
-        return dataclasses.replace(failure, advice=has)
+        return refusal(reply.status, words, reply.headers, *secrets_of(self.config))
 
     async def check_health(self) -> None:
         """Raise an error if the health check fails; a server without one passes."""

@@ -1,9 +1,9 @@
 """A probe that finds out how to query a server, with a short request.
 
-For training, the server is queried for token ids at each route of its type, until one
-returns what a trainer needs. Otherwise a server that returns no token ids is queried as
-a chat, and so is every server of type `openai`. A wrong tokenizer or temperature ends
-the search, because another route could only hide the problem.
+For training, the server is queried for token ids at one route after the other, until
+one returns what a trainer needs. Otherwise a server that returns no token ids is
+queried as a chat, and so is every server of type `openai`. A wrong tokenizer or
+temperature ends the search, because another route could only hide the problem.
 
 By default, vLLM returns log-probabilities for temperature 1, which would make a
 trainer's ratios wrong; if they only go into rows, there is a warning. The temperature
@@ -13,14 +13,12 @@ divides the difference between those of the likeliest tokens, which shows it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from rg_env.inference.completions import Completion, check_some_usable
-from rg_env.inference.connection import sampling_extra_of
-from rg_env.inference.prompts import Prompt
+from rg_env.inference.completions import Completion, Prompt, check_some_usable
 from rg_env.inference.request_failures import (
     CONTEXT,
     CUT_OFF,
@@ -33,12 +31,14 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     bad_reply,
 )
-from rg_env.inference.routes import CHAT, NUM_LIKELIEST, TokenRoute
+from rg_env.inference.routes import CHAT, COMPLETIONS, TokenRoute
 
 logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
 """Length of a probe's completion: enough to see that its text is not of the ids."""
+
+NUM_LIKELIEST = 5
 
 LEAST_LOGPROB = -1000.0
 """Below stand the numbers that some write for minus infinity."""
@@ -60,31 +60,10 @@ class ProbeRequest(NamedTuple):
     writes_rows: bool = False
 
 
-def greeting(tokenizer: Any) -> ProbeRequest:
-    """Return a request that works for any model."""
-    messages = [{"role": "user", "content": "hi"}]
-    prompt = Prompt(messages, tokenizer.encode("hi"), thinking_open=False)
-    return ProbeRequest(prompt, {"n": 2})
-
-
-def no_route(client: Any, reason: str) -> RequestFailedError:
-    """Return the error for a server none of whose routes gives what is needed."""
-    text = f"cannot {'train' if client.needs_tokens else 'be queried'}: {reason}"
-    advice = "see docs/servers.md"
-    return RequestFailedError(Failure(NO_ROUTE, text, setting=URL, advice=advice))
-
-
-def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
-    return RequestFailedError(Failure("WrongSettingError", reason, setting=setting))
-
-
-# -- the search ------------------------------------------------------------------------
-
-
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
     """Return the route of token ids at which to query a `Client`; None for a chat."""
+    failures: dict[str, Failure] = {}
     routes: Sequence[TokenRoute] = client.routes
-    reasons, failures = [], []
     for route in routes if client.needs_tokens or not client.chats else ():
         try:
             await _try_route(client, route, request)
@@ -92,9 +71,9 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
         except RequestFailedError as error:
             if _ends_search(error.failure):
                 raise
-            reasons.append(f"{route.path}: {error.failure.text}")
-            failures.append(error.failure)
-    telling = _telling(failures)
+            # Two routes have one path; what is said of the first stands.
+            failures[f"{route.path}: {error.failure.text}"] = error.failure
+    telling = _telling(list(failures.values()))
     # Some gateways answer 500 for ever to token ids, and a chat well.
     if not client.needs_tokens and (telling is None or telling.status == 500):
         try:
@@ -107,11 +86,13 @@ async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
                 return None
             if _ends_search(error.failure) or error.failure.kind == UNUSABLE:
                 raise
-            reasons.append(f"{CHAT}: {error.failure.text}")
+            failures[f"{CHAT}: {error.failure.text}"] = error.failure
             telling = telling or _telling([error.failure])
     if telling is not None:
         raise RequestFailedError(telling)
-    raise no_route(client, "; ".join(dict.fromkeys(reasons)))
+    does = "train" if client.needs_tokens else "be queried"
+    text = f"cannot {does}: {'; '.join(failures)}; see docs/servers.md"
+    raise RequestFailedError(Failure(NO_ROUTE, text, setting=URL))
 
 
 def _ends_search(failure: Failure) -> bool:
@@ -134,19 +115,21 @@ def _telling(failures: Sequence[Failure]) -> Failure | None:
 
 
 async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> None:
-    prompt = list(request.prompt.tokens)
     fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
-    completions: list[Completion] = await client.ask(route, request.prompt, fields)
+    completions = await client.ask(route, request.prompt, fields)
     check_some_usable(completions)
-    first = completions[0].choice
-    if first is not None and first.prompt not in (None, prompt):
+    if completions[0].choice.prompt not in (None, list(request.prompt.tokens)):
         raise bad_reply("it changes the tokens of the prompt")
     _check_texts(client, completions)
     temperature = fields.get("temperature", 1.0)
     is_kept = client.needs_tokens or request.writes_rows
-    # At 1 both kinds are equal, and nothing can be divided by 0.
-    if is_kept and temperature not in (0.0, 1.0):
-        await _check_temperature(client, route, prompt, temperature)
+    # At 1 both kinds are equal, and nothing can be divided by 0. SGLang scales its own.
+    if is_kept and route is COMPLETIONS and temperature not in (0.0, 1.0):
+        await _check_temperature(client, request.prompt, temperature)
+
+
+def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
+    return RequestFailedError(Failure("WrongSettingError", reason, setting=setting))
 
 
 def _check_texts(client: Any, completions: Sequence[Completion]) -> None:
@@ -157,14 +140,10 @@ def _check_texts(client: Any, completions: Sequence[Completion]) -> None:
     texts = [(plain(c.text), plain(c.choice and c.choice.text)) for c in completions]
     pairs = [pair for pair in texts if pair[1]]  # an end alone has no text
     if not pairs:
-        logger.warning(
-            "%s returns no texts, so env.tokenizer_name cannot be checked",
-            client.config.base_url,
-        )
-        return
+        url = client.config.base_url
+        logger.warning("%s returns no text to check env.tokenizer_name with", url)
     # A server may omit the end of a text.
-    agree = (a and (a.startswith(b) or b.startswith(a)) for a, b in pairs)
-    if not any(agree):
+    elif not any(a and (a.startswith(b) or b.startswith(a)) for a, b in pairs):
         ours, theirs = pairs[0]
         raise _wrong_setting(
             TOKENIZER,
@@ -173,24 +152,10 @@ def _check_texts(client: Any, completions: Sequence[Completion]) -> None:
         )
 
 
-# -- the temperature of log-probabilities ----------------------------------------------
-
-
-async def _check_temperature(
-    client: Any, route: TokenRoute, prompt: list[int], temperature: float
-) -> None:
-    url, spans = client.config.base_url, []
+async def _check_temperature(client: Any, prompt: Prompt, temperature: float) -> None:
+    url = client.config.base_url
     try:
-        for each in (1.0, temperature):
-            # With a lower top_p, likely tokens may have no finite value.
-            one = {"n": 1, "max_tokens": 1, "temperature": each, "top_p": 1.0}
-            extra = sampling_extra_of(client.config)
-            body = route.body(prompt, one, client.config.model_name, extra)
-            span = await client.query(
-                *(route.path, lambda _, body=body: body | route.likeliest),
-                lambda bodies, _: _span(route.of_likeliest(orjson.loads(next(bodies)))),
-            )
-            spans.append(span)
+        at_one, at_own = [await _span(client, prompt, t) for t in (1.0, temperature)]
     except RequestFailedError as error:
         if error.failure.how == NOTHING:
             raise
@@ -200,23 +165,32 @@ async def _check_temperature(
             *(url, error.failure.text),
         )
         return
-    at_one, at_own = spans
     # Nearer to the distance that the temperature makes of it than to that of 1.
     if abs(at_own - at_one) >= abs(at_own - at_one / temperature):
         return
-    field = "env.temperature"
     fault = (
         f"{temperature:g} is sampled with, and it returns log-probabilities of 1; start"
         " vLLM with --logprobs-mode processed_logprobs, or set 1.0"
     )
     if client.needs_tokens:
-        raise _wrong_setting(field, fault)
-    logger.warning("%s: %s: %s; the rows have those of 1", field, url, fault)
+        raise _wrong_setting("env.temperature", fault)
+    logger.warning("env.temperature: %s: %s; the rows have those of 1", url, fault)
 
 
-def _span(logprobs: Iterable[Any]) -> float:
-    known = [p for p in logprobs if isinstance(p, float) and p > LEAST_LOGPROB]
-    likeliest = sorted(known, reverse=True)[:NUM_LIKELIEST]
-    if len(likeliest) < 2:
-        raise LookupError("no log-probabilities of the likeliest tokens")
-    return likeliest[0] - likeliest[-1]
+async def _span(client: Any, prompt: Prompt, temperature: float) -> float:
+    """Return the distance between the log-probabilities of the likeliest tokens."""
+
+    def read(bodies: Any, _: object) -> float:
+        choice = orjson.loads(next(bodies))["choices"][0]
+        logprobs = choice["logprobs"]["top_logprobs"][0].values()
+        known = [p for p in logprobs if isinstance(p, float) and p > LEAST_LOGPROB]
+        likeliest = sorted(known, reverse=True)[:NUM_LIKELIEST]
+        if len(likeliest) < 2:
+            raise LookupError("no log-probabilities of the likeliest tokens")
+        return likeliest[0] - likeliest[-1]
+
+    # With a lower top_p, likely tokens may have no finite value.
+    fields = {"n": 1, "max_tokens": 1, "temperature": temperature, "top_p": 1.0}
+    body = client.token_body(COMPLETIONS, prompt, fields) | {"logprobs": NUM_LIKELIEST}
+    span: float = await client.query(COMPLETIONS.path, lambda _: body, read)
+    return span

@@ -16,11 +16,8 @@ import orjson
 from rg_env import patience
 from rg_env.errors import RunError, printable
 
-ERROR, NO_USE, NOTHING = (
-    "answers with an error",
-    "gives no usable reply",
-    "does not answer",
-)
+ERROR, NO_USE = "answers with an error", "gives no usable reply"
+NOTHING = "does not answer"
 """What a server does in the place of answering."""
 
 SILENT = "it accepts the connection but does not reply"
@@ -36,9 +33,8 @@ OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 
 BAD_REPLY, LONG_REPLY = "BadReplyError", "BodyTooLongError"
 UNUSABLE, CUT_OFF = "unusable", "finish_reason_"
-"""Kinds, which are names of metrics: of a reply without what is needed; of one longer
-than any correct one; of a completion of no use, and the beginning of the kind of one
-that the server broke off."""
+"""Kinds, which are names of metrics; the last begins that of a completion that was
+broken off."""
 
 LONGEST_READ, LONGEST_TEXT = 2**16, 200
 
@@ -48,10 +44,10 @@ SHORTEST_SECRET = 4
 URL, KEY, MODEL = "openai.base_url", "openai.api_key", "openai.model_name"
 CONTEXT, TOKENIZER = "env.max_token_length", "env.tokenizer_name"
 ADVICE = {
-    KEY: "set a key that the server accepts",
-    MODEL: "set a model that the server has",
-    CONTEXT: "set a lower one, and env.eval_max_token_length where that is set: prompt"
-    " and completion together are too long",
+    KEY: "; set a key that the server accepts",
+    MODEL: "; set a model that the server has",
+    CONTEXT: "; set a lower one, and env.eval_max_token_length where that is set:"
+    " prompt and completion together are too long",
 }
 
 
@@ -67,29 +63,21 @@ class Failure:
     Attributes:
         kind: What it is counted as, in `failed_requests_<kind>`.
         text: A line for people, in which no secret stands.
-        how: `ERROR`, `NO_USE` or `NOTHING`.
         status: Of the reply that refuses, None where none does.
         setting: The setting at fault; None where none is known.
-        advice: What to do about the setting.
         rest_s: How long a busy server wants to be left alone; None if it is not busy.
     """
 
     kind: str
     text: str
-    how: str = NO_USE
+    how: str = NO_USE  # or ERROR, or NOTHING
     status: int | None = None
     setting: str | None = None
-    advice: str = ""
     rest_s: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("kind", "text", "advice"):  # they may repeat a server's words
-            object.__setattr__(self, name, printable(getattr(self, name)))
-
-    @property
-    def sentence(self) -> str:
-        """The text, and what to do about it."""
-        return f"{self.text}; {self.advice}" if self.advice else self.text
+        # It may repeat a server's words.
+        object.__setattr__(self, "text", printable(self.text))
 
     @property
     def is_temporary(self) -> bool:
@@ -121,26 +109,10 @@ def bad_reply(text: str, kind: str = BAD_REPLY) -> RequestFailedError:
     return RequestFailedError(Failure(kind, text))
 
 
-def failure_of(error: BaseException, *secrets: str) -> Failure:
-    """Return the failure of a request, whoever's client raised the error."""
-    attempt = getattr(error, "last_attempt", None)  # tenacity's, of a client not ours
-    if attempt is not None and attempt.exception() is not None:
-        return failure_of(attempt.exception(), *secrets)
-    if isinstance(error, RequestFailedError):
-        return error.failure
-    # aiohttp's name of it, and openai's
-    status = getattr(error, "status", None) or getattr(error, "status_code", None)
-    if isinstance(status, int) and status >= 400:
-        text = getattr(error, "message", None) or type(error).__name__
-        return refusal(status, text, getattr(error, "headers", None), *secrets)
-    return no_reply(error, *secrets)
-
-
 # -- no reply came ---------------------------------------------------------------------
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it was made of, outermost first."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -172,15 +144,14 @@ def no_reply(error: BaseException, *secrets: str) -> Failure:
 # -- a reply that refuses --------------------------------------------------------------
 
 _MODEL = re.compile(
-    r"model.{0,80}(not found|not exist|not available|unknown|not loaded|no such)"
+    r"model.{0,80}(not (found|exist|available|loaded)|unknown|no such)"
     r"|(no such|unknown|invalid|not a valid|not found:?) model",
     re.IGNORECASE | re.DOTALL,
 )
 _CONTEXT = re.compile(
     r"context.?(length|window|size)|max_model_len|maximum model length"
-    r"|too many tokens|token count exceeds|longer than the model"
-    r"|(prompt|input|request)( \w+)? (is|was) too long|reduce the length"
-    r"|max_(new_|completion_)?tokens",
+    r"|too (long|many tokens)|token count exceeds|longer than the model"
+    r"|reduce the length|max_(new_|completion_)?tokens",
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -188,7 +159,6 @@ _PARAMETER = re.compile(r'"param"\s*:\s*"(?:body\.)?(\w+)"')
 
 
 def _setting_of(status: int, text: str, parameter: str) -> str | None:
-    """Return the setting that a refusal names, if it names one."""
     if status in OF_THE_KEY:
         return KEY
     if status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
@@ -200,7 +170,6 @@ def _setting_of(status: int, text: str, parameter: str) -> str | None:
 
 
 def _line(text: str, secrets: Sequence[str]) -> str:
-    """Return a text as a part of a sentence, without the key, which some repeat."""
     for secret in secrets:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "(the key)")
@@ -208,17 +177,12 @@ def _line(text: str, secrets: Sequence[str]) -> str:
 
 
 def _message(body: Any) -> str | None:
-    """Return the sentence in the JSON of a refusal, as the usual servers write it."""
-    if isinstance(body, list):
-        return "; ".join(filter(None, map(_message, body))) or None
+    if isinstance(body, list) and body:
+        body = body[0]
     if not isinstance(body, dict):
         return body if isinstance(body, str) else None
-    for name in ("error", "detail", "message", "msg"):
-        if body.get(name):
-            text = _message(body[name])
-            where = ".".join(map(str, body.get("loc") or []))
-            return f"{where}: {text}" if where and text else text
-    return None
+    names = ("error", "detail", "message", "msg")
+    return next((_message(body[name]) for name in names if body.get(name)), None)
 
 
 def body_summary(text: str, *secrets: str) -> str:
@@ -249,5 +213,5 @@ def refusal(
     if wait.isdecimal():  # a date counts as none
         text = f"it asks to wait {float(wait):.0f} s; {text}"
         rest_s = float(wait) if status in (TOO_MANY_REQUESTS, UNAVAILABLE) else None
-    advice = ADVICE.get(setting or "", "")
-    return Failure(f"status_{status}", text, ERROR, status, setting, advice, rest_s)
+    text += ADVICE.get(setting or "", "")
+    return Failure(f"status_{status}", text, ERROR, status, setting, rest_s)

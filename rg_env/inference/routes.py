@@ -1,4 +1,4 @@
-"""The routes at which servers return token ids and log-probabilities.
+"""The routes at which servers return token ids and log-probabilities, and chats.
 
     /v1/completions     vLLM from 0.10.2 (TRL's server is one, from TRL 1.12) and SGLang
                         from July 2026, which take `return_token_ids`; older vLLM by
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rg_env.inference.request_failures import RequestFailedError, bad_reply
+from rg_env.inference.request_failures import bad_reply
 
 NEUTRAL = {
     "top_k": -1,
@@ -38,75 +38,46 @@ NEUTRAL = {
 """Sampling that changes nothing."""
 
 CHAT = "/v1/chat/completions"
-NUM_LIKELIEST = 5
 
-NO_SUCH_FORM = (
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    msgspec.MsgspecError,
-)
-"""What reading a reply raises that is of another form."""
+NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
+"""What reading a reply raises that is of another form; msgspec's are of the last."""
 
 Body = dict[str, Any]
-SamplingFields = Mapping[str, Any]
-
-
-def _lacking(what: str) -> RequestFailedError:
-    return bad_reply(f"the reply has no {what}", "MissingInReplyError")
+Fields = Mapping[str, Any]
 
 
 class TokenChoice(NamedTuple):
-    """A completion as a server returns it, of which nothing is checked but the types.
-
-    Attributes:
-        tokens: Its token ids, shape (T,).
-        logprobs: Of each; None, as SGLang writes a NaN, makes the completion unusable.
-        finish_reason: The server's word, or SGLang's object.
-        text: What the server says that it means, of any type.
-        prompt: The prompt's tokens, where the server says them.
-    """
+    """A completion as a server returns it; nothing is checked but the types."""
 
     tokens: list[int]
-    logprobs: list[float | None]
-    finish_reason: Any
+    logprobs: list[float | None]  # None, as SGLang writes a NaN, makes it unusable
+    finish_reason: Any  # the server's word, or SGLang's object
     text: Any = None
-    prompt: Any = None
+    prompt: Any = None  # the prompt's tokens, where the server says them
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenRoute:
     """One way of querying for token ids.
 
-    Attributes:
-        path: Below the server's root.
-        body: Of a request: prompt, sampling, name of the model and what the setting
-            `extra_body` adds.
-        read: The body of a reply, and the name of the model that was asked for, into
-            the completions; raises one of `NO_SUCH_FORM`.
-        likeliest: Fields of a body that want the likeliest tokens too.
-        of_likeliest: The JSON of a reply to such a body into the log-probabilities of
-            the likeliest first tokens, and perhaps of the one that was sampled.
+    `body` makes that of a request, of prompt, sampling, name of the model and what the
+    setting `extra_body` adds. `read` yields the completions of a reply's body to a
+    request for a model; it raises one of `NO_SUCH_FORM`.
     """
 
     path: str
-    body: Callable[[list[int], SamplingFields, str, Mapping[str, Any]], Body]
+    body: Callable[[list[int], Fields, str, Fields], Body]
     read: Callable[[bytes, str], Iterator[TokenChoice]]
-    likeliest: Body
-    of_likeliest: Callable[[Any], Iterable[Any]]
 
 
-def _with_limit(sampling: SamplingFields, name: str) -> Body:
+def _with_limit(sampling: Fields, name: str) -> Body:
     limits = ("max_tokens", "max_new_tokens", "max_completion_tokens")
     return {name if key in limits else key: value for key, value in sampling.items()}
 
 
 # -- OpenAI's completions, as vLLM and SGLang extend them ------------------------------
 
-_ID = re.compile(r"token_id:([0-9]{1,10})")
-"""What a token is written as where its id is wanted."""
+_ID = re.compile(r"token_id:([0-9]{1,10})")  # a token whose id is wanted
 
 
 class _Logprobs(msgspec.Struct):
@@ -154,16 +125,16 @@ def read_completions(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
             written = [_ID.fullmatch(name or "") for name in names]
             ids = [int(each[1]) for each in written if each is not None]
             if len(ids) < len(written):
-                raise _lacking("token ids")
+                raise bad_reply("the reply has no token ids")
         if of_tokens.token_logprobs is None:
-            raise _lacking("log-probabilities")
+            raise bad_reply("the reply has no log-probabilities")
         prompt = choice.prompt_token_ids or reply.prompt_token_ids
-        end, text = choice.finish_reason, choice.text
-        yield TokenChoice(ids, of_tokens.token_logprobs, end, text, prompt)
+        both, end = (ids, of_tokens.token_logprobs), choice.finish_reason
+        yield TokenChoice(*both, end, choice.text, prompt)
 
 
 def _completions_body(
-    prompt: list[int], sampling: SamplingFields, model: str, extra: Mapping[str, Any]
+    prompt: list[int], sampling: Fields, model: str, extra: Fields
 ) -> Body:
     return {
         "model": model,
@@ -178,13 +149,7 @@ def _completions_body(
     }
 
 
-COMPLETIONS = TokenRoute(
-    "/v1/completions",
-    _completions_body,
-    read_completions,
-    {"logprobs": NUM_LIKELIEST},
-    lambda reply: reply["choices"][0]["logprobs"]["top_logprobs"][0].values(),
-)
+COMPLETIONS = TokenRoute("/v1/completions", _completions_body, read_completions)
 
 
 # -- the server of Atropos' example trainer --------------------------------------------
@@ -205,28 +170,21 @@ def read_atropos(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
     """Read a reply of Atropos' vLLM server, which names no model."""
     reply = _ATROPOS.decode(body)
     texts = reply.text or [None] * len(reply.logprobs)
-    for raw, end, text in zip(
-        reply.logprobs, reply.finish_reasons, texts, strict=False
-    ):
+    ends = reply.finish_reasons
+    for raw, end, text in zip(reply.logprobs, ends, texts, strict=False):
         firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
         ids, logprobs = [token for token, _ in firsts], [logp for _, logp in firsts]
         yield TokenChoice(ids, logprobs, end, text, reply.prompt_token_ids)
 
 
 def _atropos_body(
-    prompt: list[int], sampling: SamplingFields, model: str, extra: Mapping[str, Any]
+    prompt: list[int], sampling: Fields, model: str, extra: Fields
 ) -> Body:
     own = {"prompt": {"prompt_token_ids": prompt}, "logprobs": 0}
     return {**own, **_with_limit(sampling, "max_tokens"), **extra}
 
 
-ATROPOS = TokenRoute(
-    "/generate",
-    _atropos_body,
-    read_atropos,
-    {"logprobs": NUM_LIKELIEST},
-    lambda reply: reply["logprobs"][0][0][0].values(),
-)
+ATROPOS = TokenRoute("/generate", _atropos_body, read_atropos)
 
 
 # -- SGLang ----------------------------------------------------------------------------
@@ -251,20 +209,17 @@ _SGLANG = msgspec.json.Decoder(list[_SglangResult] | _SglangResult)
 _SGLANG_TOKENS = msgspec.json.Decoder(list[_SglangToken])
 
 
-def _results(reply: Any) -> list[Any]:
-    return reply if isinstance(reply, list) else [reply]
-
-
 def read_sglang(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
     """Read a reply of SGLang, which names no model here."""
-    for each in _results(_SGLANG.decode(body)):
+    results = _SGLANG.decode(body)
+    for each in results if isinstance(results, list) else [results]:
         tokens = _SGLANG_TOKENS.decode(each.meta_info.output_token_logprobs)
         ids, logprobs = [t.id for t in tokens], [t.logprob for t in tokens]
         yield TokenChoice(ids, logprobs, each.meta_info.finish_reason, each.text)
 
 
 def _sglang_body(
-    prompt: list[int], sampling: SamplingFields, model: str, extra: Mapping[str, Any]
+    prompt: list[int], sampling: Fields, model: str, extra: Fields
 ) -> Body:
     return {
         "input_ids": prompt,
@@ -274,15 +229,10 @@ def _sglang_body(
     }
 
 
-SGLANG = TokenRoute(
-    "/generate",
-    _sglang_body,
-    read_sglang,
-    {"top_logprobs_num": NUM_LIKELIEST},
-    lambda reply: [
-        entry[0] for entry in _results(reply)[0]["meta_info"]["output_top_logprobs"][0]
-    ],
-)
+SGLANG = TokenRoute("/generate", _sglang_body, read_sglang)
+
+ROUTES = COMPLETIONS, ATROPOS, SGLANG
+"""In the order in which they are tried; the type `sglang` begins with its own."""
 
 
 # -- a chat ----------------------------------------------------------------------------

@@ -24,23 +24,11 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
-from tenacity import RetryError
-
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.client import CLIENTS, Client, ServerLeftOutError
-from rg_env.inference.completions import (
-    PROMPT_MASK,
-    Completion,
-    Sampling,
-    cut,
-    from_chat,
-    highest_id,
-    why_unusable,
-)
-from rg_env.inference.connection import secrets_of
+from rg_env.inference.client import Client, ServerLeftOutError
+from rg_env.inference.completions import Completion, Prompt, Sampling
 from rg_env.inference.probe import ProbeRequest
-from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import (
     NO_SERVER,
     NOTHING,
@@ -48,19 +36,12 @@ from rg_env.inference.request_failures import (
     URL,
     Failure,
     RequestFailedError,
-    failure_of,
 )
 from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-TOKEN_TYPES = frozenset({"vllm", "sglang"})
-"""Types whose clients are queried for token ids, where a subclass names the client."""
-
-MOST_ENDS, LONGEST_END = 16, 32
-"""Words for an end that are counted, each by its name; the others are `other`."""
 
 
 class NoServerError(RequestFailedError):
@@ -71,24 +52,20 @@ class Servers:
     """The servers of a run.
 
     Args:
-        manager: The framework's `ServerManager`; only clients of ours are probed.
+        clients: One for each; those that are not ours are not used.
         tokenizer: The environment's tokenizer.
-        server_type: vllm, sglang, openai or trl: of servers whose client does not say.
 
     Attributes:
-        clients: Those of the servers that are ours.
         gave_up: Set once it is time to end.
-        failures: Failed requests since the run began, those tried again included.
-        kinds: The same by kind.
+        kinds: Failed requests by kind since the run began, those tried again included.
         ends: How many completions ended with which word.
     """
 
-    def __init__(self, manager: Any, tokenizer: Any, server_type: str) -> None:
-        self._manager = manager
-        self._tokenizer = tokenizer
-        self._server_type = server_type
-        self.clients = [each for each in manager.servers if isinstance(each, Client)]
-        self._trains = False
+    def __init__(self, clients: list[Any], tokenizer: Any) -> None:
+        self.clients = [each for each in clients if isinstance(each, Client)]
+        self.gave_up = asyncio.Event()
+        self.kinds: Counter[str] = Counter()
+        self.ends: Counter[str] = Counter()
         self._left_out: set[Client] = set()
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -99,37 +76,27 @@ class Servers:
         self._end_start: Callable[[], object] | None = None
         self._refused = 0
         self._refusal: SettingError | None = None
-        self.gave_up = asyncio.Event()
-        self.failures = 0
-        self.kinds: Counter[str] = Counter()
-        self.ends: Counter[str] = Counter()
         for client in self.clients:
-            client.state.on_change = partial(self._log_change, client)
-            if not hasattr(client, "tokenizer"):
-                client.tokenizer = tokenizer
+            client.on_change = partial(self._log_change, client)
+            client.on_failure = partial(self._end_start_if_refused, client)
+            client.tokenizer = client.tokenizer or tokenizer
+
+    def require_tokens(self) -> None:
+        """Query for token ids and log-probabilities alone, as a trainer needs them."""
+        for client in self.clients:
+            client.needs_tokens = True
 
     @property
-    def trains(self) -> bool:
-        """Whether a trainer gets the completions."""
-        return self._trains
-
-    @trains.setter
-    def trains(self, trains: bool) -> None:
-        self._trains = trains
-        for client in self.clients:
-            client.needs_tokens = trains
+    def failures(self) -> int:
+        """Failed requests since the run began."""
+        return self.kinds.total()
 
     @property
     def events(self) -> dict[str, int]:
-        """Name and number of what was counted, as it is logged."""
+        """What is counted, by the names of metrics."""
         kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
-        ends = {f"finish_reason_{end}": n for end, n in self.ends.items()}
+        ends = {f"finish_reason_{word}": n for word, n in self.ends.items()}
         return {"failed_requests": self.failures, **kinds, **ends}
-
-    @property
-    def _urls(self) -> str:
-        configs = [getattr(server, "config", None) for server in self._manager.servers]
-        return ", ".join(each.base_url for each in configs if each is not None)
 
     @property
     def is_down(self) -> bool:
@@ -147,11 +114,7 @@ class Servers:
     ) -> list[Completion]:
         """Sample exactly `n` completions of one prompt, of at most `max_tokens` each.
 
-        Args:
-            prompt: What is sent.
-            n: How many.
-            sampling: How they are sampled.
-            on_reply: Called when a reply has come, before it is read.
+        `on_reply` is called when a reply has come, before it is read.
 
         Raises:
             RequestFailedError: No usable reply, or too few choices, in
@@ -162,23 +125,30 @@ class Servers:
 
         async def attempt() -> list[Completion]:
             some = await self._request(prompt, n - len(usable), sampling, on_reply)
-            for completion in some:
-                if completion.unusable is None:
-                    usable.append(cut(completion, limit))
-                    word = str(completion.finish_reason)[:LONGEST_END]
-                    is_counted = word in self.ends or len(self.ends) < MOST_ENDS
-                    self.ends[word if is_counted else "other"] += 1
+            whys = [each.unusable for each in some if each.unusable is not None]
+            for each in some:
+                if each.unusable is None:
+                    usable.append(each.cut(limit))
+                    end = usable[-1].finish_reason
+                    self.ends[end if end in ("stop", "length") else "other"] += 1
             if len(usable) < n:
-                whys = (c.unusable for c in some if c.unusable is not None)
-                why = next(whys, Failure(UNUSABLE, "fewer were returned"))
+                why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
                 text = f"{len(usable)} of {n} usable completions ({why.text})"
                 raise RequestFailedError(dataclasses.replace(why, text=text))
             return usable[:n]
 
+        def may_try_again(error: Exception) -> bool:
+            is_failed = isinstance(error, RequestFailedError)
+            return is_failed and not isinstance(error, NoServerError)
+
+        def note(error: Exception) -> None:
+            if isinstance(error, RequestFailedError):
+                self.note_retry(error.failure)
+
         trying = patience.tried_again(
             attempt,
-            _may_try_again,
-            lambda error: self.note_retry(failure_of(error)),
+            may_try_again,
+            note,
             tries=patience.COMPLETION_TRIES,
             first_pause_s=patience.COMPLETION_FIRST_PAUSE_S,
             longest_pause_s=patience.COMPLETION_LONGEST_PAUSE_S,
@@ -195,68 +165,26 @@ class Servers:
         while True:
             client = await self._free_client(trains=sampling.split == "train")
             try:
-                if client is None or self._manager.use_proxy:
-                    return await self._by_framework(prompt, n, sampling)
                 return await client.complete(prompt, n, sampling, on_reply)
             except ServerLeftOutError:
                 await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
-            except RequestFailedError:
-                raise
-            except Exception as error:
-                # Of a client that is not ours: openai's, pydantic's, in a retry error.
-                configs = [getattr(s, "config", None) for s in self._manager.servers]
-                secrets = [secret for each in configs for secret in secrets_of(each)]
-                raise RequestFailedError(failure_of(error, *secrets)) from error
 
-    async def _free_client(self, *, trains: bool) -> Client | None:
-        """Wait for a server; return that with the most places, None of one not ours."""
+    async def _free_client(self, *, trains: bool) -> Client:
+        """Wait for a server that was probed; return that with the most places."""
         ends_s = time.monotonic() + patience.LONGEST_WAIT_FOR_SERVER_S
         while True:
-            admitting = [client for client in self.clients if client.state.admits]
+            admitting = [client for client in self.clients if client.admits]
             probed = [client for client in admitting if client.is_probed]
             if probed:
                 places = [(c.sem if trains else c.eval_sem)._value for c in probed]
                 return probed[places.index(max(places))]
             for client in admitting:
                 client.recover()
-            why = self.why_none()
-            if why is None and not self.clients:
-                return None
             if time.monotonic() > ends_s:
-                why = why or self._newest
+                why = self.why_none() or self._newest
                 text = f"no server is left: {why.text}"
                 raise NoServerError(Failure("NoServerError", text, why.how))
             await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
-
-    async def _by_framework(
-        self, prompt: Prompt, n: int, sampling: Sampling
-    ) -> list[Completion]:
-        """Query by the framework's own ways: its proxy, or a client of a subclass."""
-        arguments = {"n": n, **dataclasses.asdict(sampling)}
-        arguments["messages"] = [dict(message) for message in prompt.messages]
-        config = getattr(self._manager.servers[0], "config", None)
-        kind = getattr(config, "server_type", self._server_type)
-        if not self.trains and kind not in TOKEN_TYPES:
-            reply = await self._manager.chat_completion(**arguments)
-            choices = [choice.model_dump() for choice in reply.choices]
-            return from_chat(self._tokenizer, prompt, choices)
-        async with self._manager.managed_server(tokenizer=self._tokenizer) as managed:
-            reply = await managed.chat_completion(**arguments)
-            both = zip(reply.choices, managed.get_state()["nodes"], strict=True)
-        completions = []
-        for choice, node in both:
-            begin, end = node.masked_tokens.count(PROMPT_MASK), choice.finish_reason
-            sampled = node.tokens[begin:], node.logprobs[begin:]
-            completion = Completion(
-                text=choice.message.content or "",
-                finish_reason=end,
-                tokens=node.tokens,
-                masks=node.masked_tokens,
-                logprobs=node.logprobs,
-                unusable=why_unusable(*sampled, end, highest_id(self._tokenizer)),
-            )
-            completions.append(completion)
-        return completions
 
     # -- the start ---------------------------------------------------------------------
 
@@ -271,11 +199,8 @@ class Servers:
         this = asyncio.current_task()
         self._end_start = this.cancel if this is not None else None
         for client in self.clients:
-            # A client that a subclass names is left to itself at the start.
-            if type(client) in CLIENTS.values():
-                client.probe_request = request()
-                client.on_failure = self._end_start_if_refused
-                client.recover()
+            client.probe_request = request()
+            client.recover()
         try:
             await work
         except asyncio.CancelledError:
@@ -288,7 +213,7 @@ class Servers:
 
     def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
         """A request failed; end the start if the next one has to fail as well."""
-        has_begun = any(each.state.has_answered for each in self.clients)
+        has_begun = any(each.has_answered for each in self.clients)
         if has_begun or self._end_start is None or self._refusal is not None:
             return
         setting = failure.setting
@@ -297,7 +222,7 @@ class Servers:
             setting = setting or URL
         if setting is not None:
             verb = " says" if failure.status else ":"
-            text = f"{client.config.base_url}{verb} {failure.sentence}"
+            text = f"{client.config.base_url}{verb} {failure.text}"
             self._refusal = SettingError(f"{setting}: {text}")
             self.gave_up.set()  # requests under way need not be waited for
             self._end_start()
@@ -323,7 +248,6 @@ class Servers:
 
     def note_retry(self, failure: Failure) -> None:
         """Count a request that failed and is tried again."""
-        self.failures += 1
         self.kinds[failure.kind] += 1
 
     async def note_failure(self, failure: Failure) -> None:
@@ -338,12 +262,11 @@ class Servers:
                 "an inference request failed (%s, %d so far): %.200s",
                 *(failure.kind, count, failure.text),
             )
-        self._give_up_in_time()
         # Half the time that nothing was answered, within bounds.
         pause_s = max(patience.OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
+        pause_s = min(patience.OUTAGE_LONGEST_PAUSE_S, pause_s)
         with contextlib.suppress(asyncio.TimeoutError):
-            longest_s = patience.OUTAGE_LONGEST_PAUSE_S
-            await asyncio.wait_for(self.gave_up.wait(), min(longest_s, pause_s))
+            await asyncio.wait_for(self.gave_up.wait(), pause_s)
 
     def note_answer(self) -> None:
         """A request was answered."""
@@ -357,12 +280,9 @@ class Servers:
 
     def why_none(self) -> Failure | None:
         """Return why no server can be queried now; None if one can."""
-        servers = self._manager.servers
-        if any(getattr(server, "server_healthy", True) for server in servers):
+        if any(client.admits for client in self.clients):
             return None
-        if not self.clients:
-            return Failure("NoServerError", "the health check fails", NOTHING)
-        return self.clients[0].state.failure
+        return self.clients[0].failure if self.clients else self._newest
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Begin to watch whether a server is there.
@@ -385,7 +305,6 @@ class Servers:
             # Requests that wait for a server report nothing.
             if (why := self.why_none()) is not None:
                 self._note_failing(why)
-            self._give_up_in_time()
 
     def _failing_s(self) -> float:
         """Return how long all requests have been failing."""
@@ -393,61 +312,49 @@ class Servers:
         return 0.0 if began is None else time.monotonic() - began
 
     def _note_failing(self, failure: Failure) -> None:
-        """Log the beginning of an outage, and once in a while that it goes on."""
-        self._newest, now = failure, time.monotonic()
-        if self._failing_since is None:
-            self._failing_since = now
-        why = self.why_none()
-        is_lost = why is not None and not any(c.state.is_resting for c in self.clients)
+        """Log the beginning of an outage, that it goes on, and the giving up."""
+        self._newest, now, none = failure, time.monotonic(), self.why_none()
+        self._failing_since = self._failing_since or now
+        is_lost = none is not None and not any(c.is_resting for c in self.clients)
         # Nothing was answered for long, or all servers are out and none only rests.
         is_outage = is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S
-        logged_s = -float("inf") if self._logged_s is None else self._logged_s
-        if not is_outage or now - logged_s < patience.OUTAGE_SAY_AGAIN_S:
-            return
-        self._logged_s, why = now, why or failure
-        how, advice, how_long = why.how, "", ""
-        if how == NOTHING:
-            how += "" if self._has_answered else " yet"
-            advice = "; start the server or set --openai.base_url"
-        if self._give_up_after_s is not None:
-            rest_s = max(0.0, self._give_up_after_s - self._failing_s())
-            how_long = f" for {round(rest_s, 1):g} s (env.give_up_after_s)"
-        logger.log(
-            # At a start it is normal: programs are started in any order.
-            logging.ERROR if self._has_answered else logging.WARNING,
-            "inference at %s %s (%.300s)%s; trying again%s",
-            *(self._urls, how, why.sentence, advice, how_long),
+        is_due = self._logged_s is None or (
+            now - self._logged_s >= patience.OUTAGE_SAY_AGAIN_S
         )
-
-    def _give_up_in_time(self) -> None:
-        limit_s = self._give_up_after_s
-        if limit_s is None or self._failing_since is None or self.gave_up.is_set():
-            return
-        if self._failing_s() >= limit_s:
-            why = self.why_none() or self._newest
+        limit_s, why = self._give_up_after_s, none or failure
+        urls = ", ".join(client.config.base_url for client in self.clients)
+        if limit_s is not None and self._failing_s() >= limit_s:
             logger.error(
                 "inference at %s %s (%.300s); giving up after %g s"
                 " (env.give_up_after_s)",
-                *(self._urls, why.how, why.sentence, limit_s),
+                *(urls, why.how, why.text, limit_s),
             )
             self.gave_up.set()
+        elif is_outage and is_due:
+            self._logged_s, how, for_s = now, why.how, ""
+            if how == NOTHING and not self._has_answered:
+                how += " yet"
+            if limit_s is not None:
+                rest_s = round(limit_s - self._failing_s(), 1)
+                for_s = f" for {rest_s:g} s (env.give_up_after_s)"
+            if why.how == NOTHING:
+                for_s += "; start the server or set --openai.base_url"
+            logger.log(
+                # At a start it is normal: programs are started in any order.
+                logging.ERROR if self._has_answered else logging.WARNING,
+                "inference at %s %s (%.300s); trying again%s",
+                *(urls, how, why.text, for_s),
+            )
 
     def _log_change(self, client: Client) -> None:
         """Name a server that was left out while others are queried, or is back."""
-        url, state = client.config.base_url, client.state
-        if client in self._left_out and not state.is_out:
+        url = client.config.base_url
+        if client in self._left_out and not client.is_out:
             self._left_out.remove(client)
-            logger.warning("inference at %s is back after %.0f s", url, state.out_s)
-        elif state.is_out and self.why_none() is None:
+            logger.warning("inference at %s is back after %.0f s", url, client.out_s)
+        elif client.is_out and self.why_none() is None:
             self._left_out.add(client)
             logger.warning(
                 "inference at %s is not used for now, other servers are (%.300s)",
-                *(url, state.failure.sentence),
+                *(url, client.failure.text),
             )
-
-
-def _may_try_again(error: BaseException) -> bool:
-    """Say whether another try is ours; a client that is not ours has made its own."""
-    if not isinstance(error, RequestFailedError) or isinstance(error, NoServerError):
-        return False
-    return not isinstance(error.__cause__, RetryError)

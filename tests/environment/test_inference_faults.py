@@ -200,7 +200,7 @@ async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
         made += await query_often(env, 16)
         assert of_items(failing) == before
         failing.faults.script = listed()
-        while env.server.servers[0].state.is_out:
+        while env.server.servers[0].is_out:
             await query(env)
         taken_back = of_items(failing)
         await query_often(env, 16)
@@ -233,7 +233,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
         await query_often(env, 16)
         answered_there = there.served.completions
         gone.runs.set()
-        while env.server.servers[0].state.is_out:
+        while env.server.servers[0].is_out:
             await query(env)
         assert answered_there == 16 * 4
     opened, closed = said(logged)

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from examples.train_small.small_server import SmallServer, build_app
 from rg_env.demo.http_app import serve_app
-from rg_env.inference.client import CLIENTS
+from rg_env.inference import client as client_module
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.routes import COMPLETIONS
 from tests.examples.policies import TOKENIZER, policy_of, write_folder
@@ -244,7 +244,7 @@ def test_it_is_probed_and_asked_for_token_ids(tmp_path, kind):
 
     async def probe(client):
         config = server_config(client.url, kind, model_name="policy")
-        server = CLIENTS[kind](config)
+        server = client_module.Client(config)
         server.tokenizer = AutoTokenizer.from_pretrained(tmp_path)
         server.needs_tokens = True
         await server.probe()

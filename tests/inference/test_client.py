@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import time
 
 import pytest
 from aiohttp import web
@@ -12,17 +13,21 @@ from atroposlib.envs.server_handling.server_manager import ServerManager
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import patience
 from rg_env.demo.http_app import serve_app
 from rg_env.inference import client as client_module
-from rg_env.inference.client import CLIENTS, Client
-from rg_env.inference.completions import Sampling, from_tokens
-from rg_env.inference.prompts import Prompt, render_prompt
+from rg_env.inference.client import Client
+from rg_env.inference.completions import (
+    Prompt,
+    Sampling,
+    from_tokens,
+    render_prompt,
+)
+from rg_env.inference.request_failures import refusal
 from rg_env.inference.servers import Servers
 from tests.support.parts import (
     RIGHT,
     WRONG,
-    build_env,
     server_config,
     until,
     vllm_reply,
@@ -112,12 +117,12 @@ async def client_of(cls, kind, url):
 async def talking(cls, kind, reply):
     """Yield a client that was probed, and what its server has seen since."""
     first = [SHAPES[kind]([RIGHT] * 2)]  # to the probe
-    answers = itertools.chain(first if cls is CLIENTS[kind] else [], iter(reply, ...))
+    answers = itertools.chain(first if cls is Client else [], iter(reply, ...))
     async with (
         serving(lambda: next(answers)) as (url, seen),
         client_of(cls, kind, url) as client,
     ):
-        if cls is CLIENTS[kind]:
+        if cls is Client:
             await client.probe()
             seen.forget()
         yield client, seen
@@ -153,7 +158,7 @@ def test_requests_and_answers_are_those_of_the_hosts_client(kind, case):
 
     arguments = ARGUMENTS[case]
     theirs, seen_theirs = asked(HOSTS[kind], kind, reply, arguments)
-    ours, seen_ours = asked(CLIENTS[kind], kind, reply, arguments)
+    ours, seen_ours = asked(Client, kind, reply, arguments)
     assert seen_ours.bodies == seen_theirs.bodies
     assert seen_ours.headers == seen_theirs.headers
     assert tuple(ours) == tuple(theirs)
@@ -162,7 +167,7 @@ def test_requests_and_answers_are_those_of_the_hosts_client(kind, case):
 @KINDS
 def test_a_request_without_a_key_carries_none(kind):
     reply = SHAPES[kind]([RIGHT])
-    _, seen = asked(CLIENTS[kind], kind, lambda: reply, {"input_ids": [5]}, api_key="")
+    _, seen = asked(Client, kind, lambda: reply, {"input_ids": [5]}, api_key="")
     assert "Authorization" not in seen.headers[0]
 
 
@@ -174,7 +179,7 @@ async def test_a_connection_serves_many_requests_and_more_are_open_than_aiohttp_
     kind,
 ):
     reply = SHAPES[kind]([RIGHT])
-    async with talking(CLIENTS[kind], kind, lambda: reply) as (client, seen):
+    async with talking(Client, kind, lambda: reply) as (client, seen):
         for _ in range(5):
             await ask(client, input_ids=[5], n=1)
         assert (len(seen.connections), len(seen.bodies)) == (1, 5)
@@ -184,7 +189,7 @@ async def test_a_connection_serves_many_requests_and_more_are_open_than_aiohttp_
 
 
 def test_a_client_works_in_one_event_loop_after_another():
-    client = CLIENTS["vllm"](server_config(health_check=False))
+    client = Client(server_config(health_check=False))
 
     async def run():
         async with serving(lambda: vllm_reply([RIGHT])) as (url, _):
@@ -207,7 +212,7 @@ async def test_the_next_request_goes_out_before_a_reply_is_read(monkeypatch):
         order.append("read")
         return from_tokens(*args)
 
-    async with talking(CLIENTS["vllm"], "vllm", lambda: vllm_reply([RIGHT])) as (c, _):
+    async with talking(Client, "vllm", lambda: vllm_reply([RIGHT])) as (c, _):
         monkeypatch.setattr(client_module, "from_tokens", watched)
 
         async def ask_next():
@@ -236,14 +241,14 @@ async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
     monkeypatch.setattr(client_module, "off_loop", watched)
     monkeypatch.setattr(client_module, "release_gil", lambda: pauses.append(1))
     texts = ["word " * words] * 3
-    async with talking(CLIENTS[kind], kind, lambda: SHAPES[kind](texts)) as (c, _):
+    async with talking(Client, kind, lambda: SHAPES[kind](texts)) as (c, _):
         made = await c.complete(Prompt([], [5], False), 3, ONE)
     assert (len(off), len(pauses)) == ((1, 3) if is_off else (0, 0))
     assert len(made[0].tokens) > words
 
 
 async def test_timings_are_kept_up_to_a_bound_and_still_shown():
-    client = CLIENTS["vllm"](server_config(rolling_buffer_length=3))
+    client = Client(server_config(rolling_buffer_length=3))
     for i in range(5):
         client.request_timings.append(float(i))
         client.attempts_list.append(1)
@@ -256,24 +261,96 @@ async def test_timings_are_kept_up_to_a_bound_and_still_shown():
     assert shown["server/s_eval_request_time_99p"] <= 4.0
 
 
+# -- whether it is queried -------------------------------------------------------------
+
+
+class Timed(Client):
+    """A client whose time a test sets; it keeps its changes."""
+
+    def __init__(self, monkeypatch):
+        super().__init__(server_config())
+        self.now, self.changes = 1000.0, []
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        self.on_change = lambda: self.changes.append((self.is_out, self.out_s))
+
+    def recover(self):
+        """Probe nothing."""
+
+    def fail(self, *statuses, wait=None):
+        headers = {} if wait is None else {"Retry-After": wait}
+        for status in statuses:
+            self.note_failure(refusal(status, "", headers))
+
+
+GONE = [500] * patience.CIRCUIT_FAILURES_IN_A_ROW
+
+
+def test_it_is_left_out_after_failures_in_a_row_without_an_answer_in_between(
+    monkeypatch,
+):
+    client = Timed(monkeypatch)
+    for _ in range(10):
+        client.fail(*GONE[1:])
+        client._take_back()
+    assert client.admits and client.changes == []
+    client.fail(*GONE, 502)
+    client.now += 7.0
+    client._take_back()
+    assert client.changes == [(True, 0.0), (False, 7.0)] and client.admits
+
+
 @pytest.mark.parametrize(
-    ("kind", "host"),
-    [*HOSTS.items(), ("openai", Client), ("trl", Client)],
+    ("wait", "kept_s"),
+    [("5", 5.0), ("9" * 400, patience.BUSY_LONGEST_REST_S)],
 )
-def test_an_environment_gets_our_client_of_its_servers_type(kind, host):
-    env = build_env(kind=kind)
-    (server,) = env.server.servers
-    asyncio.run(env.close())
-    assert type(server) is CLIENTS[kind] and isinstance(server, host)
+def test_a_busy_server_rests_as_long_as_it_says_within_bounds(
+    wait, kept_s, monkeypatch
+):
+    client = Timed(monkeypatch)
+    for each in ("Thu, 01 Jan 2026 00:00:20 GMT", "-3", wait, "0"):
+        client.fail(429, wait=each)
+    client.now += kept_s - 0.01
+    assert client.is_resting and not client.admits
+    client.now += 0.01
+    assert client.admits and client.changes == []
 
 
-def test_a_subclass_that_names_its_client_keeps_it():
-    class OwnEnv(ReasoningGymEnv):
-        server_cls = VLLMServer
+@pytest.mark.parametrize(
+    ("status", "wait", "is_out", "rests"),
+    [
+        (429, None, False, True),
+        (503, None, True, False),
+        (503, "7", False, True),
+        (500, "7", True, False),
+        *((status, None, False, False) for status in (400, 413, 422)),
+    ],
+)
+def test_busy_servers_and_bad_requests_leave_no_server_out(
+    status, wait, is_out, rests, monkeypatch
+):
+    client = Timed(monkeypatch)
+    client.fail(*[status] * 50, wait=wait)
+    assert (client.is_out, client.is_resting) == (is_out, rests)
+    assert str(status) in client.failure.text
 
-    env = build_env(cls=OwnEnv)
-    asyncio.run(env.close())
-    assert type(env.server.servers[0]) is VLLMServer
+
+async def test_pauses_between_probes_double_up_to_a_bound(monkeypatch):
+    client, pauses = Client(server_config("http://127.0.0.1:9/v1")), []
+
+    async def sleep(pause_s):
+        pauses.append(pause_s)
+        if len(pauses) > 9:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(client_module.asyncio, "sleep", sleep)
+    client.is_out = True
+    with pytest.raises(asyncio.CancelledError):
+        await client._recover()
+    for i, pause_s in enumerate(pauses):
+        wanted_s = patience.CIRCUIT_FIRST_PAUSE_S * 2**i
+        wanted_s = min(wanted_s, patience.CIRCUIT_LONGEST_PAUSE_S)
+        assert pause_s == pytest.approx(wanted_s, rel=0.25)
+    await client.close()
 
 
 # -- completions -----------------------------------------------------------------------
@@ -296,11 +373,11 @@ async def through_the_hosts_managed_server(kind, url):
 
 async def through_our_inference(kind, url):
     config = server_config(url, kind, health_check=False)
-    manager = ServerManager([config], server_class=CLIENTS[kind])
+    manager = ServerManager([config], server_class=Client)
     (client,) = manager.servers
     await client.probe()
     prompt = render_prompt(client.tokenizer, MESSAGES)
-    servers = Servers(manager, client.tokenizer, kind)
+    servers = Servers(manager.servers, client.tokenizer)
     made = await servers.generate(prompt, 3, Sampling(500, 0.7, 0.9, "train"))
     await client.close()
     return [(c.text, c.finish_reason, c.tokens, c.masks, c.logprobs) for c in made]

@@ -7,14 +7,15 @@ import pytest
 from rg_env import patience
 from rg_env.inference import client as client_module
 from rg_env.inference.completions import (
+    Prompt,
+    Prompts,
     Sampling,
+    from_chat,
     highest_id,
-    whole_text,
+    render_prompt,
     why_unusable,
 )
-from rg_env.inference.prompts import Prompts, render_prompt
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.inference.servers import MOST_ENDS
 from rg_env.scoring.extraction import extract_answer
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
@@ -75,6 +76,14 @@ def test_the_highest_id_of_a_tokenizer_is_found_also_where_ids_have_gaps():
 
 # -- the text of a chat ----------------------------------------------------------------
 
+
+class Encoding:
+    eos_token = None
+
+    def __call__(self, texts, **how):
+        return {"input_ids": [[*text.encode()] for text in texts]}
+
+
 ANSWER, HM = "<answer>4</answer>", {"reasoning": "hm"}
 
 
@@ -95,7 +104,8 @@ def test_thinking_that_a_parser_took_out_is_put_back(
 ):
     end = more.get("end", "stop")
     choice = {"message": {"content": content, **more}, "finish_reason": end}
-    found = whole_text(choice, thinking_open=opened)
+    (made,) = from_chat(Encoding(), Prompt([], [1], opened), [choice])
+    found = made.text
     assert found == text
     assert extract_answer(found, thinking_open=opened).answer == answer
 
@@ -174,24 +184,13 @@ def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
         assert completion.finish_reason == "length"
 
 
-def test_ends_are_counted_by_a_bounded_number_of_names():
-    words = [str(i) * 100 for i in range(3 * MOST_ENDS)]
-    replies = [vllm_reply([RIGHT] * 2, finish_reason=word) for word in words]
-    _, _, events = completions(*replies)
-    names = [name for name in events if name.startswith("finish_reason_")]
-    assert len(names) == MOST_ENDS + 1
-    assert max(map(len, names)) < 50 and events["finish_reason_other"] > 0
-
-
 SAID = {"content": RIGHT}
-PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": RIGHT}]
 
 
 @pytest.mark.parametrize(
     ("choice", "text"),
     [
         (said({"content": ""}), ""),
-        (said({"content": PARTS}), RIGHT),
         (said({"content": None, "refusal": "I must not"}), "I must not"),
         (said({"content": None, "reasoning": "hm"}), "<think>hm</think>"),
         (said({"content": None}, "length"), ""),  # used up by silent thinking

@@ -10,7 +10,7 @@ from rg_env.demo.http_app import serve_app
 from rg_env.inference.client import ANY_REPLY_BYTES, TOKEN_BYTES
 from rg_env.inference.connection import REFUSAL_BYTES, Connection, url_of
 from rg_env.inference.request_failures import RequestFailedError
-from tests.support.odd_servers import Odd, models, serving
+from tests.support.odd_servers import Odd, serving
 from tests.support.parts import server_config
 
 MEBIBYTE = 2**20
@@ -107,25 +107,6 @@ def test_a_refusal_is_read_to_a_bound():
     with pytest.raises(RequestFailedError, match="400 no no") as refused:
         asked_of(refuse)
     assert refused.value.failure.setting is None
-
-
-SET = "set a model that the server has"
-
-
-@pytest.mark.parametrize(
-    ("page", "advice"),
-    [
-        *((bad, SET) for bad in ((404, "no"), (200, "[]"), (200, {"data": [3]}), 7)),
-        (models("v", "a", "b"), "it has: a, b"),
-        (models("v", *"abcdefghijk"), "it has: a, b, c, d, e, f, g, h, ..."),
-    ],
-)
-async def test_the_models_are_named_where_another_is_queried(page, advice):
-    odd = Odd({"GET /v1/models": page}, otherwise=(404, "no such model"))
-    async with serving(odd) as url:
-        with pytest.raises(RequestFailedError) as refused:
-            await asked(url)
-    assert refused.value.failure.sentence == f"404 no such model; {advice}"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -7,10 +7,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.inference.client import client_of
-from rg_env.inference.completions import Sampling
+from rg_env.inference.client import Client
+from rg_env.inference.completions import Prompt, Sampling
 from rg_env.inference.probe import NO_ROUTE, ProbeRequest
-from rg_env.inference.prompts import Prompt
 from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import (
     HTML,
@@ -40,7 +39,7 @@ async def client_at(odd, kind="openai", *, trains=True, writes_rows=False, **sam
     """Yield a client of an odd server; it is probed with what is sampled."""
     async with serving(odd) as url:
         config = server_config(url, kind, model_name=MODEL, health_check=False)
-        client = client_of(config)
+        client = Client(config)
         client.tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
         client.needs_tokens = trains
         messages = [{"role": "user", "content": "2 + 2?"}]
@@ -87,7 +86,7 @@ def probed(odd, kind="openai", **how):
 def fault_of(*odd, **how):
     error = probed(*odd, **how)
     assert error.failure.kind == NO_ROUTE, error
-    return str(error).partition(": ")[2]
+    return str(error).partition(": ")[2].removesuffix("; see docs/servers.md")
 
 
 # -- a stock vLLM ----------------------------------------------------------------------
@@ -124,8 +123,9 @@ async def test_a_server_that_came_back_with_another_route_is_asked_there():
         del odd.replies["POST /v1/completions"]
         with pytest.raises(RequestFailedError, match="Not Found"):
             await client.complete(prompt, 3, sampling)
-        assert not client.is_probed
+        assert client.is_out
         await client.probe()
+        client._take_back()
         after = await client.complete(prompt, 3, sampling)
     assert before[0].tokens == after[0].tokens == PROMPT + IDS[0]["token_ids"]
     assert odd.asked[-1] == "POST /generate"
@@ -258,7 +258,7 @@ def test_the_texts_of_generate_are_looked_at_as_well(kind, reply):
 @pytest.mark.parametrize("text", [None, "", IDS[0]["text"][:9]])
 def test_a_server_that_omits_text_or_its_end_trains(text, logged):
     assert probed(with_changes(text=text)) == "/v1/completions"
-    assert ("so env.tokenizer_name cannot be checked" in logged.text) != bool(text)
+    assert ("no text to check env.tokenizer_name with" in logged.text) != bool(text)
 
 
 # -- the temperature -------------------------------------------------------------------
@@ -405,7 +405,8 @@ def bodies_of(trains):
                 for url, kind in kinds
             ]
             env = ReasoningGymEnv(env_config(), configs)
-            env._servers.trains = trains
+            if trains:
+                env._servers.require_tokens()
             prompt = Prompt([{"role": "user", "content": "2 + 2?"}], PROMPT, False)
             how = Sampling(9, 1.0, 1.0, "train")
             await env._servers.generate(prompt, 2, how)

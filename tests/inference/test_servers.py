@@ -1,17 +1,14 @@
 """A reply that cannot get better by waiting ends a start; an outage is said once."""
 
 import asyncio
-import contextlib
-import functools
 import logging
-from types import SimpleNamespace
 
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
-from rg_env.inference.client import VllmClient
+from rg_env.inference.client import Client
 from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
 from rg_env.inference.request_failures import refusal as refusal_of
 from rg_env.inference.servers import Servers
@@ -29,7 +26,6 @@ from tests.support.odd_servers import (
 )
 from tests.support.parts import (
     ENTRY_OF_FOUR,
-    GUARD_S,
     NOWHERE,
     RIGHT,
     WRONG,
@@ -200,7 +196,7 @@ def test_requests_that_are_refused_after_a_good_probe_end_the_start(said, end):
 
 @pytest.mark.parametrize(
     ("refused", "said"),
-    [((401, refusal("no")), "401"), ((404, NO_MODEL), "it has: another)")],
+    [((401, refusal("no")), "401"), ((404, NO_MODEL), "does not exist; set")],
 )
 def test_after_the_first_completion_a_refusal_is_counted_and_logged(
     refused, said, logged
@@ -257,56 +253,15 @@ async def test_a_server_that_hangs_is_given_up_in_time(logged):
     assert "accepts the connection but does not reply" in logged.text
 
 
-async def probe_only(env):
-    request = functools.partial(env._requests.probe_request, "serve")
-    await env._servers.unless_refused(asyncio.sleep(0.3), request)
-    await env.close()
-
-
-class OwnServer(VllmClient):
-    """A client that a subclass names."""
-
-
-class OwnClient(Bare):
-    server_cls = OwnServer
-
-
-async def test_a_client_of_a_subclass_is_left_to_itself():
-    odd = Odd({"POST /generate": lambda body: vllm_reply([RIGHT, WRONG] * 2)})
-
-    async with serving(odd) as url:
-        await probe_only(bare(url, cls=OwnClient))
-    assert odd.asked == []
-
-
-def test_the_hosts_mock_server_is_not_probed():
-    env = ReasoningGymEnv(env_config(), [server_config()], testing=True)
-    asyncio.run(probe_only(env))
-
-
 # -- outages ---------------------------------------------------------------------------
 
 
-class Server:
-    """A client that is not ours."""
-
-    def __init__(self, healthy):
-        self.server_healthy = healthy
-        self.config = server_config()
+def client_of(url=NOWHERE):
+    return Client(server_config(url))
 
 
-def servers_of(*servers):
-    return Servers(SimpleNamespace(servers=servers), None, "vllm")
-
-
-async def watched(healthy, give_up_after_s, wait_s):
-    servers = servers_of(Server(healthy))
-    servers.start(give_up_after_s=give_up_after_s)
-    with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(servers.gave_up.wait(), wait_s)
-    await servers.stop()
-    await servers.stop()
-    return servers
+def servers_of(*clients):
+    return Servers(list(clients), None)
 
 
 def begun(logged):
@@ -314,15 +269,9 @@ def begun(logged):
     return [line for line in logged.messages if "answers with an error" in line]
 
 
-def test_unhealthy_servers_are_named_once_and_given_up_in_time(logged):
-    found = asyncio.run(watched(False, 0.1, GUARD_S))
-    line, end = [line for line in logged.messages if "does not answer" in line]
-    assert found.gave_up.is_set() and NOWHERE in line and "giving up" in end
-
-
 async def failing(*statuses, answers=True):
     """Let requests fail, with or without an answer after each."""
-    servers = servers_of(Server(True))
+    servers = servers_of(client_of())
     for status in statuses:
         await servers.note_failure(refusal_of(status, ""))
         if answers:
@@ -353,12 +302,12 @@ def test_a_failed_request_among_answered_ones_is_no_outage(logged):
 
 
 async def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
-    clients = [VllmClient(server_config(f"http://{i}")) for i in "ab"]
+    clients = [client_of(f"http://{i}") for i in "ab"]
     servers_of(*clients)
     for client in clients:
-        client.state.leave_out(Failure("gone", "gone", NOTHING))
+        client.leave_out(Failure("gone", "gone", NOTHING))
     for client in clients:
-        client.state.take_back()
+        client._take_back()
     out, back = logged.messages
     assert "http://a" in out and "not used for now, other servers are" in out
     assert "http://a" in back and "is back" in back
@@ -366,7 +315,7 @@ async def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
 
 async def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
     async with hanging() as one, hanging() as other:
-        clients = [VllmClient(server_config(url)) for url in (one, other)]
+        clients = [client_of(url) for url in (one, other)]
         servers_of(*clients)
         for client in clients:
             client.recover()
@@ -377,7 +326,7 @@ async def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
 
 
 async def test_giving_up_ends_a_request_that_never_returns():
-    servers = servers_of(Server(True))
+    servers = servers_of()
     asking = asyncio.ensure_future(servers.unless_given_up(asyncio.sleep(3600)))
     await asyncio.sleep(0)
     servers.gave_up.set()

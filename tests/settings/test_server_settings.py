@@ -8,8 +8,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.atropos.config import ServerSettings, server_list
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Sampling
-from rg_env.inference.prompts import render_prompt
+from rg_env.inference.completions import Sampling, render_prompt
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.settings import kept_settings, setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
@@ -70,7 +69,8 @@ def generated(odd, kind="openai", trains=False, **changes):
     async def run():
         async with serving(odd) as url:
             env = ReasoningGymEnv(env_config(), [settings_of(url, kind, **changes)])
-            env._servers.trains = trains
+            if trains:
+                env._servers.require_tokens()
             prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
             try:
                 sampling = Sampling(9, 1.0, 1.0, "train")
