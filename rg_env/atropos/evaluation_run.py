@@ -31,8 +31,7 @@ from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.item import Item
 from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
-from rg_env.reports.fitting_table import width_of
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress, width_of
 from rg_env.scoring.score import UNSCORED, Score, outcome_of
 from rg_env.settings.kept_settings import settings_text
 

@@ -21,7 +21,7 @@ from rg_env.atropos.rows import RowWriter, resume_rows
 from rg_env.inference.servers import Servers
 from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress
 from rg_env.rollouts.ledger import Ending
 from rg_env.tasks.feedback import Feedback
 

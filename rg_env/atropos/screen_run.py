@@ -165,12 +165,11 @@ def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> s
     """Return settings as YAML, after comments that say what is expected of them."""
     lines = []
     for task in tasks:
-        found = task.found
-        if found is None or task.left_out:
+        if task.variance is None or task.left_out:
             lines.append(f"  {task.task}: left out, {task.left_out}")
         else:
-            interval = found.share.interval(2)
-            groups = counted(found.groups, "group")
+            interval = task.variance.interval(2)
+            groups = counted(task.groups, "group")
             lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
     head = f"{HEAD.decode()}; its share of groups with variance, by task:\n"
     said = head + "".join(f"# {line}\n" for line in lines)

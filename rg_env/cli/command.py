@@ -187,7 +187,7 @@ def rendered(*parts: RenderableType, width: int | None = None) -> str:
     """Return what a terminal is sent for tables and texts, at most so wide."""
     from rich.console import Console  # 0.1 s, which most commands do without
 
-    from rg_env.reports.fitting_table import width_of
+    from rg_env.reports.terminal import width_of
 
     widest = width_of(Console())
     console = Console(width=min(width or widest, widest), highlight=False)

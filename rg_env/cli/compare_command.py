@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
 from rg_env.cli.command import Command, flag, json_option, rendered
-from rg_env.errors import SettingError, on_one_line
+from rg_env.errors import SettingError, printable
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,30 +28,31 @@ def _read(
     Raises:
         SettingError: A path holds none, or none with a score, or not with that one.
     """
-    from rg_env.evaluation.numbers import GrowingTable, row_of
+    from rg_env.evaluation.numbers import row_of, table_of
 
-    rows, scored = GrowingTable(), dict[str, int]()
     by_path = [Sources(files_of([path])) for path in paths]
-    total = sum(sources.total_kb for sources in by_path)
-    with WorkProgress("reading", total, "kB") as progress:
+    scored = dict[str, int]()
+
+    def rows(progress: WorkProgress) -> Iterator[Sequence[Any]]:
         for number, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
             before = [*scored]
-            for sample in sources.samples():
+            for sample in sources.samples(progress):
                 name = sample.row.get("run") or path
                 name += f" ({number + 1})" * (name in before)
                 value = _score(sample, score, path)
                 scored[name] = scored.get(name, 0) + (value is not None)
                 sample = dataclasses.replace(sample, score=value)
-                rows.add(row_of(sample, [*scored].index(name)))
-                if read := sources.kb_since_last():
-                    progress.advance(by=read)
+                yield row_of(sample, [*scored].index(name))
             if len(scored) == len(before):
-                reasons = "; ".join([path, *sources.unread_said()])
+                reasons = "; ".join([path, *sources.reasons()])
                 raise SettingError(f"command line: no completion in {reasons}")
+
+    total = sum(sources.total_kb for sources in by_path)
+    with WorkProgress("reading", total, "kB") as progress:
+        table = table_of(rows(progress))
     if lacking := [name for name, known in scored.items() if not known]:
         raise SettingError(f"command line: no completion of {lacking[0]} has a score")
-    unread = [line for sources in by_path for line in sources.unread_said()]
-    return [*scored], rows.table(), unread
+    return [*scored], table, [line for of in by_path for line in of.reasons()]
 
 
 def _score(sample: Sample, score: str | None, path: str) -> float | None:
@@ -84,17 +85,14 @@ def compare(
     A result is a file or folder of samples of evaluate or rescore, of dumps, of rows
     of process, or of published results of reasoning-gym, where each run is one.
     """
-    from rg_env.evaluation.comparison import NAME_WIDTH, Comparison
+    from rg_env.evaluation.summary import Comparison
 
     names, table, unread = _read(paths, score)
     comparison = Comparison(names, table, all_pairs=pairs)
     if as_json:
         print(json.dumps(comparison.numbers() | {"unread": unread}, indent=2))
         return 0
-    numbered = [
-        Text(f"{place}  {on_one_line(name, NAME_WIDTH)}")
-        for place, name in enumerate(comparison.names, start=1)
-    ]
+    numbered = [Text(f"{n}  {printable(name)}") for n, name in enumerate(names, 1)]
     tables = rendered(*numbered, *comparison.tables(with_tasks=tasks))
     print("\n".join([tables, *unread]))
     return 0

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import metadata
 
 import click
+from rich.table import Table
 
 from rg_env import ending
 from rg_env.cli.command import (
@@ -26,19 +27,18 @@ from rg_env.cli.command import (
 from rg_env.errors import counted, in_section
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
-from rg_env.reports.fitting_table import FittingTable
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import NumberTable, WorkProgress
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
 
-def table(findings: Sequence[TaskFindings]) -> FittingTable:
+def table(findings: Sequence[TaskFindings]) -> Table:
     """Return the findings as a table for the terminal, the failed tasks first."""
     columns = ["make ms", "score ms"]
     title = "Tasks of this installation"
-    result = FittingTable(["task"], columns, columns[::-1], title=title)
-    result.add_column("finding", min_width=20)
+    result = NumberTable(["task"], columns, columns[::-1], title=title)
+    result.add_column("finding", min_width=20, overflow="fold")
     for each in sorted(findings, key=lambda f: (f.has_passed, f.task)):
         times = [
             "" if ms is None else f"{ms:.1f}" for ms in (each.make_ms, each.score_ms)

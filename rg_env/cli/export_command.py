@@ -18,10 +18,9 @@ from rg_env.cli.given_settings import GivenSettings
 from rg_env.cli.setting_options import OF_STREAM, stream_of
 from rg_env.cli.settings_command import SettingsCommand
 from rg_env.errors import SettingError
-from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items.item import Item
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress
 
 ITEMS = (
     "Write the items that `serve` would sample, without repeated questions, and the"
@@ -132,8 +131,11 @@ def _completions(
     sources = Sources(files_of(paths))
     card = _card({"paths": list(paths), **how})
     is_free = how["with_evaluation"]
-    with files.new_export(out, kind, form, card) as export:
-        read = _read(sources)
+    with (
+        files.new_export(out, kind, form, card) as export,
+        WorkProgress("export", sources.total_kb, "kB") as progress,
+    ):
+        read = sources.samples(progress)
         samples = files.usable(read, export.left_out, with_evaluation=is_free)
         least, most = how["least"], how["most_per_item"]
         export.write("train", build(samples, least, most, export.left_out))
@@ -141,14 +143,6 @@ def _completions(
         export.left_out.update(lost)
     print(f"{export}\ncard: {out / 'README.md'}")
     return 0
-
-
-def _read(sources: Sources) -> Iterator[Sample]:
-    with WorkProgress("export", sources.total_kb, "kB") as progress:
-        for sample in sources.samples():
-            yield sample
-            if read := sources.kb_since_last():
-                progress.advance(by=read)
 
 
 def _command(kind: str, summary: str, build: Any, least: click.Option) -> Command:

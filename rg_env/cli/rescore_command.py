@@ -25,17 +25,22 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted
-from rg_env.evaluation.rescoring import Rescoring, rescored_here
+from rg_env.evaluation.rescoring import (
+    TRIED_AGAIN,
+    RescoredFile,
+    RescoreTally,
+    Rescoring,
+    rescored_here,
+)
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items.installed_library import read_library
 from rg_env.off_loop import off_loop
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from rg_env.adapters.ray import Cluster
-    from rg_env.evaluation.rescored import RescoreTally
 
 SAMPLES_AT_ONCE = 1_500
 """So that the runs of one published task, whose items are the same, are one batch."""
@@ -69,8 +74,6 @@ async def _rescore(
     modules: Sequence[str],
 ) -> int:
     """Score what is not in the file yet; return how many samples it had before."""
-    from rg_env.evaluation.rescored import RescoredFile
-
     library = await read_library(pool)
     rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE
     if cluster is not None:
@@ -80,8 +83,7 @@ async def _rescore(
         if file is not None:
             end.callback(file.close)
             await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
-        before = tally.answers + tally.unscored
-        samples = sources.samples()
+        before = len(tally)
 
         async def take(scored: Sequence[Sample]) -> None:
             if file is not None:
@@ -94,18 +96,20 @@ async def _rescore(
             return list(itertools.islice(samples, at_once))
 
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
+        samples = sources.samples()
         while batch := await off_loop(next_batch):
             missing = file.missing(batch) if file else batch
             if cluster is not None:
                 await _over_nodes(cluster, missing, take, modules)
             else:
                 await rescoring.rescored(missing, take)
-            progress.advance(_counts(tally), by=sources.kb_since_last())
+            progress.advance(_counts(tally), by=sources.read_kb - progress.done)
     return before
 
 
 def _counts(tally: RescoreTally) -> str:
-    return f"{tally.answers} scored, {tally.changed} changed"
+    scored = len(tally.whole.scores["ours"])
+    return f"{scored} scored, {tally.whole.changed} changed"
 
 
 @click.command("rescore", cls=Command, example="rescore data_dumps --out again.jsonl")
@@ -143,28 +147,25 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
-    from rg_env.evaluation.rescored import TRIED_AGAIN, RescoreTally  # and polars
-
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     tally = RescoreTally(examples)
     with cluster_at(address) as cluster, pool_of(workers, task_modules) as pool:
         work = _rescore(sources, out, tally, pool, cluster, task_modules or ())
         before = ending.run(work)
-    if not tally.answers + tally.unscored:
-        reasons = "; ".join(sources.unread_said()) or "they are empty"
+    if not len(tally):
+        reasons = "; ".join(sources.reasons()) or "they are empty"
         raise SettingError(
             f"command line: no completion in {', '.join(paths)}: {reasons}"
         )
     if as_json:
         document = tally.numbers() | {"unread": dict(sources.unread)}
         print(json.dumps(document, indent=2, default=str))
-        return int(not tally.answers)
-    lines = [rendered(tally.table()), *tally.lines(), *sources.unread_said()]
-    lost = tally.numbers()["all"]["without_score"]
-    if out and (again := sum(lost.get(outcome, 0) for outcome in TRIED_AGAIN)):
+        return int(not tally.whole.items)
+    lines = [rendered(tally.table()), *tally.lines(), *sources.reasons()]
+    if out and (again := sum(tally.whole.lost[outcome] for outcome in TRIED_AGAIN)):
         lines.append(f"{again} of these are not in {out}; run it again to retry")
     if before:
         lines.append(f"already in {out}: {counted(before, 'completion')}")
     print("\n".join(lines))
-    return int(not tally.answers)
+    return int(not tally.whole.items)

@@ -23,9 +23,9 @@ from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.items.item import Item, first_usable, why_no_entry
-from rg_env.reports import item_sheet
-from rg_env.reports.item_sheet import Values, answer_values, step_values
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports import task_sheets
+from rg_env.reports.task_sheets import Values, answer_values, step_values
+from rg_env.reports.terminal import WorkProgress
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
 from rg_env.scoring.score import Score
@@ -156,9 +156,9 @@ def _answer(option: str) -> tuple[str, str]:
 def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
     item = ending.run(_make(pool, options))
     if not options.as_json:
-        print("\n".join(item_sheet.lines(item)), flush=True)
+        print("\n".join(task_sheets.lines(item)), flush=True)
         if options.prompt:
-            print("\n".join(item_sheet.message_lines(item["messages"])), flush=True)
+            print("\n".join(task_sheets.message_lines(item["messages"])), flush=True)
     answer = None
     if options.answer is not None:
         # Between two loops and not in one: a thread that reads cannot be interrupted.
@@ -168,7 +168,7 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
     if options.as_json:
         print(json.dumps({**item, "answer": answer}, indent=2, default=str))
     elif answer is not None:
-        print("\n".join(item_sheet.lines(answer)))
+        print("\n".join(task_sheets.lines(answer)))
 
 
 @click.command("show", cls=Command, example="show gcd --level 0.5 --answer 12")

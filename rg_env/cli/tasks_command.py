@@ -11,14 +11,13 @@ from rg_env import ending
 from rg_env.cli.command import (
     Command,
     json_option,
-    rendered,
     task_modules_option,
     workers,
 )
 from rg_env.errors import SettingError, in_section
 from rg_env.items.installed_library import read_library, read_scales
-from rg_env.reports import task_list
-from rg_env.reports.task_list import TaskFacts
+from rg_env.reports import task_sheets
+from rg_env.reports.task_sheets import TaskFacts
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.scales import load_shipped
@@ -58,11 +57,8 @@ async def _facts(
 def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
     cost_from = f"as measured with reasoning-gym {load_shipped().library_version}"
     if len(facts) == 1:
-        parts = task_list.details(facts[0], library.version, cost_from)
-        return rendered(*parts, width=task_list.WIDTH)
-    listing = rendered(task_list.table(facts))
-    legend = rendered(*task_list.legend(facts, cost_from), width=task_list.WIDTH)
-    return f"{task_list.with_asks(listing, facts)}\n{legend}"
+        return task_sheets.details(facts[0], library.version, cost_from)
+    return task_sheets.listing(facts, cost_from)
 
 
 @click.command("tasks", cls=Command, example="tasks '*_sorting' --category games")
@@ -88,7 +84,7 @@ def tasks(
     with workers(1, task_modules) as pool:
         library, facts = ending.run(_facts(names, category, pool))
     if as_json:
-        document = task_list.as_json(facts, library.version)
+        document = task_sheets.as_json(facts, library.version)
         print(json.dumps(document, indent=2, default=str))
     else:
         print(_text(library, facts))

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -30,9 +30,6 @@ import polars as pl
 from rg_env.evaluation.samples import NOT_USED, Sample, finite
 
 Z_95 = 1.959963984540054
-
-ROWS_AT_ONCE = 10_000
-"""A growing table holds so many as Python objects, all others in a few bytes each."""
 
 Key = tuple[Any, ...]
 """The values of the columns that tell parts of a table apart."""
@@ -44,22 +41,10 @@ PART = ("kind", "name")
 KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
 """Kinds of parts to the name that a sample has there."""
 
-COLUMNS: dict[str, Any] = {
-    "result": pl.Int64,
-    "task": pl.String,
-    "category": pl.String,
-    "item": pl.Int64,
-    "group": pl.Int64,
-    "outcome": pl.String,
-    "score": pl.Float64,
-    "right": pl.Boolean,
-    "answered": pl.Boolean,
-    "truncated": pl.Boolean,
-    "level": pl.Float64,
-    "step": pl.Float64,
-    "tokens": pl.Float64,
-    "characters": pl.Float64,
-}
+COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
+COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
+COLUMNS |= dict.fromkeys(("right", "answered", "truncated"), pl.Boolean)
+COLUMNS |= dict.fromkeys(("score", "level", "step", "tokens", "characters"), pl.Float64)
 """The columns of a table of samples; null is what no file says.
 
 `result` is the number of the run or file; `item` is the same for equal questions of a
@@ -70,13 +55,7 @@ score.
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95 % interval.
-
-    Attributes:
-        mean: Of all samples; in [0, 1], a difference in [-1, 1].
-        samples: That the mean is of.
-        clusters: That are taken as independent.
-    """
+    """A mean of samples with its 95 % interval; clusters are taken as independent."""
 
     mean: float
     low: float
@@ -94,16 +73,13 @@ class PartResult:
     """What some samples came to: all of them, those of a category or of a task.
 
     Estimates are clustered by item; best_of_k and pass_at_k are of the items that have
-    k completions with a score, and None where k is 1.
+    k completions with a score, without bias, and None where k is 1.
 
     Attributes:
         by_item: Mean score of the completions.
         by_task: The same, clustered by task; None for a single task.
         right: Share of the completions whose score is 1.0, which is pass@1.
-        best_of_k: Mean of the best score of k completions, without bias.
-        pass_at_k: Chance that one of k completions is right, without bias.
         answered: Share of the completions that hold an answer.
-        score_of_answered: Mean score of these.
         truncated: Completions that were cut off; None where no file says so.
         failed: Completions without a score.
         not_used: Items that are not used.
@@ -124,20 +100,17 @@ class PartResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the same as JSON, with the mean score and its interval first."""
-        found = dataclasses.asdict(self)
-        by_item = found.pop("by_item")
-        first = {name: by_item[name] for name in ("mean", "low", "high")}
-        return {**first, **found}
+        values = dataclasses.asdict(self)
+        by_item = values.pop("by_item")
+        return {name: by_item[name] for name in ("mean", "low", "high")} | values
 
 
 @dataclasses.dataclass(frozen=True)
 class Paired:
-    """The difference between two results: the second minus the first.
+    """The second of two results minus the first, on the items that both have.
 
-    The mean difference has confidence intervals by item and by task; `means` are the
-    means of the two results over the same items. All are None if no item has a score in
-    both results, and `by_task` is None for a single task. Items with a score in only
-    one result are counted.
+    All are None if no item has a score in both results, and `by_task` is None for a
+    single task. Items with a score in only one result are counted.
     """
 
     means: tuple[float, float] | None = None
@@ -150,46 +123,6 @@ class Paired:
 # -- tables ----------------------------------------------------------------------------
 
 
-def text_of(text: str) -> str:
-    r"""Return a text that a table takes: half a character becomes \udxxx."""
-    return text.encode(errors="backslashreplace").decode()
-
-
-class GrowingTable:
-    """Rows that come one by one and become a table, by default one of samples."""
-
-    def __init__(self, columns: Mapping[str, Any] = COLUMNS) -> None:
-        self._columns, self._new = columns, list[Sequence[Any]]()
-        self._parts = [pl.DataFrame(schema=columns)]
-
-    def add(self, row: Sequence[Any]) -> None:
-        """Add a row, a value for each column."""
-        self._new.append(row)
-        if len(self._new) == ROWS_AT_ONCE:
-            self._take()
-
-    def _take(self) -> None:
-        rows = pl.DataFrame(self._new, schema=self._columns, orient="row")
-        self._parts.append(rows)
-        self._new.clear()
-
-    def table(self) -> pl.DataFrame:
-        """Return all rows so far."""
-        self._take()
-        self._parts = [pl.concat(self._parts, rechunk=True)]
-        return self._parts[0]
-
-
-def table_of(
-    rows: Iterable[Sequence[Any]], columns: Mapping[str, Any] = COLUMNS
-) -> pl.DataFrame:
-    """Return rows as a table; by default with the `COLUMNS` of samples."""
-    growing = GrowingTable(columns)
-    for row in rows:
-        growing.add(row)
-    return growing.table()
-
-
 def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
     """Return the row of a sample, a value for each of `COLUMNS`."""
     row, is_scored = sample.row, sample.score is not None
@@ -199,19 +132,24 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
     line, dot, _ = str(row.get("place", "")).rpartition(".")
     return (
         result,
-        text_of(sample.task),
-        text_of(sample.category),
         hash(sample.item),
         hash((row.get("source"), line)) if dot else None,
-        text_of(sample.outcome),
-        sample.score,
+        sample.task,
+        sample.category,
+        sample.outcome,
         sample.is_right if is_scored else None,
         sample.is_answered if is_scored else None,
         sample.is_truncated if has_end else None,
+        sample.score,
         level if level is not None and 0 <= level <= 1 else None,
         *(finite(row.get(name)) for name in ("step", "completion_tokens")),
         len(text) if isinstance(text, str) else None,
     )
+
+
+def table_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
+    """Return the rows of samples as a table, which takes a few bytes for each."""
+    return pl.DataFrame(iter(rows), schema=COLUMNS, orient="row")
 
 
 def with_parts(table: pl.DataFrame, kinds: Iterable[str] = KINDS) -> pl.DataFrame:
@@ -260,7 +198,6 @@ def estimates(
     by: Sequence[str] = PART,
     *,
     clusters: str = "item",
-    strata: str | None = "task",
     within: tuple[float, float] | None = None,
 ) -> dict[Key, Estimate]:
     """Return the mean of a value with its interval, for each part of a table.
@@ -269,17 +206,17 @@ def estimates(
         table: Rows without the value do not count; a part with none is not returned.
         value: In [0, 1]; with `within`, anything.
         by: Columns whose values are the part.
-        clusters: Column of what is the same in rows that are like each other.
-        strata: Column of what is no sample of parts like it.
+        clusters: Column of what is the same in rows that are like each other: with
+            "item" each task is a stratum, with "task" there are none.
         within: What values can be, for Student's interval; that is all of it where
             there is one cluster.
     """
-    stratum = pl.lit(None) if strata is None else pl.col(strata)
+    stratum = pl.lit(None) if clusters == "task" else pl.col("task")
     part = [*by, "stratum"]
-    n, total, found = pl.col("n"), pl.col("total"), pl.len().cast(pl.Float64)
-    several = found.over(part) > 1
+    n, total, number = pl.col("n"), pl.col("total"), pl.len().cast(pl.Float64)
+    several = number.over(part) > 1
     middle = (total.sum() / n.sum()).over(part)
-    factor = pl.when(several).then(found.over(part) / (found.over(part) - 1))
+    factor = pl.when(several).then(number.over(part) / (number.over(part) - 1))
     sums = (
         table.select(*by, stratum.alias("stratum"), pl.col(clusters), value=value)
         .drop_nulls("value")
@@ -305,33 +242,29 @@ def estimates(
         )
     )
     result: dict[Key, Estimate] = {}
-    for *key, mean, variance, samples, number, parts in sums.iter_rows():
+    for *key, mean, variance, samples, count, strata in sums.iter_rows():
         if within is None:
-            low, high = _wilson(mean, variance, number, number - parts)
-        elif number == 1:
+            low, high = _wilson(mean, variance, count, count - strata)
+        elif count == 1:
             low, high = within
         else:
-            half = _student_95(number - parts) * math.sqrt(variance)
+            half = _student_95(count - strata) * math.sqrt(variance)
             low, high = max(within[0], mean - half), min(within[1], mean + half)
-        result[tuple(key)] = Estimate(mean, low, high, samples, number)
+        result[tuple(key)] = Estimate(mean, low, high, samples, count)
     return result
 
 
-def estimate(scores: Sequence[float], clusters: Iterable[Hashable]) -> Estimate:
-    """Return the mean of scores in [0, 1] with its interval.
+def share_of(count: int, number: int) -> Estimate:
+    """Return a share of independent things with its interval."""
+    mean = count / number
+    variance = mean * (1 - mean) / max(1, number - 1)
+    return Estimate(mean, *_wilson(mean, variance, number, number - 1), number, number)
 
-    Args:
-        scores: Shape (N,).
-        clusters: Of each score, what it shares with those that are like it, shape (N,).
 
-    Raises:
-        ValueError: There are no scores.
-    """
-    if not scores:
-        raise ValueError("no scores to estimate from")
-    given = {"score": [*map(float, scores)], "item": [*map(hash, clusters)]}
-    table = with_parts(pl.DataFrame(given), ["all"])
-    return estimates(table, strata=None)[WHOLE]
+def _by_task(table: pl.DataFrame, *how: Any, **more: Any) -> dict[Key, Estimate]:
+    """Return estimates clustered by task, of the parts that have several tasks."""
+    each = estimates(table, *how, clusters="task", **more)
+    return {part: of for part, of in each.items() if of.clusters > 1}
 
 
 def best_of(value: pl.Expr, k: int) -> pl.Expr:
@@ -370,10 +303,9 @@ def results(
         k: Completions of an item.
     """
     done, is_not_used = table.filter(HAS_SCORE), pl.col("outcome") == NOT_USED
-    of_tasks = estimates(done, by=by, clusters="task", strata=None)
     means = {
         "by_item": estimates(done, by=by),
-        "by_task": {part: of for part, of in of_tasks.items() if of.clusters > 1},
+        "by_task": _by_task(done, by=by),
         "right": estimates(done, pl.col("right"), by),
         "score_of_answered": estimates(done.filter(pl.col("answered")), by=by),
         "best_of_k": {},
@@ -393,13 +325,13 @@ def results(
         failed=pl.len() - SCORE.count() - is_not_used.sum(),
         not_used=is_not_used.sum(),
     )
-    found: dict[Key, PartResult] = {}
+    measured: dict[Key, PartResult] = {}
     for row in counts.iter_rows(named=True):
         part = tuple(row.pop(name) for name in by)
         if score := means["by_item"].get(part):
             these: Any = {name: of.get(part) for name, of in means.items()}
-            found[part] = PartResult(items=score.clusters, **these, **row)
-    return found
+            measured[part] = PartResult(items=score.clusters, **these, **row)
+    return measured
 
 
 def paired(
@@ -417,24 +349,22 @@ def paired(
     how: dict[str, Any] = {"how": "full", "coalesce": True}
     both = one.join(two, on=items, suffix="_2", maintain_order="left_right", **how)
     a, b = SCORE, pl.col("score_2")
-    is_shared = a.is_not_null() & b.is_not_null()
     within = (-1.0, 1.0)
     by_item = estimates(both, b - a, by, within=within)
-    of_tasks = estimates(both, b - a, by, clusters="task", strata=None, within=within)
+    by_task = _by_task(both, b - a, by, within=within)
     counts = both.group_by(by, maintain_order=True).agg(
-        a.filter(is_shared).mean().alias("first"),
-        b.filter(is_shared).mean().alias("second"),
+        pl.concat_list(of.filter((a + b).is_not_null()).mean() for of in (a, b)),
         only_first=b.is_null().sum(),
         only_second=a.is_null().sum(),
     )
-    found = {}
-    for row in counts.iter_rows(named=True):
-        part = tuple(row.pop(name) for name in by)
-        both_means, of_task = (row.pop("first"), row.pop("second")), of_tasks.get(part)
-        found[part] = Paired(
-            both_means if part in by_item else None,
+    result = {}
+    for *key, means_there, only_first, only_second in counts.iter_rows():
+        part = tuple(key)
+        result[part] = Paired(
+            tuple(means_there) if part in by_item else None,
             by_item.get(part),
-            of_task if of_task and of_task.clusters > 1 else None,
-            **row,
+            by_task.get(part),
+            only_first,
+            only_second,
         )
-    return found
+    return result

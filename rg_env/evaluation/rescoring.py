@@ -16,16 +16,26 @@ import asyncio
 import dataclasses
 import functools
 import json
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rg_env.evaluation.samples import Sample, grouped
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from rg_env.errors import SettingError, on_one_line, shown
+from rg_env.evaluation.samples import Row, Sample, grouped
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.items.installed_library import read_library
 from rg_env.items.item import Item, is_unusable, why_no_entry
 from rg_env.off_loop import off_loop
+from rg_env.reports.terminal import NumberTable
+from rg_env.rollouts.json_encoding import readable
+from rg_env.rollouts.line_file import LineFile
 from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import UNSCORED, Score
 from rg_env.scoring.scoring_rules import ScoringRules
@@ -45,6 +55,9 @@ RULES = {
     "ours": ScoringRules(),
 }
 """Scores to how they come about, each with one step more than the one before."""
+
+SCORES = ("saved", *RULES)
+LEAST_CHANGE = 1e-6
 
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
@@ -118,7 +131,7 @@ class Rescoring:
                     await take(scored)
 
         def item(number: int) -> str:
-            origin = [samples[number].row.get(key) for key in (*ORIGIN, "no_item")]
+            origin = [samples[number].row.get(key) for key in ORIGIN]
             return json.dumps([samples[number].item, origin], sort_keys=True)
 
         items = grouped(range(len(samples)), item).values()
@@ -134,25 +147,22 @@ class Rescoring:
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
             entry, params = await self._item(samples[0])
-            return await self._scored(samples, entry, params)
+            handle = Item(task=samples[0].task, params=params)
+            return await self._scored(samples, entry, handle)
         except _NoItemError as error:
-            why = error.args
+            outcome, why = error.args
         except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
-            why = (UNSCORED, str(error))
-        return [self._unscored(sample, *why) for sample in samples]
+            outcome, why = UNSCORED, str(error)
+        return [self._new(sample, None, outcome, reason=why) for sample in samples]
 
     async def _scored(
-        self,
-        samples: Sequence[Sample],
-        entry: Mapping[str, Any],
-        params: Mapping[str, Any],
+        self, samples: Sequence[Sample], entry: Mapping[str, Any], handle: Item
     ) -> list[Sample]:
         """Score the samples of one item; raises as `GroupScorer.score_group`."""
         read = await off_loop(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
-        handle = Item(task=samples[0].task, params=params)
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
@@ -161,28 +171,24 @@ class Rescoring:
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
             has_text = answer is not None or sample.row.get("completion") is not None
-            if not has_text and sample.score is None:  # the request failed
-                new.append(self._unscored(sample, failure, "no text"))
-                continue
             none = Score(0.0, failure, None)
             mine = {name: of.get(answer, none) for name, of in scores.items()}
-            if any(score.outcome == "timeout" for score in mine.values()):
+            if not has_text and sample.score is None:  # the request failed
+                new.append(self._new(sample, None, failure, reason="no text"))
+            elif any(score.outcome == "timeout" for score in mine.values()):
                 why = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
-                new.append(self._unscored(sample, "timeout", why))
-                continue
-            ours, values = mine["ours"], {name: of.value for name, of in mine.items()}
-            more = {
-                "question": entry["question"],
-                "gold_answer": entry["answer"],
-                "answer": answer,
-                "scores": {"saved": sample.score, **values},
-                "normalized": ours.normalized,
-            }
-            new.append(self._new(sample, ours.value, ours.outcome, **more))
+                new.append(self._new(sample, None, "timeout", reason=why))
+            else:
+                ours, values = mine["ours"], {n: of.value for n, of in mine.items()}
+                more = {
+                    "question": entry["question"],
+                    "gold_answer": entry["answer"],
+                    "answer": answer,
+                    "scores": {"saved": sample.score, **values},
+                    "normalized": ours.normalized,
+                }
+                new.append(self._new(sample, ours.value, ours.outcome, **more))
         return new
-
-    def _unscored(self, sample: Sample, outcome: str, reason: str) -> Sample:
-        return self._new(sample, None, outcome, reason=reason)
 
     def _new(
         self, sample: Sample, score: float | None, outcome: str, **more: Any
@@ -214,8 +220,6 @@ class Rescoring:
         task, row = sample.task, sample.row
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItemError("unmatched", "no such task is installed")
-        if "no_item" in row:
-            raise _NoItemError("unmatched", row["no_item"])
         params = row.get("params", row.get("dataset", {}))
         try:
             if "seed" in row:
@@ -250,13 +254,13 @@ class Rescoring:
         key = (sample.task, config)
         if key not in self._questions:
             job = (worker_jobs.dataset_questions, *key)
-            made = self._pool.run(*job, deadline_s=DATASET_DEADLINE_S)
-            self._questions[key] = asyncio.ensure_future(made)
+            questions = self._pool.run(*job, deadline_s=DATASET_DEADLINE_S)
+            self._questions[key] = asyncio.ensure_future(questions)
             if len(self._questions) > KEPT_DATASETS:
                 self._questions.popitem(last=False)
         # Other items wait for the same dataset: a cancelled one must not end it.
-        questions = await asyncio.shield(self._questions[key])
-        places = [i for i, made in enumerate(questions) if made == sample.question]
+        each = await asyncio.shield(self._questions[key])
+        places = [i for i, one in enumerate(each) if one == sample.question]
         own = sample.row.get("index")
         if own not in places and len(places) != 1:
             raise _NoItemError(*ANOTHER)
@@ -278,3 +282,182 @@ def rescored_here(
         return await Rescoring(pool, await read_library(pool)).rescored(samples)
 
     return asyncio.run(rescored())
+
+
+# -- the file --------------------------------------------------------------------------
+
+WRITTEN = {"source", "place", "task", "question", "score", "scores"}
+WRITTEN |= {"outcome", "reasoning_gym"}
+
+TRIED_AGAIN = frozenset({"timeout", UNSCORED})
+"""Outcomes of samples that may have a score the next time, and are not written."""
+
+
+class RescoredFile:
+    """Samples that were scored again; each is on disk when `write` returns.
+
+    Args:
+        path: The file; what it holds stays, and it is continued where it ended.
+
+    Raises:
+        OSError: The disk refuses it, or another process is writing it.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        self._path, self._version = path, version
+        self._file = LineFile(path)
+        self._done: set[tuple[str, str]] = set()
+        self.close = self._file.close
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield what it holds; to be read to its end before anything is written.
+
+        Raises:
+            SettingError: It holds something else, or was made with another library.
+        """
+        self._file.end = 0
+        with self._path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if number > 1 and not line.endswith(b"\n"):
+                    return  # torn by a kill; the next line takes its place
+                try:
+                    row = json.loads(line)
+                    version = row.keys() >= WRITTEN and row["reasoning_gym"]
+                except (ValueError, RecursionError, AttributeError):
+                    version = None
+                if version != self._version:
+                    kind = f"of reasoning-gym {version}" if version else "foreign"
+                    what = f"line {number} of {shown(str(self._path))} is {kind}"
+                    raise SettingError(f"--out: {what}; choose another file")
+                self._file.end += len(line)
+                self._done.add((row["source"], row["place"]))
+                yield row
+
+    def missing(self, samples: Iterable[Sample]) -> list[Sample]:
+        """Return the samples that it does not hold."""
+        places = ((s, (s.row["source"], s.row["place"])) for s in samples)
+        return [sample for sample, place in places if place not in self._done]
+
+    def write(self, samples: Iterable[Sample]) -> None:
+        """Append samples, but those that are tried again.
+
+        Raises:
+            OSError: The disk does not take them; no part of a line is in the file.
+        """
+        for sample in samples:
+            if sample.score is not None or sample.outcome not in TRIED_AGAIN:
+                self._file.append(readable(sample.row) + b"\n")
+
+
+# -- counts by task, and examples ------------------------------------------------------
+
+TEXT_WIDTH = 100
+MOST_REASONS = 20
+
+
+def _place(row: Row) -> str:
+    return on_one_line(f"{row['source']} {row['place']}", 10 * TEXT_WIDTH)
+
+
+class _Counts:
+    """The samples of a task, or of all."""
+
+    def __init__(self) -> None:
+        self.items, self.lost, self.changed = set[int](), Counter[str](), 0
+        self.scores = {name: list[float]() for name in SCORES}
+
+    def as_json(self) -> dict[str, Any]:
+        # `fsum` does not depend on the order.
+        means = {
+            name: math.fsum(scores) / len(scores) if scores else None
+            for name, scores in self.scores.items()
+        }
+        return {
+            "items": len(self.items),
+            "completions": len(self.scores["ours"]),
+            "mean": means,
+            "changed": self.changed,
+            "without_score": dict(self.lost.most_common()),
+        }
+
+
+class RescoreTally:
+    """Counts rescored samples, and keeps the first `examples` of changed scores."""
+
+    def __init__(self, examples: int) -> None:
+        self.whole = _Counts()
+        self.examples: list[Row] = []
+        self._most, self._tasks = examples, dict[str, _Counts]()
+        self._reasons = Counter[tuple[str, str, str]]()
+        self._first: dict[tuple[str, str, str], str] = {}
+
+    def __len__(self) -> int:
+        """Return how many samples there are, with and without a score."""
+        return len(self.whole.scores["ours"]) + self.whole.lost.total()
+
+    def add(self, row: Row) -> None:
+        """Count one line of the file of `rescore`."""
+        task, outcome, scores = row["task"], row["outcome"], row["scores"]
+        both = (self.whole, self._tasks.setdefault(task, _Counts()))
+        if row["score"] is None:
+            why = (task, outcome, on_one_line(row["reason"], TEXT_WIDTH))
+            self._reasons[why] += 1
+            self._first.setdefault(why, _place(row))
+            for counts in both:
+                counts.lost[outcome] += 1
+            return
+        saved, item = scores["saved"], hash((task, row["question"]))
+        is_changed = saved is not None and abs(scores["ours"] - saved) >= LEAST_CHANGE
+        for counts in both:
+            counts.items.add(item)
+            counts.changed += is_changed
+            for name in SCORES:
+                if scores[name] is not None:
+                    counts.scores[name].append(scores[name])
+        if is_changed and len(self.examples) < self._most:
+            self.examples.append(row)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return all counts as plain values."""
+        tasks = {task: of.as_json() for task, of in sorted(self._tasks.items())}
+        whole = self.whole.as_json()
+        return {"all": whole, "tasks": tasks, "examples": self.examples}
+
+    def table(self) -> Table:
+        """Return the counts as a table, all first."""
+        table = NumberTable(
+            ["task"],
+            ["items", "completions", "saved", "library", "ours", "changed"],
+            ["items", "completions", "library"],
+            title="Saved completions scored again (mean scores)",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+        )
+        numbers = self.numbers()
+        for task, of in {"all": numbers["all"], **numbers["tasks"]}.items():
+            means = (of["mean"][name] for name in ("saved", "library", "ours"))
+            scores = ("-" if mean is None else f"{mean:.3f}" for mean in means)
+            if task == "all" or of["completions"]:
+                table.add_row(
+                    Text(on_one_line(task, TEXT_WIDTH)),
+                    *map(str, (of["items"], of["completions"], *scores, of["changed"])),
+                )
+        return table
+
+    def lines(self) -> Iterator[str]:
+        """Yield what has no score with the reasons, then the examples."""
+        if unscored := self.whole.lost.total():
+            total = f"{unscored} of {len(self)} completions"
+            yield f"without a score, and so not in the means: {total}"
+        for why, number in self._reasons.most_common(MOST_REASONS):
+            of, outcome, reason = on_one_line(why[0], TEXT_WIDTH), *why[1:]
+            what = f"{number} of {of}, {outcome}: {reason}"
+            yield f"no score: {what} (the first: {self._first[why]})"
+        if (others := len(self._reasons) - MOST_REASONS) > 0:
+            yield f"no score: the others, for {others} other reasons"
+        for row in self.examples:
+            task = on_one_line(row["task"], TEXT_WIDTH)
+            scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
+            yield f"changed: {task} {scores} ({row['outcome']}) {_place(row)}"
+            for key in ("gold_answer", "answer", "saved_answer"):
+                yield f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"

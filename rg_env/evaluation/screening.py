@@ -9,16 +9,15 @@ remaining levels.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import polars as pl
 from rich import box
+from rich.table import Table
 
-from rg_env.evaluation.numbers import Estimate, estimates, table_of
+from rg_env.evaluation.numbers import Estimate, share_of
 from rg_env.evaluation.samples import TRUNCATED, Row
-from rg_env.reports.fitting_table import FittingTable
+from rg_env.reports.terminal import NumberTable
 from rg_env.rollouts.shaping import has_variance
 
 BANDS = 5
@@ -30,66 +29,45 @@ there a group that teaches costs twice as many samples."""
 
 MOSTLY = 0.5
 
-COLUMNS: dict[str, Any] = {"task": pl.String, "item": pl.Int64, "band": pl.Int64}
-COLUMNS |= {"variance": pl.Boolean, "completions": pl.Int64}
-COLUMNS |= dict.fromkeys(("score", "truncated", "tokens", "seconds"), pl.Float64)
-"""The columns of a table of groups; the last four are sums over their completions."""
-
 Bounds = tuple[float, float]
-Bands = tuple[int, int]
-"""The first of some neighbouring bands, and the first one after them."""
+Group = tuple[bool, tuple[float, ...]]
+"""Whether it has variance, and its sums: completions, their scores, how many were cut
+off, their lengths, seconds from a request to the scores."""
 
-
-@dataclasses.dataclass(frozen=True)
-class Numbers:
-    """What some groups have in common.
-
-    The share is of groups with variance; scores, before they are shaped to rewards,
-    cut-off completions and their lengths are means of completions, and the seconds
-    from a request to its scores are of groups.
-    """
-
-    groups: int
-    share: Estimate
-    score: float
-    truncated: float
-    tokens: float
-    seconds: float
+Bands = Sequence[Sequence[Group]]
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskScreen:
-    """What a screen found of a task.
+    """What a screen shows of a task; its numbers are of the levels that remain.
 
     Attributes:
-        task: Its name.
         bands: Share with variance of each band of its levels, easiest first, None where
             no group fell; one band where levels are not drawn from a range.
-        levels: The range that is left; None where levels are not drawn from one.
-        found: Numbers of the groups of that range; None where there is none.
+        levels: The range that remains; None where levels are not drawn from one.
+        groups: Number of groups.
+        variance: Share of the groups with variance; None without a group.
+        means: Score, before it is shaped to a reward, share that was cut off and length
+            of the completions, and seconds of a group.
         left_out: Why it is left out, "" if it is not.
     """
 
     task: str
     bands: Sequence[Estimate | None]
     levels: Bounds | None
-    found: Numbers | None
+    groups: int
+    variance: Estimate | None
+    means: Sequence[float]
     left_out: str
 
     @property
     def share(self) -> float:
         """Share of groups with variance that a run on these levels is to see."""
-        return self.found.share.mean if self.found else 0.0
+        return self.variance.mean if self.variance else 0.0
 
 
-def _row(number: int, row: Row, bounds: Bounds | None) -> tuple[object, ...]:
-    low, high = bounds or (0.0, 0.0)
-    place = (row["level"] - low) / (high - low) if low < high else 0.0
-    return (
-        row["task"],
-        number,
-        min(BANDS - 1, int(place * BANDS)),
-        has_variance(row["scores"]),
+def _group(row: Row) -> Group:
+    return has_variance(row["scores"]), (
         len(row["scores"]),
         sum(row["task_scores"]),
         sum(end == TRUNCATED for end in row["finish_reasons"]),
@@ -98,78 +76,66 @@ def _row(number: int, row: Row, bounds: Bounds | None) -> tuple[object, ...]:
     )
 
 
-def _numbers(groups: pl.DataFrame) -> dict[tuple[str, Bands], Numbers]:
-    """Return the numbers of each task in all neighbouring bands that have a group."""
-    ends = itertools.combinations(range(BANDS + 1), 2)
-    ranges = pl.DataFrame([*ends], schema=["first", "last"], orient="row")
-    band, by = pl.col("band"), ["task", "first", "last"]
-    is_in = (band >= pl.col("first")) & (band < pl.col("last"))
-    table = groups.join(ranges, how="cross").filter(is_in)
-    shares = estimates(table, pl.col("variance"), by, strata=None)
-    means = [pl.col(n).sum() / pl.col("completions").sum() for n in [*COLUMNS][5:8]]
-    found = table.group_by(by).agg(pl.len(), *means, pl.col("seconds").mean())
-    return {
-        (task, (first, last)): Numbers(number, shares[task, first, last], *others)
-        for task, first, last, number, *others in found.iter_rows()
-    }
+def _share(bands: Bands) -> Estimate | None:
+    vary = [has_variance for groups in bands for has_variance, _ in groups]
+    return share_of(sum(vary), len(vary)) if vary else None
 
 
-def _left(found: Mapping[Bands, Numbers], last: int) -> Bands:
+def _remaining(bands: Bands) -> tuple[int, int]:
     """Return the bands without poor ends, the shortest taken first."""
 
-    def is_poor(end: Bands, others: Bands) -> bool:
-        """Return whether some clearly have less variance than the others."""
-        if end not in found or others not in found:
+    def is_poor(
+        end: Sequence[Sequence[Group]], rest: Sequence[Sequence[Group]]
+    ) -> bool:
+        """Return whether an end clearly has less variance than the rest."""
+        one, other = _share(end), _share(rest)
+        if one is None or other is None:
             return False
-        rest = found[others].share
-        return found[end].share.high < min(rest.low, POOR * rest.mean)
+        return one.high < min(other.low, POOR * other.mean)
 
-    first, size = 0, 1
+    first, last, size = 0, len(bands), 1
     while size < last - first:
-        if is_poor((last - size, last), (first, last - size)):
+        if is_poor(bands[last - size : last], bands[first : last - size]):
             last, size = last - size, 1
-        elif is_poor((first, first + size), (first + size, last)):
+        elif is_poor(bands[first : first + size], bands[first + size : last]):
             first, size = first + size, 1
         else:
             size += 1
     return first, last
 
 
-def _why_left_out(found: Numbers | None, least_share: float) -> str:
-    if found is None:
-        return "no group"
-    if found.share.mean >= least_share:
-        return ""
-    if found.truncated >= MOSTLY:
-        return "truncated"
-    return "too easy" if found.score >= MOSTLY else "too hard"
-
-
 def _task_screen(
     task: str,
-    numbers: Mapping[Bands, Numbers],
+    groups: Sequence[tuple[float | None, Group]],
     bounds: Bounds | None,
     least_share: float,
 ) -> TaskScreen:
     low, high = bounds or (0.0, 0.0)
     number = BANDS if low < high else 1
-    each = [numbers.get((band, band + 1)) for band in range(number)]
-    first, last = _left(numbers, number)
+    bands: list[list[Group]] = [[] for _ in range(number)]
+    for level, group in groups:
+        place = ((level or 0.0) - low) / (high - low) if low < high else 0.0
+        bands[min(number - 1, int(place * number))].append(group)
+    first, last = _remaining(bands)
     levels, width = None, (high - low) / number
     if bounds is not None:
         levels = round(low + first * width, 4), round(low + last * width, 4)
-    found = numbers.get((first, last))
-    bands = [None if of is None else of.share for of in each]
-    why = _why_left_out(found, least_share)
-    return TaskScreen(task, bands, levels, found, why)
+    kept = [sums for band in bands[first:last] for _, sums in band]
+    variance, means, left_out = _share(bands[first:last]), list[float](), "no group"
+    if variance is not None:
+        completions, *totals, seconds = map(sum, zip(*kept, strict=True))
+        means = [*(total / completions for total in totals), seconds / len(kept)]
+        left_out = "too easy" if means[0] >= MOSTLY else "too hard"
+        left_out = "truncated" if means[1] >= MOSTLY else left_out
+        left_out = "" if variance.mean >= least_share else left_out
+    each = [_share([band]) for band in bands]
+    return TaskScreen(task, each, levels, len(kept), variance, means, left_out)
 
 
 def screen_rows(
-    rows: Iterable[Row],
-    bounds: Mapping[str, Bounds | None],
-    least_share: float,
+    rows: Iterable[Row], bounds: Mapping[str, Bounds | None], least_share: float
 ) -> list[TaskScreen]:
-    """Return what a screen found of each task, the highest share first.
+    """Return what a screen shows of each task, the highest share first.
 
     Args:
         rows: Of its groups, as `process` writes them.
@@ -177,16 +143,15 @@ def screen_rows(
             were not; tasks without a row are there as well.
         least_share: Of groups with variance, in (0, 1]; a task with less is left out.
     """
-    known = (row for row in rows if row["task"] in bounds)
-    each = (_row(n, row, bounds[row["task"]]) for n, row in enumerate(known))
-    by_task: dict[str, dict[Bands, Numbers]] = {task: {} for task in sorted(bounds)}
-    for (task, bands), numbers in _numbers(table_of(each, COLUMNS)).items():
-        by_task[task][bands] = numbers
-    found = [
-        _task_screen(task, numbers, bounds[task], least_share)
-        for task, numbers in by_task.items()
+    groups: dict[str, list[tuple[float | None, Group]]]
+    groups = {task: [] for task in sorted(bounds)}
+    for row in rows:
+        if row["task"] in bounds:
+            groups[row["task"]].append((row["level"], _group(row)))
+    screens = [
+        _task_screen(task, of, bounds[task], least_share) for task, of in groups.items()
     ]
-    return sorted(found, key=lambda task: (bool(task.left_out), -task.share))
+    return sorted(screens, key=lambda task: (bool(task.left_out), -task.share))
 
 
 # -- the table -------------------------------------------------------------------------
@@ -201,35 +166,24 @@ def _bar(band: Estimate | None) -> str:
     return NO_BAR if band is None else BARS[round(band.mean * (len(BARS) - 1))]
 
 
-def _cells(task: TaskScreen) -> list[str]:
-    found = task.found
-    if found is None:
-        return [task.task, "0", *[""] * 6, task.left_out]
-    levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
-    return [
-        task.task,
-        str(found.groups),
-        f"{found.share.mean:.0%} ({found.share.interval(0, of=100)})",
-        "".join(map(_bar, task.bands)) if len(task.bands) > 1 else "",
-        f"{found.score:.2f}",
-        f"{found.truncated:.0%}",
-        f"{found.tokens:.0f}",
-        f"{found.seconds:.1f}",
-        task.left_out or levels,
-    ]
-
-
-def table_for(tasks: Sequence[TaskScreen]) -> FittingTable:
+def table_for(tasks: Sequence[TaskScreen]) -> Table:
     """Return the results as a table for the terminal, without its `TITLE`."""
-    table = FittingTable(
-        [""],
-        ["n", "with variance", "fifths", "score", "truncated", "tokens", "s", "levels"],
-        ["s", "tokens", "truncated", "fifths", "score"],
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        pad_edge=False,
-    )
-    table.columns[-1].justify = "left"
+    headings = ["n", "with variance", "fifths", "score", "truncated", "tokens", "s"]
+    last = ["s", "tokens", "truncated", "fifths", "score"]
+    how: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "pad_edge": False}
+    table = NumberTable([""], headings, last, **how)
+    table.add_column("levels")
     for task in tasks:
-        table.add_row(*_cells(task), style="dim" if task.left_out else None)
+        levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
+        cells = ["0", *[""] * 6]
+        if task.variance is not None:
+            interval = task.variance.interval(0, of=100)
+            cells = [
+                str(task.groups),
+                f"{task.variance.mean:.0%} ({interval})",
+                "".join(map(_bar, task.bands)) if len(task.bands) > 1 else "",
+                *"{:.2f} {:.0%} {:.0f} {:.1f}".format(*task.means).split(),
+            ]
+        style = "dim" if task.left_out else None
+        table.add_row(task.task, *cells, task.left_out or levels, style=style)
     return table

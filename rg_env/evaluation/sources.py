@@ -22,16 +22,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env import yaml_text
-from rg_env.errors import SettingError, printable, shown, unexpected
-from rg_env.evaluation.samples import Sample
+from rg_env.errors import SettingError, printable, shown
+from rg_env.evaluation.samples import Sample, finite
+from rg_env.reports.terminal import WorkProgress
 from rg_env.scoring.score import outcome_of
-from rg_env.settings import kept_settings
-from rg_env.settings.environment_settings import OF_EVALUATION, deciding
 from rg_env.tasks import own_tasks
 from rg_env.tasks.library_import import CATEGORIES
-from rg_env.tasks.sampler import MAX_ENTRY_SEED
-from rg_env.yaml_text import YamlError
 
 PART = ".part"
 """The suffix of a dump file that is being written, whose last line may be torn."""
@@ -45,18 +41,7 @@ BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
 METRICS, HISTORY = "metrics.jsonl", "checkpoints/history.jsonl"
 """What paths of files of numbers end in: a line a step; the second of our trainer."""
 
-LAUNCHED = ("launch.yaml", "trainer.log")
-"""In a folder of `launch`, which is of one run."""
-
-NO_SAMPLES = ("ledger.json", METRICS, HISTORY)
-
-SETTINGS = {*kept_settings.OF_SERVERS, *deciding(*OF_EVALUATION)}
-"""What decides an evaluation, which is shown with its samples."""
-
 KB = 1024
-MAX_BYTES = 2**28
-"""The longest line or document; the longest published one has 5 MB."""
-
 TEXT_KEYS = ("completion", "text", "response", "full_model_response", "output")
 PUBLISHED = {"size": 50, "seed": 45}
 """Every published dataset has these; a question without a seed is sought in it."""
@@ -64,78 +49,50 @@ PUBLISHED = {"size": 50, "seed": 45}
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "formats", "normalized", "reward", "reason"]
 KEPT += ["prompt_tokens", "completion_tokens", "preset"]
+TEXTS = ["question", "completion", "answer", "system", "category", "outcome", "model"]
+TEXTS += ["finish_reason", "run"]
 OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
 OF_ROWS |= {"conversation": "messages", "finish_reason": "finish_reasons"}
 OF_ROWS |= {"completion_tokens": "completion_tokens"}
 """Field of a rollout to its column in a row of `process`."""
 
-OUT_OF_RANGE = "out-of-range score"
-
-JsonObject = dict[str, Any]
-
-
-class UnreadableError(ValueError):
-    """A line or document is damaged or foreign; its text says which."""
+Row = dict[str, Any]
 
 
 # -- from a line or document to samples ------------------------------------------------
 
 
-def _finite(number: str) -> float | str:
-    """Return a number; the text of NaN, Infinity or 1e999, which JSON has not."""
+def _finite(number: str) -> float | None:
+    """Return a number; None for NaN, Infinity and 1e999, which JSON has not."""
     value = float(number)
-    return value if math.isfinite(value) else number
-
-
-def _parsed(text: bytes) -> Any:
-    """Return the value of a JSON text, `UnreadableError` for what is none."""
-    try:
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
-    except (ValueError, RecursionError):  # the second where it is nested too deeply
-        return UnreadableError("damaged")
+    return value if math.isfinite(value) else None
 
 
 def _text(row: Mapping[str, Any], *keys: str) -> str | None:
     return next((row[key] for key in keys if isinstance(row.get(key), str)), None)
 
 
-def _score(value: object) -> float | None:
-    """Return a score in [0, 1]; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    # Sums of shares end a little above 1.
-    is_one = -1e-6 <= value <= 1 + 1e-6
-    return min(1.0, max(0.0, float(value))) if is_one else None
-
-
-def _said(messages: object, role: str) -> str | None:
+def _last(messages: object, role: str) -> str | None:
     """Return the last message of a role."""
     talk = messages if isinstance(messages, list) else []
-    spoken = [m for m in talk if isinstance(m, dict) and m.get("role") == role]
-    return _text(spoken[-1], "content") if spoken else None
+    of_role = [m for m in talk if isinstance(m, dict) and m.get("role") == role]
+    return _text(of_role[-1], "content") if of_role else None
 
 
-def _origin(row: JsonObject) -> JsonObject:
-    """Return what makes the item of a line again, or `no_item`: why nothing does."""
-    params = row.get("params", row.get("parameters", {}))
-    seed, size, index = row.get("seed"), row.get("size"), row.get("index")
+def _origin(row: Row) -> Row:
+    """Return what makes the item of a line again."""
+    params = dict(row.get("params", row.get("parameters")) or {})
+    seed, size = row.get("seed"), row.get("size")
     dataset = row.get("dataset", row.get("config"))
-    has_seed = type(seed) is int and 0 <= seed <= MAX_ENTRY_SEED
-    if seed is not None and not has_seed:
-        expected = f"a whole number from 0 to {MAX_ENTRY_SEED}"
-        return {"no_item": f"seed: {unexpected(seed, expected)}"}
-    if not isinstance(dataset, dict):
-        if not isinstance(params, dict):
-            return {"no_item": f"params: {unexpected(params, 'names with values')}"}
-        if has_seed and type(size) is not int:
-            return {"seed": seed, "params": params}
+    if dataset is None and seed is not None and size is None:
+        return {"seed": seed, "params": params}
+    if dataset is None:
         # Of a preset: some items are what they are in their dataset alone.
-        dataset = ({"size": size, "seed": seed} if has_seed else {}) | params
-    index = index if type(index) is int else None
-    return {"dataset": PUBLISHED | dataset, "index": index}
+        dataset = params if seed is None else {"size": size, "seed": seed, **params}
+    return {"dataset": PUBLISHED | dataset, "index": row.get("index")}
 
 
-def _of_published(document: JsonObject, run: str) -> Iterator[JsonObject]:
+def _of_published(document: Row, run: str) -> Iterator[Row]:
     for index, result in enumerate(document["results"]):
         for number, completion in enumerate(result["completions"]):
             yield {
@@ -155,7 +112,7 @@ def _of_published(document: JsonObject, run: str) -> Iterator[JsonObject]:
             }
 
 
-def _of_group(group: JsonObject) -> Iterator[JsonObject]:
+def _of_group(group: Row) -> Iterator[Row]:
     """Yield those of a dumped group, or of a row of `process`."""
     rollouts = group.get("rollouts")
     if rollouts is None:
@@ -168,68 +125,72 @@ def _of_group(group: JsonObject) -> Iterator[JsonObject]:
     task = group.get("task", group.get("item_id"))
     # Only this environment writes `params`: the task was registered there.
     is_own = "params" in group and str(task) not in CATEGORIES
+    more = ("level", "gold_answer", "time", "step", "versions")
     for number, rollout in enumerate(rollouts):
         yield {
             **_origin(group),
             "task": task,
             "category": own_tasks.CATEGORY if is_own else None,
-            "level": group.get("level"),
-            "gold_answer": group.get("gold_answer"),
-            "time": group.get("time"),
-            "step": group.get("step"),
-            "versions": group.get("versions"),
-            **{key: rollout[key] for key in KEPT if key in rollout},
+            **{name: group.get(name) for name in more},
+            **{name: rollout[name] for name in KEPT if name in rollout},
             "place": str(number + 1),
-            "system": _said(rollout.get("conversation"), "system"),
-            "question": _said(rollout.get("conversation"), "user"),
-            "completion": _said(rollout.get("conversation"), "assistant"),
+            "system": _last(rollout.get("conversation"), "system"),
+            "question": _last(rollout.get("conversation"), "user"),
+            "completion": _last(rollout.get("conversation"), "assistant"),
             **({"score": 1.0} if rollout.get("outcome") == "right" else {}),
         }
 
 
-def _of_line(line: JsonObject) -> Iterator[JsonObject]:
+def _of_line(line: Row) -> Iterator[Row]:
     talk = line.get("messages")
     row = {
-        **{key: line[key] for key in KEPT if key in line},
+        **{name: line[name] for name in KEPT if name in line},
         **_origin(line),
-        "system": _said(talk, "system"),
-        "question": _text(line, "question") or _said(talk, "user"),
+        "system": _last(talk, "system"),
+        "question": _text(line, "question") or _last(talk, "user"),
         "gold_answer": line.get("gold_answer", line.get("expected_answer")),
-        "completion": _text(line, *TEXT_KEYS) or _said(talk, "assistant"),
+        "completion": _text(line, *TEXT_KEYS) or _last(talk, "assistant"),
     }
     if "model_answer" in line:
         row["answer"] = line["model_answer"]
     if isinstance(line.get("scores"), dict):  # of `rescore`: it says where it was
-        places = {key: _text(line, key) for key in ("source", "place", "run")}
-        row |= {"scores": line["scores"], **places}
+        names = ("scores", "source", "place", "run")
+        row |= {name: line[name] for name in names if name in line}
     yield row
 
 
-def _rows(value: Any, run: str) -> Iterator[JsonObject]:
-    if isinstance(value.get("results"), list):
+def _rows(value: Any, run: str) -> Iterator[Row]:
+    if "results" in value:
         return _of_published(value, run)
     is_group = "rollouts" in value or "outcomes" in value
     return _of_group(value) if is_group else _of_line(value)
 
 
-def _sample(row: JsonObject) -> Sample:
+def _sample(row: Row) -> Sample:
     """Return the sample of a row.
 
     Raises:
-        UnreadableError: It has no task, or nothing of an answer.
+        ValueError: It has no task, or nothing of an answer.
     """
-    task, score, word = row.get("task"), _score(row.get("score")), _text(row, "outcome")
+    task, word, score = row.get("task"), _text(row, "outcome"), finite(row.get("score"))
+    if score is not None:
+        # Sums of shares end a little above 1; 59.4 is no score.
+        near = min(1.0, max(0.0, score))
+        score = near if abs(score - near) <= 1e-6 else None
     is_answered = _text(row, "completion", "answer") is not None
     if not isinstance(task, str) or not (is_answered or word or score is not None):
-        raise UnreadableError("foreign")
+        raise ValueError("no completion")
     if word is None:
         word = "unscored" if score is None else outcome_of(score)
         word = "no_answer" if row.get("answer", "") is None else word
-    row["answer"] = _text(row, "answer")
-    category = _text(row, "category") or CATEGORIES.get(task, "other")
-    question = _text(row, "question") or ""
+    for name in TEXTS:
+        if not isinstance(row.get(name, ""), str):
+            row[name] = None
+    row.setdefault("answer", None)
+    category = row.get("category") or CATEGORIES.get(task, "other")
+    (task + category + word).encode()  # which half a character cannot be
     # A file repeats them for each completion, and all samples are kept in memory.
-    item = (sys.intern(task), sys.intern(category), sys.intern(question))
+    item = (sys.intern(task), sys.intern(category), sys.intern(row["question"] or ""))
     return Sample(*item, score, word, row)
 
 
@@ -250,9 +211,9 @@ def files_of(paths: Iterable[str]) -> list[Path]:
         inside = (p for p in inside if p.name not in BESIDE and p.is_file())
         # Beside a model's config.json lies what is no completion.
         inside = (p for p in inside if not (p.parent / "config.json").is_file())
-        named = {*inside} if path.is_dir() else {path} if path.is_file() else None
+        named = {path} if path.is_file() else {*inside}
         if not named:
-            why = "no such file" if named is None else "no file *.json or *.jsonl"
+            why = "no file *.json or *.jsonl" if path.exists() else "no such file"
             raise SettingError(f"command line: {shown(str(path))}: {why}")
         files |= named
 
@@ -268,22 +229,6 @@ def metrics_beside(rows: Path) -> Path:
     return rows.with_name(f"{rows.name.removesuffix('.jsonl')}_{METRICS}")
 
 
-def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
-    """Return an evaluation's folder and settings, None where none stand beside it."""
-    path = samples.with_name("evaluate_config.yaml")
-    if samples.name != "samples.jsonl" or not path.is_file():
-        return None
-    try:
-        saved = yaml_text.read(str(path))
-        values = {**saved["openai"][0], **saved["env"]}
-    except (YamlError, OSError, TypeError, LookupError):
-        return None  # damaged; the samples tell the rest
-    known = {
-        k: v for k, v in values.items() if k in SETTINGS and v not in (None, [], {})
-    }
-    return samples.parent.name, {**known, "versions": saved.get("versions")}
-
-
 class Sources:
     """Reads the samples of files, one file at a time.
 
@@ -291,64 +236,49 @@ class Sources:
         files: In the order in which they are read.
 
     Attributes:
-        unread: "damaged" and "foreign" to how many lines or documents are, and
-            `OUT_OF_RANGE` to how many completions have such a score, taken for none.
+        read_kb: How much of `total_kb` was read.
+        unread: "damaged" and "foreign" to how many lines or documents are.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        files = [file for file in files if not file.as_posix().endswith(NO_SAMPLES)]
-        self._files = files
+        numbers = ("ledger.json", METRICS, HISTORY)
+        self._files = [f for f in files if not f.as_posix().endswith(numbers)]
         self._first_unread: dict[str, str] = {}
-        self._bytes = self._reported_kb = 0
         self.unread: Counter[str] = Counter()
-        self.total_kb = sum(_place_of(file).stat().st_size for file in files) // KB
+        self.read_kb = 0
+        sizes = (_current(file).stat().st_size for file in self._files)
+        self.total_kb = sum(sizes) // KB
 
-    def samples(self) -> Iterator[Sample]:
-        """Yield the samples.
+    def samples(self, progress: WorkProgress | None = None) -> Iterator[Sample]:
+        """Yield the samples; `progress` is told of each kB that was read.
 
         Raises:
             OSError: A file cannot be read.
         """
+        read = 0
         for file in self._files:
-            try:
-                yield from self._samples_of(file)
-            except OSError as error:
-                error.filename = error.filename or str(file)  # a read names none
-                raise
+            for number, line in _lines(file):
+                yield from self._samples_of(file, number, line)
+                read += len(line)
+                before, self.read_kb = self.read_kb, read // KB
+                if progress is not None and self.read_kb > before:
+                    progress.advance(by=self.read_kb - before)
 
-    def _samples_of(self, file: Path) -> Iterator[Sample]:
-        run = file.resolve().parent.parent.name
-        for number, size, value in _values(file):
-            self._bytes += size
-            try:
-                if isinstance(value, UnreadableError):
-                    raise value
-                for row in _rows(value, run):
-                    if not (row.get("source") and row.get("place")):
-                        parts = [
-                            str(part) for part in (number, row.get("place")) if part
-                        ]
-                        row |= {"source": str(file), "place": ".".join(parts)}
-                    sample = _sample(row)
-                    if sample.score is None and row.get("score") is not None:
-                        self._count(OUT_OF_RANGE, file, number)
-                    yield sample
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                kind = str(error) if isinstance(error, UnreadableError) else "foreign"
-                self._count(kind, file, number)
+    def _samples_of(self, file: Path, number: int, line: bytes) -> Iterator[Sample]:
+        kind, place = "damaged", f"{file}, line {number}" if number else str(file)
+        try:
+            value = json.loads(line, parse_float=_finite, parse_constant=_finite)
+            kind = "foreign"
+            for row in _rows(value, file.resolve().parent.parent.name):
+                if "source" not in row:
+                    parts = [str(part) for part in (number, row.get("place")) if part]
+                    row |= {"source": str(file), "place": ".".join(parts)}
+                yield _sample(row)
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+            self.unread[kind] += 1
+            self._first_unread.setdefault(kind, printable(place))
 
-    def _count(self, kind: str, file: Path, number: int) -> None:
-        self.unread[kind] += 1
-        place = f"{file}, line {number}" if number else str(file)
-        self._first_unread.setdefault(kind, printable(place))
-
-    def kb_since_last(self) -> int:
-        """Return how much was read since the last call."""
-        since = self._bytes // KB - self._reported_kb
-        self._reported_kb += since
-        return since
-
-    def unread_said(self) -> list[str]:
+    def reasons(self) -> list[str]:
         """Return what could not be read, each kind with its first place."""
         return [
             f"{kind} lines or files: {number}, the first: {self._first_unread[kind]}"
@@ -356,23 +286,18 @@ class Sources:
         ]
 
 
-def _place_of(file: Path) -> Path:
+def _current(file: Path) -> Path:
     """Return the current path of a file, which may have been completed and renamed."""
     return file if file.exists() or file.suffix != PART else file.with_suffix("")
 
 
-def _values(file: Path) -> Iterator[tuple[int, int, Any]]:
-    """Yield number, bytes and value of each line; of one document the number is 0."""
-    with _place_of(file).open("rb") as opened:
-        # A first line that is no JSON is perhaps that of a document of many lines.
-        if isinstance(_parsed(opened.readline(MAX_BYTES)), UnreadableError):
-            opened.seek(0)
-            value = _parsed(opened.read(MAX_BYTES))
-            if isinstance(value, dict):
-                yield 0, opened.tell(), value
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text of each line; a document of many lines has number 0."""
+    with _current(file).open("rb") as opened:
+        for number, line in enumerate(opened, 1):
+            if number == 1 and line.strip() == b"{":
+                yield 0, line + opened.read()
                 return
-        opened.seek(0)
-        for number, line in enumerate(iter(lambda: opened.readline(MAX_BYTES), b"")):
             is_torn = file.suffix == PART and not line.endswith(b"\n")
             if line.strip() and not is_torn:
-                yield number + 1, len(line), _parsed(line)
+                yield number, line

@@ -1,4 +1,4 @@
-"""From the samples of an evaluation to its numbers and its table. Pure.
+"""The numbers and tables of an evaluation, and of results side by side. Pure.
 
 Scores are shown beside the share of completions that hold an answer and the score of
 those, since a low score may be one of format. What has no score, a failed request or an
@@ -8,20 +8,25 @@ item that is not used, is counted apart.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import polars as pl
 from rich import box
+from rich.table import Table
 from rich.text import Text
 
-from rg_env.errors import counted
+from rg_env.errors import counted, printable
 from rg_env.evaluation.numbers import (
+    PART,
     WHOLE,
     Estimate,
+    Paired,
     PartResult,
+    paired,
     results,
     row_of,
     table_of,
@@ -29,9 +34,20 @@ from rg_env.evaluation.numbers import (
 )
 from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.items.evaluation_specs import load_preset
-from rg_env.reports.fitting_table import FittingTable
+from rg_env.reports.terminal import NumberTable
 from rg_env.scoring.score import UNSCORED
 from rg_env.tasks.selection import PresetName
+
+
+def _mean(value: Estimate | None) -> str:
+    return "" if value is None else f"{value.mean:.3f}"
+
+
+def _interval(value: Estimate | None, digits: int = 3) -> str:
+    return "" if value is None else value.interval(digits)
+
+
+# -- one evaluation --------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,8 +80,7 @@ class EvalSummary:
             "eval/failed_requests": self.failed_requests,
             "eval/items_not_used": sum(self.not_used.values()),
         }
-        if self.overall is not None:
-            whole = self.overall
+        if whole := self.overall:
             numbers |= {
                 "eval/mean_score": whole.by_item.mean,
                 # What the original calls the same number; a share of correct items it
@@ -96,44 +111,45 @@ class EvalSummary:
 
         return {name: plain(value) for name, value in vars(self).items()}
 
-    def table(self, *, with_tasks: bool = False) -> FittingTable:
+    def table(self, *, with_tasks: bool = False) -> Table:
         """Return the results as a table for the terminal, tasks on request."""
-        each = f", {self.k} completions of an item" if self.k > 1 else ""
-        title = f"Evaluation: mean score, 95 % intervals{each}"
-        best, passed = f"best of {self.k}", f"pass@{self.k}"
-        of_k = (best, passed) if self.k > 1 else ()
-        headings = ("items", "score", "by item", "by task", "right", *of_k)
-        table = FittingTable(
+        of_k = [f"best of {self.k}", f"pass@{self.k}"] if self.k > 1 else []
+        headings = ["items", "score", "by item", "by task", "right", *of_k, "answered"]
+        title = "Evaluation: mean score, 95 % intervals"
+        title += f", {self.k} completions of an item" if self.k > 1 else ""
+        table = NumberTable(
             [""],
-            [*headings, "answered", "score of answered"],
-            ["score of answered", "by task", best, "items", "right", "answered"],
+            [*headings, "score of answered"],
+            ["score of answered", "by task", *of_k[:1], "items", "right", "answered"],
             title=title,
             box=box.SIMPLE,
             pad_edge=False,
         )
-        if self.overall is not None:
-            table.add_row("all", *self._cells(self.overall), style="bold")
-            if self.as_published is not None:
-                table.add_row("as published", *self._cells(self.as_published))
-            table.add_section()
+
+        def add(name: str, row: PartResult | None, style: str | None = None) -> None:
+            if row is None:
+                return
+            best = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
+            table.add_row(
+                Text(name),
+                str(row.items),
+                _mean(row.by_item),
+                *(_interval(of, 2) for of in (row.by_item, row.by_task)),
+                *map(_mean, [row.right, *best]),
+                f"{row.answered:.0%}",
+                _mean(row.score_of_answered),
+                style=style,
+            )
+
+        add("all", self.overall, "bold")
+        add("as published", self.as_published)
+        table.add_section()
         for name, row in self.by_category.items():
-            table.add_row(name or "no category", *self._cells(row), style="cyan")
+            add(name or "no category", row, "cyan")
         table.add_section()
         for name, row in self.by_task.items() if with_tasks else ():
-            table.add_row(Text(name), *self._cells(row))
+            add(name, row)
         return table
-
-    def _cells(self, row: PartResult) -> list[str]:
-        of_k = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
-        intervals = (row.by_item, row.by_task)
-        return [
-            str(row.items),
-            _shown(row.by_item),
-            *("" if of is None else of.interval(2) for of in intervals),
-            *map(_shown, [row.right, *of_k]),
-            f"{row.answered:.0%}",
-            _shown(row.score_of_answered),
-        ]
 
     def notes(self) -> list[str]:
         """Return what the table lacks: what was cut off, and what has no score."""
@@ -159,10 +175,6 @@ class EvalSummary:
         return notes
 
 
-def _shown(value: Estimate | None) -> str:
-    return "" if value is None else f"{value.mean:.3f}"
-
-
 def _changed_tasks(samples: Iterable[Sample]) -> list[str]:
     pairs = {(sample.row.get("preset"), sample.task) for sample in samples}
     known = [(preset, task) for preset, task in pairs if preset in get_args(PresetName)]
@@ -180,11 +192,10 @@ def summarise(samples: Sequence[Sample]) -> EvalSummary:
     k = statistics.mode(sizes) if len(sizes) else 1
     parts = results(with_parts(table), k=k)
     changed = _changed_tasks(samples)
-    others = table.filter(~pl.col("task").is_in(changed))
-    of_others = results(with_parts(others, ["all"]), k=k)
+    others = with_parts(table.filter(~pl.col("task").is_in(changed)), ["all"])
     not_used = Counter(s.task for s in samples if s.outcome == NOT_USED)
-    by_kind: dict[str, dict[str, PartResult]] = {"category": {}, "task": {}}
-    for kind, name in sorted(parts.keys() - {WHOLE}):
+    by_kind: dict[str, dict[str, PartResult]] = {"all": {}, "category": {}, "task": {}}
+    for kind, name in sorted(parts):
         by_kind[kind][name] = parts[kind, name]
     return EvalSummary(
         k=k,
@@ -195,5 +206,122 @@ def summarise(samples: Sequence[Sample]) -> EvalSummary:
         not_used=dict(sorted(not_used.items())),
         outcomes=dict(Counter(sample.outcome for sample in samples)),
         changed=changed,
-        as_published=of_others.get(WHOLE) if changed else None,
+        as_published=results(others, k=k).get(WHOLE) if changed else None,
     )
+
+
+# -- several results -------------------------------------------------------------------
+
+
+class Comparison:
+    """Several results and pairs of them, on all and on each category and task.
+
+    A mean is of all completions, as the published `average_mean_score` of a task is; a
+    difference is the mean over the items that both results have, of the difference of
+    their means there.
+
+    Args:
+        names: Of the results, shape (R,).
+        table: Their samples.
+        all_pairs: Whether every two results are paired, or the first with each other.
+    """
+
+    def __init__(
+        self, names: Sequence[str], table: pl.DataFrame, *, all_pairs: bool = False
+    ) -> None:
+        self._names = names
+        pairs = itertools.combinations(range(len(names)), 2)
+        self._pairs = [pair for pair in pairs if all_pairs or pair[0] == 0]
+        table = with_parts(table)
+        self._parts = sorted(table.select(PART).unique().iter_rows())
+        self._measured = results(table, ["result", *PART])
+        self._paired = [paired(table, *pair) for pair in self._pairs]
+
+    def numbers(self) -> dict[str, Any]:
+        """Return all as plain values."""
+        names = self._names
+        measured, by_pair = self._measured, zip(self._pairs, self._paired, strict=True)
+        return {
+            "results": [
+                {"name": name}
+                | self._by_kind({p: measured.get((number, *p)) for p in self._parts})
+                for number, name in enumerate(names)
+            ],
+            "differences": [
+                {"of": names[b], "less": names[a]}
+                | self._by_kind({p: of.get(p, Paired()) for p in self._parts})
+                for (a, b), of in by_pair
+            ],
+        }
+
+    @staticmethod
+    def _by_kind(values: Mapping[Any, Any]) -> dict[str, Any]:
+        plain: dict[str, Any] = {"all": {}, "category": {}, "task": {}}
+        for (kind, name), value in values.items():
+            plain[kind][name] = dataclasses.asdict(value) if value else None
+            if isinstance(value, PartResult):
+                answered = value.score_of_answered
+                plain[kind][name] |= {
+                    "without_score": value.failed + value.not_used,
+                    "score_of_answered": answered.mean if answered else None,
+                }
+        return plain | {"all": plain["all"][""]}
+
+    def tables(self, *, with_tasks: bool) -> Iterator[Table]:
+        """Yield the scores of all results, the differences, and both of their parts."""
+        headings = ["items", "completions", "score", "by item", "by task", "answered"]
+        headings += ["score of answered", "truncated", "no score"]
+        scores = _table("Mean score with 95 % intervals", "", headings)
+        for number in range(len(self._names)):
+            if one := self._measured.get((number, *WHOLE)):
+                scores.add_row(
+                    *map(str, (number + 1, one.items, one.completions)),
+                    _mean(one.by_item),
+                    *map(_interval, [one.by_item, one.by_task]),
+                    f"{one.answered:.1%}",
+                    _mean(one.score_of_answered),
+                    "" if one.truncated is None else str(one.truncated),
+                    str(one.failed + one.not_used),
+                )
+        yield scores
+        headings = ["items", "means", "difference", "by item", "by task", "only in one"]
+        pairs = _table("Differences, of the items of both", "", headings)
+        for (a, b), of in zip(self._pairs, self._paired, strict=True):
+            pair = of.get(WHOLE, Paired())
+            pairs.add_row(
+                f"{b + 1}-{a + 1}",
+                str(pair.by_item.samples if pair.by_item else 0),
+                "{1:.3f} vs {0:.3f}".format(*pair.means) if pair.means else "",
+                _mean(pair.by_item),
+                *map(_interval, [pair.by_item, pair.by_task]),
+                f"{a + 1}: {pair.only_first}, {b + 1}: {pair.only_second}",
+            )
+        if self._pairs:
+            yield pairs
+        for kind in ("category", "task") if with_tasks else ("category",):
+            yield self._part_table(kind)
+
+    def _part_table(self, kind: str) -> Table:
+        """Return the scores of categories or tasks, and their differences."""
+        numbers = range(len(self._names))
+        headings = [str(number + 1) for number in numbers]
+        headings += [f"{b + 1}-{a + 1}" for a, b in self._pairs]
+        title = f"Mean score by {kind}, and differences with intervals by item"
+        parts = [part for part in self._parts if part[0] == kind]
+        table = _table(title, kind, headings)
+        for part in parts:
+            of_part = [self._measured.get((number, *part)) for number in numbers]
+            between = [of.get(part, Paired()).by_item for of in self._paired]
+            table.add_row(
+                Text(printable(part[1])),
+                *(_mean(one.by_item) if one else "" for one in of_part),
+                *(f"{_mean(one)} {_interval(one)}" for one in between),
+            )
+        return table
+
+
+def _table(title: str, first: str, others: Sequence[str]) -> Table:
+    last = ["only in one", "truncated", "by task", "score of answered"]
+    last += ["completions", "answered", "no score", "by item", "items"]
+    options: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0}
+    return NumberTable([first], others, last, title=title, **options)

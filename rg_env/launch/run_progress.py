@@ -16,7 +16,7 @@ from rich.text import Text
 from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.launch.launch_plan import Plan
 from rg_env.launch.program import Program, last_lines
-from rg_env.reports.fitting_table import FittingTable
+from rg_env.reports.terminal import NumberTable
 
 LONG_STEP_S = 60.0
 """Without a step before the trainer's last words are shown."""
@@ -112,7 +112,7 @@ class RunProgress:
     def view(self, programs: Sequence[Program]) -> RenderableType:
         """Return what a terminal shows."""
         names, numbers = ("program", "state"), ("for", "restarts")
-        table = FittingTable(names, numbers, box=None, pad_edge=False)
+        table = NumberTable(names, numbers, box=None, pad_edge=False)
         now = time.monotonic()
         for program in programs:
             took = _clock(now - program.since_s)

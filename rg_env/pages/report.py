@@ -18,6 +18,7 @@ which `<think>` and `<answer>` disappear and a model's HTML is live.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import logging
@@ -25,7 +26,7 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -35,8 +36,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from rg_env import installation
 from rg_env.errors import SettingError
-from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.sources import Sources, files_of, metrics_beside, settings_of
+from rg_env.evaluation.sources import Sources, files_of, metrics_beside
 from rg_env.new_folder import new_folder
 from rg_env.pages.report_tally import ReportTally
 from rg_env.pages.runs import (
@@ -48,8 +48,9 @@ from rg_env.pages.runs import (
     overview_of,
     place_of,
     read_all_metrics,
+    settings_of,
 )
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress
 from rg_env.tasks.baselines import guessing_notes
 
 logger = logging.getLogger(__name__)
@@ -179,14 +180,6 @@ def _copy_libraries(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _with_progress(sources: Sources) -> Iterator[Sample]:
-    with WorkProgress("report", sources.total_kb, "kB") as progress:
-        for sample in sources.samples():
-            yield sample
-            if read := sources.kb_since_last():
-                progress.advance(by=read)
-
-
 def _shown(paths: Sequence[str]) -> list[str]:
     """Return what a report says that it is of: two names, and how many more."""
     names = [Path(path).name or path for path in paths]
@@ -239,9 +232,12 @@ def write_report(
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
     tally, dumped, has_rows = ReportTally(), Counter[Place](), False
-    with new_folder(folder, MARK, "a report") as new:
+    shows: Any = contextlib.nullcontext()
+    if shows_progress:
+        shows = WorkProgress("report", sources.total_kb, "kB")
+    with new_folder(folder, MARK, "a report") as new, shows as progress:
         texts = _Texts(new)
-        for sample in _with_progress(sources) if shows_progress else sources.samples():
+        for sample in sources.samples(progress):
             source, model = str(sample.row["source"]), sample.row.get("model")
             place = place_of(source, sample.row.get("run"))
             tally.add(sample, (place, model and str(model)))
@@ -251,7 +247,7 @@ def write_report(
         texts.flush()
         metrics = read_all_metrics(files)  # last: they know of no less than the dumps
         if not len(tally) and not metrics:
-            said = "; ".join(sources.unread_said()) or "they are empty"
+            said = "; ".join(sources.reasons()) or "they are empty"
             raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
         names = names_of(chain((run.place for run in metrics), dumped))
         overview = {
@@ -260,7 +256,7 @@ def write_report(
             "settings": [found for file in files if (found := settings_of(file))],
             "paths": _shown(paths),
             "files": len(files),
-            "unread": sources.unread_said(),
+            "unread": sources.reasons(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
@@ -271,7 +267,7 @@ def write_report(
         columns = {**tally.columns(), "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report", note=note)
-    for said in sources.unread_said():
+    for said in sources.reasons():
         logger.warning("not in the report: %s", said)
     return len(tally)
 

@@ -14,11 +14,11 @@ from rg_env.evaluation.numbers import (
     HAS_SCORE,
     SCORE,
     Estimate,
-    GrowingTable,
     best_of,
     estimates,
     paired,
     row_of,
+    table_of,
 )
 from rg_env.evaluation.samples import Sample
 from rg_env.pages.runs import Place
@@ -119,7 +119,7 @@ class ReportTally:
     def __init__(self) -> None:
         self._runs: dict[tuple[Place, str | None], int] = {}
         self._versions: dict[str, None] = {}
-        self._rows, self._previews = GrowingTable(), list[str | None]()
+        self._rows, self._previews = list[Sequence[Any]](), list[str | None]()
 
     def __len__(self) -> int:
         """Return how many samples there are."""
@@ -128,7 +128,7 @@ class ReportTally:
     def add(self, sample: Sample, run: tuple[Place, str | None]) -> None:
         """Count one sample of a run, which is a place and a model."""
         number = self._runs.setdefault(run, len(self._runs))
-        self._rows.add(row_of(sample, number))
+        self._rows.append(row_of(sample, number))
         answer, versions = sample.row.get("answer"), sample.row.get("versions")
         begin = answer[:PREVIEW_CHARS] if isinstance(answer, str) else None
         self._previews.append(begin)
@@ -143,7 +143,7 @@ class ReportTally:
         Args:
             names: Of the places of runs.
         """
-        table = self._rows.table()
+        table = table_of(self._rows)
         unit = "characters" if table["tokens"].null_count() else "tokens"
         # Of a task all of whose samples are of one category.
         self._table = table.with_columns(

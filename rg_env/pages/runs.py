@@ -13,10 +13,37 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rg_env import yaml_text
 from rg_env.errors import counted
 from rg_env.evaluation.samples import finite, grouped
-from rg_env.evaluation.sources import HISTORY, LAUNCHED, METRICS
+from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.rollouts.run_dumps import METRICS_FOLDER
+from rg_env.settings import kept_settings
+from rg_env.settings.environment_settings import OF_EVALUATION, deciding
+from rg_env.yaml_text import YamlError
+
+LAUNCHED = ("launch.yaml", "trainer.log")
+"""In a folder of `launch`, which is of one run."""
+
+SETTINGS = {*kept_settings.OF_SERVERS, *deciding(*OF_EVALUATION)}
+"""What decides an evaluation, which is shown with its samples."""
+
+
+def settings_of(samples: Path) -> tuple[str, dict[str, Any]] | None:
+    """Return an evaluation's folder and settings, None where none stand beside it."""
+    path = samples.with_name("evaluate_config.yaml")
+    if samples.name != "samples.jsonl" or not path.is_file():
+        return None
+    try:
+        saved = yaml_text.read(str(path))
+        values = {**saved["openai"][0], **saved["env"]}
+    except (YamlError, OSError, TypeError, LookupError):
+        return None  # damaged; the samples tell the rest
+    known = {
+        k: v for k, v in values.items() if k in SETTINGS and v not in (None, [], {})
+    }
+    return samples.parent.name, {**known, "versions": saved.get("versions")}
+
 
 # -- names -----------------------------------------------------------------------------
 

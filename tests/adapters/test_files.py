@@ -363,7 +363,7 @@ def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("change", [{"seed": None}, {"level": 7}, {"params": [1]}])
+@pytest.mark.parametrize("change", [{"seed": None}, {"level": 7}])
 def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
     (row,), _ = exported(tmp_path, "sft", group(("a", 1.0), **change))
     assert (row["item"], row["level"]) == (None, None)

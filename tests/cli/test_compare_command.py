@@ -101,7 +101,7 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     assert next(row for row in rows if row[:2] == ["2", "3"])[-2:] == ["3", "0"]
     shared = ["2", "1.000", "vs", "0.500", "0.500"]
     assert any(row == ["2-1", *shared, *row[6:]] for row in rows)
-    assert any(row[:6] == ["arithmetic", *shared] for row in rows)
+    assert any(row[:4] == ["arithmetic", "0.500", "1.000", "0.500"] for row in rows)
     assert any(row[:3] == ["arithmetic", "0.500", "1.000"] for row in rows)
     assert "chain_sum" not in "\n".join(printed)
     assert "chain_sum" in compared(capsys, a, b, "--tasks")
@@ -115,15 +115,17 @@ def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
     assert numbers(capsys, path)["unread"] == [printed]
 
 
-def test_every_two_results_are_paired_on_request(capsys, tmp_path):
+def test_every_two_results_are_paired_on_request(capsys, tmp_path, monkeypatch):
     files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
     assert len(numbers(capsys, *files)["differences"]) == 2
     assert len(numbers(capsys, *files, "--pairs")["differences"]) == 3
     output = numbers(capsys, files[0], *files)["results"]  # a path may be given twice
     assert len({each["name"] for each in output}) == 4
+    monkeypatch.setenv("COLUMNS", "120")
     rows = [line.split() for line in compared(capsys, *files, "--pairs").splitlines()]
-    assert rows.count(["category", "2-1", "3-1", "3-2"]) == 1
-    assert ["arithmetic", *["0.000", "0.000", "to", "0.000"] * 3] in rows
+    assert rows.count(["category", "1", "2", "3", "2-1", "3-1", "3-2"]) == 1
+    difference = ["0.000", "0.000", "to", "0.000"]
+    assert ["arithmetic", *["0.500"] * 3, *difference * 3] in rows
 
 
 def rescored_file(path):

@@ -13,8 +13,8 @@ import pytest
 from rg_env.cli import show_command
 from rg_env.errors import SettingError, on_one_line, visible
 from rg_env.items import worker_jobs
-from rg_env.reports import item_sheet
-from rg_env.reports.item_sheet import step_values
+from rg_env.reports import task_sheets
+from rg_env.reports.task_sheets import step_values
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.scoring.score import OUTCOMES
@@ -64,7 +64,7 @@ def item(question="2 and 4?", answer="2", step=None):
 
 
 def text_of(values):
-    return "\n".join(item_sheet.lines(values))
+    return "\n".join(task_sheets.lines(values))
 
 
 def step_at(level, mix=0.1, scale=SCALE):
@@ -199,7 +199,7 @@ def test_an_entry_without_an_answer_says_so():
 
 def test_the_prompt_is_the_one_of_training(pool):
     sheet = made(pool, "gcd")
-    lines = item_sheet.message_lines(sheet["messages"])
+    lines = task_sheets.message_lines(sheet["messages"])
     assert [line for line in lines if not line.startswith("  ")] == ["system:", "user:"]
     assert lines[1].replace("\n  ", "\n") == f"  {SYSTEM_PROMPT}"
     assert lines[3] == f"  {sheet['question']}"
@@ -232,14 +232,14 @@ def test_a_bare_answer_is_stripped_and_a_text_with_tags_read_as_a_completion(poo
 def test_a_completion_without_one_answer_says_why(pool, text, outcome):
     answer = scored(pool, item(), text)
     assert (answer["outcome"], answer["score"]) == (outcome, 0.0)
-    assert f"outcome: {outcome}" in item_sheet.lines(answer)
+    assert f"outcome: {outcome}" in task_sheets.lines(answer)
 
 
 def test_a_refused_answer_says_why(pool):
     answer = scored(pool, made(pool, "puzzle24"), "9**9**9")
     assert answer["outcome"] == "rejected"
     assert "'**'" in answer["reason"]
-    assert f"reason: {answer['reason']}" in item_sheet.lines(answer)
+    assert f"reason: {answer['reason']}" in task_sheets.lines(answer)
     answer = scored(pool, made(pool, "gcd"), "1" * 11, max_answer_chars=10)
     assert answer["reason"] == "it has 11 characters, and 10 may be"
 

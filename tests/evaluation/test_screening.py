@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from rg_env.evaluation.numbers import estimate
+from rg_env.evaluation.numbers import share_of
 from rg_env.evaluation.screening import BANDS, screen_rows, table_for
 
 WHOLE = (0.0, 1.0)
@@ -45,8 +45,7 @@ def screened(rows, bounds=WHOLE, least_share=0.1, task="gcd"):
 def test_the_share_is_that_of_groups_whose_rewards_differ():
     task = screened([row(MIXED), row(RIGHT), row(WRONG), row(MIXED)], bounds=None)
     assert task.share == 0.5
-    assert task.found.share == estimate([1.0, 0.0, 0.0, 1.0], range(4))
-    assert task.found.groups == 4
+    assert (task.variance, task.groups) == (share_of(2, 4), 4)
 
 
 def test_a_level_counts_for_its_fifth_of_the_range():
@@ -57,9 +56,7 @@ def test_a_level_counts_for_its_fifth_of_the_range():
 def test_variance_is_of_the_rewards_and_all_else_are_means():
     penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
     task = screened([penalised, row(MIXED)], bounds=None)
-    assert (task.share, task.found.score) == (1.0, 0.75)
-    found = task.found
-    assert (found.truncated, found.tokens, found.seconds) == (0.5, 20.0, 2.0)
+    assert (task.share, *task.means) == (1.0, 0.75, 0.5, 20.0, 2.0)
 
 
 # -- levels ----------------------------------------------------------------------------

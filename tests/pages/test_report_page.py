@@ -94,7 +94,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         group(
             rollout(f"{text}.", question=text, answer=text, finish_reason=text),
             rollout("plain", question=text),
-            task=f"task {text}"[:60],
+            task=f"task {text}".encode(errors="replace").decode()[:60],
             gold=text,
         )
         for text in TEXTS

@@ -45,9 +45,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"task_rules", "tasks"}
     | {"items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
-    "evaluation": LEAVES | PURE | {"workers", "items", "reports", "settings"},
+    "evaluation": LEAVES | PURE | {"workers", "items", "reports"},
     "pages": {"errors", "evaluation", "installation", "new_folder", "reports"}
-    | {"rollouts", "scoring", "tasks"},
+    | {"rollouts", "scoring", "settings", "tasks", "yaml_text"},
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},

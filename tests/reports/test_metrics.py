@@ -1,17 +1,10 @@
 """What happened to the rollouts: outcomes, scores, the numbers for W&B and the log."""
 
 import dataclasses
-import io
-import logging
-import re
-import time
 
 import pytest
-from rich.console import Console
 
-from rg_env.reports import progress_bar
 from rg_env.reports.metrics import Metrics, run_numbers
-from rg_env.reports.progress_bar import WorkProgress
 from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
 from rg_env.rollouts.ledger import Ending, Ledger
 from rg_env.tasks.feedback import Feedback
@@ -136,43 +129,3 @@ def test_the_share_of_correct_rollouts_stands_beside_the_mean_score():
     assert logged["train/percent_correct"] == 0.5
     assert logged["train/mean_score"] == pytest.approx(0.55)
     assert logged["events/errors"] == 2
-
-
-# -- progress of long work -------------------------------------------------------------
-
-
-def test_without_a_terminal_the_end_of_the_work_is_one_line(caplog, capsys):
-    caplog.set_level(logging.INFO)
-    with WorkProgress("evaluation", 3, "items") as work:
-        for score in ("0.1", "0.2", "0.3"):
-            work.advance(f"score {score}")
-    lines = [record.getMessage() for record in caplog.records]
-    assert lines == ["evaluation: 3 of 3 items, score 0.3"]
-    assert capsys.readouterr() == ("", "")
-
-
-def test_without_a_terminal_long_work_says_how_far_it_is(caplog, monkeypatch):
-    caplog.set_level(logging.INFO)
-    monkeypatch.setattr(progress_bar, "FIRST_LINE_S", 0.01)
-    with WorkProgress("evaluation", 3, "items") as work:
-        work.advance()
-        while not caplog.records:  # nothing advances any more
-            time.sleep(0.01)
-    said = caplog.records[0].getMessage()
-    assert re.fullmatch(
-        r"evaluation: 1 of 3 items, [\d.e+]+ items/s, 0:00:\d\d left", said
-    )
-
-
-@pytest.mark.parametrize("width", [80, 60])
-def test_on_a_terminal_nothing_of_the_progress_is_cut(width, monkeypatch):
-    said = io.StringIO()
-    terminal = Console(file=said, width=width, force_terminal=True, color_system=None)
-    monkeypatch.setattr(progress_bar, "Console", lambda **how: terminal)
-    with WorkProgress("making evaluation items", 5000, "completions") as work:
-        work.advance("mean score 0.543", by=1234)
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.getvalue())
-    assert "…" not in plain
-    words = " ".join(re.sub("[━╸╺]", "", plain).split())
-    assert "making evaluation items: 1234 of 5000 completions," in words
-    assert "left, mean score 0.543" in words

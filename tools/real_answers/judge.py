@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.evaluation.samples import Sample, grouped
-from rg_env.reports.progress_bar import WorkProgress
+from rg_env.reports.terminal import WorkProgress
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.reading.formulas import as_formula, read_formula
 from rg_env.tasks import library

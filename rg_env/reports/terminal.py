@@ -1,0 +1,155 @@
+"""What a terminal shows: tables as wide as it is, and how far long work is.
+
+Without a terminal a table has all the room that it needs, and progress is a log line
+after two seconds and then every ten.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+from rich.text import Text
+
+logger = logging.getLogger(__name__)
+
+PIPE_WIDTH = 1000
+FIRST_LINE_S = 2.0
+LINE_EVERY_S = 10.0
+
+
+def width_of(console: Console) -> int:
+    """Return the columns that a table may have."""
+    has_width = console.is_terminal or "COLUMNS" in os.environ
+    return console.width if has_width else PIPE_WIDTH
+
+
+class NumberTable(Table):
+    """A table that leaves out columns, in a given order, until the others fit.
+
+    What fits without them is folded at last: nothing of a cell is cut.
+
+    Args:
+        names: Headings of the columns on the left.
+        numbers: Headings of the columns after them.
+        leaves_out: Headings of columns that may be left out, the first one first.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        numbers: Sequence[str],
+        leaves_out: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        super().__init__(title_justify="left", **options)
+        for heading in names:
+            self.add_column(heading, overflow="fold")
+        for heading in numbers:
+            self.add_column(heading, overflow="fold", justify="right")
+        self._leaves_out = [name for name in leaves_out if name in numbers]
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> RenderResult:
+        """Draw the columns that have room, and name those that are left out below."""
+        whole, gone = self.columns, list[str]()
+        widest = options.update(width=PIPE_WIDTH)
+        for heading in self._leaves_out:
+            if self.__rich_measure__(console, widest).maximum <= options.max_width:
+                break
+            gone.append(heading)
+            kept = [column for column in self.columns if column.header != heading]
+            self.columns = [replace(c, _index=n) for n, c in enumerate(kept)]
+        yield from super().__rich_console__(console, options)
+        self.columns = whole
+        if gone:
+            yield Text(f"no room for: {', '.join(gone)}")
+
+
+class WorkProgress:
+    """Shows how much of some work is done.
+
+    Args:
+        title: What the work is, e.g. "evaluation".
+        total: Its size, in `unit`s; 0 if nobody knows, and then nothing of a bar stays.
+        unit: The plural of what is counted.
+        done: How much of it was done before.
+    """
+
+    def __init__(
+        self, title: str, total: int = 0, unit: str = "", done: int = 0
+    ) -> None:
+        self._title, self._total, self._unit = title, total, unit
+        self.done = self._before = done
+        self._note = ""
+        self._began_s = time.monotonic()
+        self._is_over = threading.Event()
+        console = Console(stderr=True)
+        self._has_bar = console.is_terminal
+        line = TextColumn(
+            "{task.description}", markup=False, table_column=Column(overflow="fold")
+        )
+        self._bar = Progress(
+            TimeElapsedColumn(),
+            line,
+            BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=8)),
+            console=console,
+            expand=True,
+            transient=not total,
+            disable=not self._has_bar,
+        )
+        self._task = self._bar.add_task(
+            self._line(), total=total or None, completed=done
+        )
+
+    def __enter__(self) -> WorkProgress:
+        """Show the bar."""
+        self._bar.start()
+        if not self._has_bar:
+            threading.Thread(target=self._log_lines, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the bar as it is."""
+        self._is_over.set()
+        self._bar.stop()
+
+    def advance(self, note: str = "", by: int = 1) -> None:
+        """Count `by` more as done; `note` is shown beside the bar."""
+        self.done += by
+        self._note = note
+        self._bar.update(self._task, advance=by, description=self._line())
+        if not self._has_bar and by > 0 and self.done == self._total:
+            logger.info("%s", self._line())
+
+    def _log_lines(self) -> None:
+        wait_s = FIRST_LINE_S
+        while not self._is_over.wait(wait_s):
+            if not self._total or self.done < self._total:
+                logger.info("%s", self._line())
+            wait_s = LINE_EVERY_S
+
+    def _line(self) -> str:
+        """Return how far it is, at which rate, and until when."""
+        took_s = time.monotonic() - self._began_s
+        parts = [f"{self.done} of {self._total} {self._unit}"]
+        if not self._total:
+            parts = [] if self._has_bar else [f"{took_s:.0f} s"]
+        rate = (self.done - self._before) / took_s if took_s > 0 else 0.0
+        left = self._total - self.done
+        if rate > 0 and left > 0:
+            end = datetime.timedelta(seconds=round(left / rate))
+            digits = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
+            parts.append(f"{digits} {self._unit}/s, {end} left")
+        parts += [self._note] * bool(self._note)
+        return f"{self._title}: {', '.join(parts)}" if parts else self._title
