@@ -37,7 +37,6 @@ from rg_env.scoring.score import UNSCORED, Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
 from rg_env.tasks.library_import import TASKS
-from rg_env.workers.call_runner import Trust
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     PoolError,
@@ -45,7 +44,7 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
     WorkerLostError,
 )
-from rg_env.workers.worker_pool import WorkerPool, run_blocking
+from rg_env.workers.worker_pool import Trust, WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 

@@ -23,17 +23,18 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rg_env.workers.fork_server_program import COMMAND, FORK, KILL, Order
 from rg_env.workers.pool_errors import PoolClosedError, PreloadError, WorkerLostError
 from rg_env.workers.sandbox import hardening, scratch_folder
-from rg_env.workers.wire import Channel
-from rg_env.workers.worker_handle import START_LIMIT_S, NotStartedError, WorkerHandle
+from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
 
 logger = logging.getLogger(__name__)
 
+START_LIMIT_S = 60.0
 END_LIMIT_S = 0.5
 MAX_REPORT_BYTES = 2**18
 SCRATCH_PREFIX = "reasoning-gym-workers-"
@@ -90,6 +91,18 @@ def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
             undo.pop_all()
 
 
+class NotStartedError(Exception):
+    """The worker ended before the job began, so the call may go to another one."""
+
+
+class Forked(NamedTuple):
+    """A worker that is ready for a call; `kill` ends it and its process group."""
+
+    channel: Channel
+    kill: Callable[[], None]
+    pid: int
+
+
 class ForkServer:
     """Forks workers from a process that it keeps alive.
 
@@ -110,7 +123,7 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: _ServerProcess | None = None
 
-    def fork(self) -> WorkerHandle:
+    def fork(self) -> Forked:
         """Return a worker that is ready for a call; starts the process if need be.
 
         Raises:
@@ -123,7 +136,7 @@ class ForkServer:
         while True:
             process = self._ensure_process()
             try:
-                worker = process.fork()
+                worker, missing_layers = process.fork()
             except (OSError, EOFError) as error:
                 self._forget(process)
                 # One that has worked before died of something else than its orders.
@@ -131,7 +144,7 @@ class ForkServer:
                     raise process.failure(error) from None
             else:
                 process.has_worked = True
-                self._note(worker.missing_layers)
+                self._note(missing_layers)
                 return worker
 
     def close(self) -> None:
@@ -197,8 +210,8 @@ class _ServerProcess:
             self._process = _start(order)
             undo.pop_all()
 
-    def fork(self) -> WorkerHandle:
-        """Have a worker forked and wait until it is ready.
+    def fork(self) -> tuple[Forked, Mapping[str, str]]:
+        """Have a worker forked, wait until it is ready, and say what it lacks.
 
         Raises:
             OSError, EOFError: The process is gone or, for START_LIMIT_S, stuck.
@@ -209,13 +222,18 @@ class _ServerProcess:
         with _new_ends() as (ours, theirs), self._lock:
             command = COMMAND.pack(FORK, number)
             socket.send_fds(self._control, [command], [theirs.fileno()])
-        worker = WorkerHandle(Channel(ours), functools.partial(self._kill, number))
+        channel, kill = Channel(ours), functools.partial(self._kill, number)
         try:
-            worker.wait_until_ready()
+            ready = channel.receive(START_LIMIT_S, MAX_REPLY_BYTES)
+            if ready.kind is not Frame.READY:
+                raise NotStartedError(f"the new worker {ready.text}")
         except (OSError, EOFError, NotStartedError):
-            worker.close()
+            kill()
+            channel.close()
             raise
-        return worker
+        # It has run no job yet, so it can be believed.
+        pid, missing_layers = json.loads(ready.body)
+        return Forked(channel, kill, pid), missing_layers
 
     def close(self) -> None:
         """End the process and keep its report; may be called twice, from any thread."""

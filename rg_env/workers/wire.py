@@ -13,10 +13,13 @@ import time
 from enum import IntEnum
 from typing import NamedTuple
 
+from rg_env.errors import printable
+
 MAX_BODY_BYTES = 64 * 2**20
 MAX_REPLY_BYTES = 16 * 2**20
 """The longest reply of a worker: an entry of n_queens with all of twelve queens removed
 has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`."""
+MAX_REPORT_CHARS = 8_000
 _HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
 
@@ -42,6 +45,12 @@ class Message(NamedTuple):
     kind: Frame
     number: int
     body: bytes
+
+    @property
+    def text(self) -> str:
+        """What the fork server says of an end."""
+        said = self.body[:MAX_REPORT_CHARS].decode(errors="replace")
+        return printable(said, keep="\n")
 
 
 class NoFrameError(EOFError):

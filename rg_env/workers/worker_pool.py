@@ -7,6 +7,10 @@ fork_server_program.py). A call whose worker ends is run again on another one: i
 as `WorkerDiedError` only where it ends that one too, and as `WorkerLostError` where
 others, such as a kernel without memory, end one after the other.
 
+A deadline is CPU time that the worker has used, read from the kernel's clock of its
+process: on a busy machine a job has as much of it as on an idle one, and no worker can
+say otherwise. One that sleeps uses none and is ended by a limit of wall time.
+
 Covered: hangs that hold the interpreter lock, os._exit, abort, running out of
 memory, output, cancelled callers, results that run code, hang or grow when they are
 read, a killed owner, a forked one, killed workers.
@@ -19,19 +23,46 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
+import dataclasses
+import functools
 import logging
 import os
+import pickle
+import queue
+import secrets
 import threading
+import time
+import typing
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
+import msgspec
+
+from rg_env.errors import printable
 from rg_env.logs import is_worth_a_line
-from rg_env.workers.call_runner import BELIEVED, Call, CallRunner, Trust
-from rg_env.workers.fork_server import ForkServer
-from rg_env.workers.pool_errors import PoolClosedError
+from rg_env.workers.fork_server import START_LIMIT_S, ForkServer, NotStartedError
+from rg_env.workers.plain_values import unpack
+from rg_env.workers.pool_errors import (
+    DeadlineExceededError,
+    JobError,
+    PoolClosedError,
+    PoolError,
+    WorkerDiedError,
+    WorkerLostError,
+)
 from rg_env.workers.sandbox import hardening
+from rg_env.workers.wire import (
+    MAX_BODY_BYTES,
+    MAX_REPLY_BYTES,
+    Channel,
+    Frame,
+    Message,
+    NoFrameError,
+)
+from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +70,23 @@ T = TypeVar("T")
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
 """Where nobody says how many; one is kept free for scoring."""
+MAX_DEADLINE_S = 86_400.0
+MAX_ATTEMPTS = 5
+"""Workers that a call gets where others end them."""
+MAX_OWN_ENDS = 2
+"""Workers that it gets where its job ends them: the first may have been spoilt."""
+BRIEF_CALLS = 24
+"""A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
+twentieth of what a group takes in all."""
+PREPARING_LIMIT_S = 30.0
+"""CPU time from a call's arrival to the beginning of its job."""
+LEAST_WALL_LIMIT_S = 60.0
+WALL_LIMIT_FACTOR = 20.0
+"""Wall time for each second of a deadline. A worker that sleeps is ended by this; one
+that gets a twentieth of a core, after all other processes of the machine, is not."""
+LEAST_WAIT_S = 0.01
+"""Between two readings of the clock."""
+JOIN_LIMIT_S = 1.0
 
 _open_pools: set[WorkerPool] = set()
 
@@ -54,6 +102,31 @@ os.register_at_fork(after_in_child=_begin_in_child)
 def default_pool_size() -> int:
     """Return half the number of cores, within the bounds."""
     return max(FEWEST_WORKERS, min(MOST_WORKERS, (os.cpu_count() or 1) // 2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Trust:
+    """How far the answer of a worker is trusted.
+
+    Attributes:
+        max_reply_bytes: Of the answer.
+        read: Makes the result of what was answered, which has the type that the job
+            is annotated with, in a thread of the pool; raises ValueError if the call
+            cannot return that. None takes it as it is.
+        brief: Whether the call may take over its worker, which then does no other
+            calls and is replaced after BRIEF_CALLS of them.
+        prepare: Called in the worker before the job begins and its deadline runs, to
+            load and keep what the job needs; pickled. It must not depend on what is
+            not to be believed.
+    """
+
+    max_reply_bytes: int = MAX_REPLY_BYTES
+    read: Callable[[Any], Any] | None = None
+    brief: bool = False
+    prepare: Callable[[], object] | None = None
+
+
+BELIEVED = Trust()
 
 
 class WorkerPool:
@@ -96,13 +169,13 @@ class WorkerPool:
         self._fork_server = ForkServer(self.preload, self._memory_limit_bytes)
         self._close_lock = threading.RLock()  # a refused call's callback may close too
         self._lock = threading.Lock()  # guards all below, and _closed
-        self._waiting: OrderedDict[Future[Any], Call] = OrderedDict()
-        self._runners = [
-            CallRunner(self._fork_server, self._next_call, self._note_death)
+        self._waiting: OrderedDict[Future[Any], _Call] = OrderedDict()
+        self._threads = [
+            _Thread(self._fork_server, self._next_call, self._note_death)
             for _ in range(self._num_workers)
         ]
         # Last in, first out: the worker that ran last has the warmest caches.
-        self._idle = list(self._runners)
+        self._idle = list(self._threads)
 
     @property
     def sandbox_layers(self) -> tuple[str, ...]:
@@ -134,7 +207,7 @@ class WorkerPool:
             ValueError: The job or the deadline is of no use.
             pickle.PicklingError, TypeError, AttributeError: It does not pickle.
         """
-        return self._enqueue(Call(job, args, deadline_s, trust)).future
+        return self._enqueue(_Call(job, args, deadline_s, trust)).future
 
     async def run(
         self,
@@ -145,7 +218,7 @@ class WorkerPool:
         trust: Trust = BELIEVED,
     ) -> T:
         """As `submit`, waiting for the result; cancelling kills the call."""
-        call = self._enqueue(Call(job, args, deadline_s, trust))
+        call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
             result: T = await asyncio.wrap_future(call.future)
             return result
@@ -161,7 +234,7 @@ class WorkerPool:
         trust: Trust = BELIEVED,
     ) -> T:
         """As `run`, for callers without an event loop."""
-        call = self._enqueue(Call(job, args, deadline_s, trust))
+        call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
             result: T = call.future.result()
             return result
@@ -184,11 +257,11 @@ class WorkerPool:
                     future.set_exception(PoolClosedError("the pool was closed"))
             # First: this wakes the threads that wait for a worker.
             self._fork_server.close()
-            for runner in self._runners:
-                runner.close()
+            for thread in self._threads:
+                thread.close()
             _open_pools.discard(self)
 
-    def _enqueue(self, call: Call) -> Call:
+    def _enqueue(self, call: _Call) -> _Call:
         """Hand the call to an idle worker or let it wait, behind those that do."""
         with self._lock:
             if self._closed:
@@ -201,7 +274,7 @@ class WorkerPool:
         call.future.add_done_callback(self._forget)
         return call
 
-    def _idle_for(self, call: Call) -> CallRunner:
+    def _idle_for(self, call: _Call) -> _Thread:
         """Take the idle worker that ran the same kind last, or else the newest.
 
         A worker that does one job keeps what it built for it; a worker that does all
@@ -212,11 +285,11 @@ class WorkerPool:
                 return self._idle.pop(place)
         return self._idle.pop()
 
-    def _next_call(self, runner: CallRunner) -> Call | None:
+    def _next_call(self, thread: _Thread) -> _Call | None:
         with self._lock:
             if self._waiting:
                 return self._waiting.popitem(last=False)[1]
-            self._idle.append(runner)
+            self._idle.append(thread)
             return None
 
     def _note_death(self, how: str) -> None:
@@ -234,6 +307,315 @@ class WorkerPool:
     def _forget(self, future: Future[Any]) -> None:
         with self._lock:
             self._waiting.pop(future, None)
+
+
+# -- one call, the thread that feeds it to workers, and a worker -----------------------
+
+
+@functools.cache
+def _returns(job: Callable[..., Any]) -> Any:
+    """Return the type that a job is annotated with."""
+    return typing.get_type_hints(job).get("return", Any)
+
+
+class _Call:
+    """A pickled job, its deadline and its future; knows the worker that runs it."""
+
+    def __init__(
+        self,
+        job: Callable[..., Any],
+        args: tuple[Any, ...],
+        deadline_s: float,
+        trust: Trust,
+    ) -> None:
+        """Check and pickle; raises as `WorkerPool.submit`."""
+        self.trust, self.deadline_s = trust, deadline_s
+        self.kind = (job, trust.brief)
+        self.future: Future[Any] = Future()
+        self.abandoned = False
+        self._returns = _returns(job)
+        if not 0 < deadline_s <= MAX_DEADLINE_S:
+            raise ValueError(f"deadline_s={deadline_s} is not in (0, {MAX_DEADLINE_S}]")
+        if getattr(job, "__module__", None) == "__main__":
+            raise ValueError(f"{job} is of __main__, which workers do not import")
+        # In the thread of the caller, who gets the error of what does not pickle.
+        self.body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
+        if len(self.body) > MAX_BODY_BYTES:
+            raise ValueError(f"the call takes {len(self.body)} bytes")
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+
+    def run_on(self, worker: _Worker) -> Any:
+        """Return the result of this worker; raises as `_Worker.run`, and JobError."""
+        # So that `abandon` is either seen here or finds the worker to kill.
+        with self._lock:
+            if self.abandoned:
+                raise WorkerLostError("the caller has left")
+            self._worker = worker
+        try:
+            kind, body = worker.run(self)
+        finally:
+            with self._lock:
+                self._worker = None
+        return self._read(kind, body)
+
+    def abandon(self) -> None:
+        """Stop the call, because its caller no longer waits for it."""
+        if self.future.done() or self.future.cancel():
+            return
+        with self._lock:
+            self.abandoned = True
+            if self._worker is not None:
+                self._worker.kill()
+
+    def _read(self, kind: Frame, body: bytes) -> Any:
+        """Turn an answer into a value; the boundary to what a worker made up.
+
+        Raises:
+            JobError: The job raised.
+            WorkerDiedError: It is not what the call can return.
+        """
+        try:
+            value = unpack(body)
+            if kind is Frame.FAILURE:
+                name, message, detail = msgspec.convert(value, tuple[str, str, str])
+            else:
+                result = msgspec.convert(value, self._returns)
+                return self.trust.read(result) if self.trust.read else result
+        except (TypeError, ValueError) as error:
+            reason = _printable(str(error)[:MAX_MESSAGE_CHARS])
+            raise WorkerDiedError(
+                f"the worker answered what cannot be: {reason}"
+            ) from None
+        raise JobError(
+            _printable(name[:MAX_MESSAGE_CHARS]),
+            _printable(message[:MAX_MESSAGE_CHARS]),
+            _printable(detail[-MAX_DETAIL_CHARS:]),
+        )
+
+
+_printable = functools.partial(printable, keep="\n")
+
+
+class _Thread:
+    """Runs the calls it is given, one at a time, on worker processes of its own.
+
+    One worker process serves the brief calls and another one all other calls. Each is
+    forked for its first call.
+
+    Args:
+        next_call: Asked after each call; None sends the thread to wait.
+        note_death: Told of each worker that ended under a call, and how.
+
+    Attributes:
+        last_kind: Of the call that it was given last.
+    """
+
+    def __init__(
+        self,
+        fork_server: ForkServer,
+        next_call: Callable[[_Thread], _Call | None],
+        note_death: Callable[[str], None],
+    ) -> None:
+        self.last_kind: tuple[Callable[..., Any], bool] | None = None
+        self._fork_server = fork_server
+        self._next_call = next_call
+        self._note_death = note_death
+        self._workers: dict[bool, _Worker | None] = {}  # by whether calls are brief
+        self._inbox: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        # A daemon: Python joins all other threads before atexit closes the pool.
+        self._thread = threading.Thread(
+            target=self._live, name="worker-thread", daemon=True
+        )
+
+    def take(self, call: _Call) -> None:
+        """Serve this call next; for a thread that waits, one caller at a time."""
+        self.last_kind = call.kind
+        self._inbox.put(call)
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, when the fork server is closed."""
+        self._inbox.put(None)
+        started = self._thread.ident is not None
+        # A callback of the last future may be what closes the pool.
+        if started and self._thread is not threading.current_thread():
+            self._thread.join(JOIN_LIMIT_S)
+
+    def _live(self) -> None:
+        while (call := self._inbox.get()) is not None:
+            while call is not None:
+                if call.future.set_running_or_notify_cancel():
+                    self._answer(call)
+                # Not kept while the thread waits: it holds the arguments of the job.
+                call = self._next_call(self)
+        for brief in list(self._workers):
+            self._clear(brief)
+
+    def _worker(self, brief: bool) -> _Worker:
+        """Return the worker, forked if there is none; raises as `ForkServer.fork`."""
+        worker = self._workers.get(brief)
+        if worker is None:
+            worker = self._workers[brief] = _Worker(*self._fork_server.fork())
+        return worker
+
+    def _clear(self, brief: bool) -> None:
+        if (worker := self._workers.get(brief)) is not None:
+            self._workers[brief] = None
+            worker.close()
+
+    def _answer(self, call: _Call) -> None:
+        brief = call.trust.brief
+        try:
+            result = self._run(call)
+        except PoolError as error:
+            # What was raised in a worker leaves it as it was.
+            if not isinstance(error, JobError):
+                self._clear(brief)
+            # The end of the fork server looks like a loss to the calls under way.
+            if isinstance(error, WorkerLostError) and self._fork_server.closed:
+                error = PoolClosedError("the pool was closed")
+            # The frames of this thread would keep the call alive with its error.
+            call.future.set_exception(error.with_traceback(None))
+        else:
+            call.future.set_result(result)
+        worker = self._workers.get(brief)
+        if brief and worker is not None and worker.calls >= BRIEF_CALLS:
+            self._clear(brief)
+        if brief in self._workers and self._workers[brief] is None:
+            # Before the next call needs it; that call will say if it fails.
+            with contextlib.suppress(NotStartedError, WorkerLostError, PoolClosedError):
+                self._worker(brief)
+
+    def _run(self, call: _Call) -> Any:
+        """Run it on the worker; where that ends under it, on another.
+
+        Raises:
+            WorkerDiedError: The job has ended MAX_OWN_ENDS workers.
+            WorkerLostError: Others have ended MAX_ATTEMPTS, or there is none.
+        """
+        brief, own_ends = call.trust.brief, 0
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                result = call.run_on(self._worker(brief))
+            except (NotStartedError, _KilledError, WorkerDiedError) as error:
+                ended = error
+            else:
+                # It may have been killed just after its answer.
+                if call.abandoned:
+                    self._clear(brief)
+                return result
+            self._clear(brief)
+            if call.abandoned or isinstance(ended, NotStartedError):
+                continue
+            self._note_death(str(ended))
+            own_ends += isinstance(ended, WorkerDiedError)
+            if own_ends == MAX_OWN_ENDS:
+                raise ended
+        raise WorkerLostError(f"{MAX_ATTEMPTS} workers ended, the last one so: {ended}")
+
+
+class _KilledError(Exception):
+    """The worker was ended by others, so the call may go to another one."""
+
+
+class _Worker:
+    """A worker process and the channel to it. Only `kill` is thread-safe.
+
+    Attributes:
+        calls: That were begun on it.
+    """
+
+    def __init__(self, channel: Channel, kill: Callable[[], None], pid: int) -> None:
+        self._channel = channel
+        self.kill = kill
+        self.calls = 0
+        self._clock_id = ((~pid) << 3) | 2  # as Linux' clock_getcpuclockid() has it
+        self._used_s = 0.0
+
+    def run(self, call: _Call) -> tuple[Frame, bytes]:
+        """Run one call and return its RESULT or FAILURE.
+
+        Raises:
+            DeadlineExceededError: The job used its time up; the worker is of no use.
+            WorkerDiedError: The job ended it, or it sent something else than an answer.
+            WorkerLostError: It stands still, or the job could not be prepared in time.
+            _KilledError: Others ended it under the job, or while that was prepared.
+            NotStartedError: It ended before the job began, or said something else.
+        """
+        self.calls += 1
+        number, max_bytes = secrets.randbits(64), call.trust.max_reply_bytes
+        try:
+            if self._channel.has_unread():
+                raise NotStartedError("the worker ended after its last call")
+            self._channel.send(Frame.CALL, call.body, START_LIMIT_S, number)
+            first = self._receive(PREPARING_LIMIT_S, max_bytes)
+        except DeadlineExceededError as error:
+            # The job has not begun, so this says nothing of it.
+            raise WorkerLostError(f"preparing the job: {error}") from None
+        except (OSError, EOFError) as error:
+            raise NotStartedError("the worker ended before the job began") from error
+        if first.kind is Frame.KILLED:
+            raise _KilledError(first.text)
+        if first.number != number or first.kind not in (Frame.STARTED, Frame.FAILURE):
+            raise NotStartedError("the worker ended, or spoke, before the job began")
+        if first.kind is Frame.FAILURE:  # it cannot read the call, or prepare it
+            return first.kind, first.body
+        try:
+            answer = self._receive(call.deadline_s, max_bytes)
+        except NoFrameError:
+            raise WorkerDiedError("the worker sent what is no answer") from None
+        except EOFError:
+            # The fork server holds that end too, and reports before it closes it.
+            raise _KilledError("ended with its fork server") from None
+        if answer.kind is Frame.ENDED:
+            raise WorkerDiedError(f"the worker {answer.text}")
+        if answer.kind is Frame.KILLED:
+            raise _KilledError(answer.text)
+        is_answer = answer.kind in (Frame.RESULT, Frame.FAILURE)
+        if answer.number != number or not is_answer:
+            raise WorkerDiedError("the worker sent what answers no call")
+        return answer.kind, answer.body
+
+    def close(self) -> None:
+        """Kill it and let go of its socket."""
+        self.kill()
+        self._channel.close()
+
+    def _receive(self, cpu_limit_s: float, max_body_bytes: int) -> Message:
+        """Wait for a frame until the worker has used so much CPU time from now on.
+
+        Raises:
+            DeadlineExceededError: It has.
+            WorkerLostError: It has not, and stands still.
+            EOFError, OSError: As `Channel.receive`.
+        """
+        wall_limit_s = max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_limit_s)
+        end_s = time.monotonic() + wall_limit_s
+        limit_s = self._read_clock() + cpu_limit_s
+        while (left_s := limit_s - self._read_clock()) > 0:
+            wait_s = end_s - time.monotonic()
+            if wait_s <= 0:
+                raise WorkerLostError(
+                    f"the worker used {cpu_limit_s - left_s:.3g} s of CPU time in"
+                    f" {wall_limit_s:g} s: it waits, or the machine is too busy"
+                )
+            # A process of one thread needs at least as much wall time as is left.
+            wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
+            with contextlib.suppress(TimeoutError):
+                return self._channel.receive(wait_s, max_body_bytes)
+        raise DeadlineExceededError(f"not done after {cpu_limit_s:g} s of CPU time")
+
+    def _read_clock(self) -> float:
+        """Return the CPU time that the worker has used since it was forked.
+
+        Of one that has ended it is what was read last: the word of its end is on its
+        way.
+        """
+        with contextlib.suppress(OSError):
+            self._used_s = time.clock_gettime(self._clock_id)
+        return self._used_s
 
 
 # -- callers without an event loop -----------------------------------------------------

@@ -14,7 +14,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.items.item import Item
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.workers import call_runner
+from rg_env.workers import worker_pool
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import Exact
 
@@ -56,7 +56,7 @@ def odd_jobs(monkeypatch):
     [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
 )
 def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
-    monkeypatch.setattr(call_runner, "BRIEF_CALLS", 1)
+    monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 1)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
     with contextlib.closing(WorkerPool(1)) as pool:
         scorer = GroupScorer(pool, GUARD_S, ScoringRules())

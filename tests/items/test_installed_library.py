@@ -10,10 +10,9 @@ import pytest
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
-from rg_env.workers.call_runner import MAX_ATTEMPTS
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PreloadError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import MAX_ATTEMPTS, WorkerPool
 from tests.support.parts import TOKENIZER, run_main
 
 pytestmark = pytest.mark.processes

@@ -7,10 +7,10 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import MAX_REPLY_BYTES, scores_of
 from rg_env.scoring.score import Score, read_rows
-from rg_env.workers import call_runner
-from rg_env.workers.call_runner import Trust
+from rg_env.workers import worker_pool
 from rg_env.workers.plain_values import pack
 from rg_env.workers.pool_errors import WorkerDiedError
+from rg_env.workers.worker_pool import Trust
 from tests.support.worker_attacks import LONG_S, evaluate, execute
 
 CHANNEL = (
@@ -145,7 +145,7 @@ def is_spoilt(pool, trust):
 
 @pytest.mark.processes
 def test_process_of_brief_calls_is_replaced_after_some(single, monkeypatch):
-    monkeypatch.setattr(call_runner, "BRIEF_CALLS", 3)
+    monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 3)
     found = []
     for _ in range(3):
         single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
@@ -156,12 +156,12 @@ def test_process_of_brief_calls_is_replaced_after_some(single, monkeypatch):
 @pytest.mark.processes
 def test_brief_call_and_others_never_share_a_process(single):
     single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
-    assert not is_spoilt(single, call_runner.BELIEVED)
+    assert not is_spoilt(single, worker_pool.BELIEVED)
 
 
 @pytest.mark.processes
 def test_process_of_other_calls_outlives_brief_ones(single, monkeypatch):
-    monkeypatch.setattr(call_runner, "BRIEF_CALLS", 1)
+    monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 1)
     execute(single, "import builtins; builtins.kept = True")
     pids = [single.call(os.getpid, deadline_s=LONG_S, trust=BRIEF) for _ in range(4)]
     assert len(set(pids)) == 4
