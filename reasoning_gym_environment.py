@@ -72,18 +72,17 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env import logs
-from rg_env.atropos import process_run, start_checks, wandb_run
+from rg_env.atropos import evaluation_run, start_checks, wandb_run
 from rg_env.atropos.api import ApiSession
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import GroupDelivery
-from rg_env.atropos.evaluation_run import Evaluations
 from rg_env.atropos.group_rewards import GroupRewards
-from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
-from rg_env.atropos.rollout_requests import LengthLimit, RolloutRequests
-from rg_env.atropos.rows import taking_over_rows
+from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.atropos.rows import resume_rows, taking_over_rows
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
@@ -93,6 +92,7 @@ from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
 from rg_env.items.prepare import prepare_items
 from rg_env.items.run_stream import PATIENCE_S
+from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
@@ -146,8 +146,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     exit_status = view("_lifetime.exit_status")
     env_id = view("_session.env_id")
     status_dict = view("_session.status")
-    max_token_len = view("_length.trainer")
-    limit_tokens = view("_length.tokens")
 
     def __init__(
         self,
@@ -176,7 +174,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             self.server_cls = Client
         if not issubclass(self.server_cls, Client):
             raise TypeError(f"server_cls: expected a subclass of {Client}")
-        self._length = LengthLimit(config)
         refusing = start_checks.refusing_bad_tokenizer(config, servers)
         rows = taking_over_rows(self, config, with_tokens=has_tokenizer)
         with refusing, rows:
@@ -190,7 +187,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     def _build_collaborators(self, server: APIServerConfig) -> None:
         """Build the collaborators, in the order of their dependencies."""
-        config, length = self.config, self._length
+        config = self.config
         self._test_items: list[Any] = []
         self.task_curricula: dict[str, Any] = {}  # stays empty in the original too
         self._kind = ""  # of run: serve, process, screen or evaluate
@@ -198,7 +195,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._session = session = ApiSession(config.rollout_server_url)
         self._servers = servers = Servers(self.server.servers, self.tokenizer)
         self._requests = requests = RolloutRequests(
-            config, length, self.tokenizer, servers, server
+            config, self.tokenizer, servers, server
         )
         requests.default_prompt = lambda: system_prompt  # which may be assigned
         self._dumps = dumps = Dumps(
@@ -216,11 +213,10 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self._numbers = wandb_run.RunNumbers(
             self, metrics, feedback, dumps, self._events, lambda: self._items
         )
-        self._rewards = GroupRewards(config, length, dumps, metrics, feedback, server)
-        self._evaluations = Evaluations(self, length, requests, self._rewards, servers)
-        self._groups = groups = GroupsInFlight(self, ledger, requests, servers, metrics)
+        self._rewards = GroupRewards(config, dumps, metrics, feedback, server)
+        self._groups = groups = Pipeline(self, ledger, requests, servers, metrics)
         # The framework's names for the same.
-        self.workers, self.running_items = groups.workers, groups.running_items
+        self.workers, self.running_items = groups.flight.workers, groups.running_items
         self.backlog = groups.backlog
         self._delivery = GroupDelivery(self, session, self.jsonl_writer, dumps)
         self._serve_loop = ServeLoop(self, session, groups, self._checkpoints)
@@ -250,7 +246,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         config = self.config
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
-        self._requests.check_limit()
+        self._requests.check_limit(self.limit_tokens, self.max_token_len)
         self._pool = self._rewards.pool = WorkerPool(
             config.worker_count,
             memory_limit_bytes=config.worker_memory_bytes,
@@ -320,17 +316,25 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         await self._set_up_alone()
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._made())
-        run = process_run.ProcessRun(
-            self, self._groups, self.jsonl_writer, self._servers, self._items
-        )
-        await run.continue_rows(
-            self._feedback,
-            settings_text(self.config, self.server.servers, self._rewards.versions),
+        total, rows = self.n_groups_to_process, self.jsonl_writer
+        if self._items is None:  # nothing makes the items of a subclass again
+            rows.say_where()
+        else:
+            servers, versions = self.server.servers, self._rewards.versions
+            rows.settings = settings_text(self.config, servers, versions)
             # The rows of a screen are read again, also where none is missing.
-            even_complete=self.screen is not None,
+            left = await off_loop(
+                resume_rows, rows, total, even_complete=bool(self.screen)
+            )
+            self.config.data_path_to_save_groups = str(rows.path)
+            self._items.sampled = left.sampled
+            await off_loop(self._feedback.replay, left.results)
+            self.curr_step = len(left.results)
+        self._dumps.put_numbers(metrics_beside(rows.path))
+        written = await self._groups.write_rows(
+            self._kind, total, self.curr_step, self._items
         )
-        self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
-        if not await run.write(self.max_num_workers, self._kind):
+        if written < total:
             self._lifetime.fail()
 
     async def _run_evaluate(self) -> None:
@@ -364,7 +368,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def get_server_info(self) -> None:
         """Take over the trainer's batch size and limit of length."""
         await self._serve_loop.take_trainer_limits()
-        self._requests.check_limit()
+        self._requests.check_limit(self.limit_tokens, self.max_token_len)
 
     async def get_status(self) -> None:
         """Read the API's status; register again if the API no longer knows us."""
@@ -383,7 +387,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def get_next_item(self) -> Item:
         """Return the next item of the stream whose prompt leaves room for an answer."""
         items = self._made()
-        return await self._requests.next_that_fits(items, self.metrics.events)
+        limit, events = self.limit_tokens, self.metrics.events
+        return await self._requests.next_that_fits(items, events, limit)
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Process an item from start to end; return its group, if there is one."""
@@ -392,8 +397,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def collect_trajectories(
         self, item: Item
     ) -> tuple[ScoredDataGroup | None, list[Item]]:
-        """Query and score rollouts of an item; see `GroupsInFlight.sample`."""
-        return await self._groups.sample(item)
+        """Query and score rollouts of an item; see `Pipeline.collect`."""
+        return await self._groups.collect(item)
 
     async def score(
         self, rollout_group_data: Sequence[Mapping[str, Any]]
@@ -413,7 +418,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """
         if not rollout_group_data:
             return None
-        return await self._rewards.score(rollout_group_data)
+        group = self._groups.group_for()
+        return await self._rewards.score(group, rollout_group_data, self.limit_tokens)
 
     async def handle_send_to_api(
         self,
@@ -423,8 +429,8 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         abort_on_any_max_length_exceeded: bool = True,
     ) -> None:
         """Check a group, or several, write the rows, and send what is left."""
-        limit = self._length.trainer if abort_on_any_max_length_exceeded else 0
-        group = self._groups.of(item, scored_data)
+        limit = self.max_token_len if abort_on_any_max_length_exceeded else 0
+        group = self._groups.group_for(item, scored_data)
         await self._delivery.deliver(
             group, scored_data, is_for_trainer=do_send_to_api, limit_tokens=limit
         )
@@ -440,18 +446,21 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
         """Return the score of an evaluation item, whole or as (entry, dataset)."""
-        return await self._evaluations.rollout(test_data_tuple)
+        how = self._requests, self._rewards, self.eval_limit_tokens
+        return await evaluation_run.score_one(test_data_tuple, *how)
 
     async def run_evaluation(self) -> None:
         """Call the hook `evaluate` once the evaluation items are made."""
         if self._items is not None:
-            await self._evaluations.prepare(self._items)
+            await evaluation_run.prepare(self._items)
         await self.evaluate()
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Query all evaluation items; write, show and keep the results."""
-        is_complete = await self._evaluations.evaluate(self._made())
-        if self.process_mode and not is_complete:
+        evaluation = evaluation_run.Evaluation(
+            self, self._made(), self._requests, self._rewards, self._servers
+        )
+        if not await evaluation.run() and self.process_mode:
             self._lifetime.fail()
 
     # -- numbers -----------------------------------------------------------------------
@@ -465,6 +474,21 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Log the numbers of the run to W&B, if it is on, and to its own file."""
         async with self._numbers.logged(wandb_metrics or {}, self._kind) as numbers:
             await super().wandb_log(numbers)  # which adds its own to them
+
+    @property
+    def limit_tokens(self) -> int:
+        """The longest sequence that may be generated, in tokens.
+
+        The framework drops a whole group when one of its sequences reaches the
+        trainer's limit, so a sequence must stay below it.
+        """
+        limit, trainer = self.config.max_token_length, self.max_token_len
+        return min(limit, trainer - 1) if trainer > 0 else limit
+
+    @property
+    def eval_limit_tokens(self) -> int:
+        """The same of an evaluation."""
+        return self.config.eval_max_token_length or self.limit_tokens
 
     def _events(self) -> dict[str, int]:
         """Return the events that the collaborators have counted since the run began."""

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 from rg_env.atropos import checkpoint_files
 from rg_env.atropos.checkpoint_files import BadCheckpointError, Stateful
 from rg_env.items.run_stream import RunStream
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.group import Ending, Ledger
 from rg_env.rollouts.line_file import try_lock
 from rg_env.rollouts.run_dumps import Dumps
 from rg_env.tasks.feedback import Feedback

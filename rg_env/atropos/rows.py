@@ -16,9 +16,9 @@ import msgspec
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.items.run_stream import question_digest
 from rg_env.off_loop import release_gil
+from rg_env.rollouts.group import has_variance
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
 from rg_env.rollouts.line_file import LineFile, continued
-from rg_env.rollouts.shaping import has_variance
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides

@@ -1,8 +1,9 @@
 """`serve`: register at the API; keep the inference servers busy until the last step.
 
-Mends B1, B3, B5 and B26 of docs/host_defects.md: the framework starts groups without
-yielding, waits for 5 s at the start and for a tick before it uses a free slot, misses
-steps, and does not say who blocks a batch by a minimum allocation that nobody fills.
+Mends B1, B3, B5, B11 and B26 of docs/host_defects.md: the framework starts groups
+without yielding, waits for 5 s at the start and for a tick before it uses a free slot,
+misses steps, loses the error of an evaluation, and does not say who blocks a batch by a
+minimum allocation that nobody fills.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from importlib import import_module
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
-from rg_env.atropos import evaluation_run, start_checks
+from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.atropos.checkpoints import Checkpoints, passed
 from rg_env.atropos.flight_limits import (
@@ -23,8 +24,8 @@ from rg_env.atropos.flight_limits import (
     groups_to_start,
     groups_to_the_end,
 )
-from rg_env.atropos.groups_in_flight import GroupsInFlight
 from rg_env.atropos.lifetime import cancel_and_wait
+from rg_env.atropos.pipeline import Pipeline
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
 
@@ -53,7 +54,7 @@ class ServeLoop:
         self,
         env: BaseEnv,
         session: ApiSession,
-        groups: GroupsInFlight,
+        groups: Pipeline,
         checkpoints: Checkpoints,
     ) -> None:
         self._env = env
@@ -207,7 +208,7 @@ class ServeLoop:
                     self._filling.result()  # or its error
                 self._filling = asyncio.create_task(self._env.add_train_workers())
             self._groups.cancel_timed_out(self._env.config.worker_timeout)
-            await self._groups.wait_for_place(TICK_S)
+            await self._groups.flight.wait_for_place(TICK_S)
             self._env.mainloop_timings.append(time.monotonic() - began)
             for name in FRAMEWORK_LISTS:
                 del getattr(self._env, name)[:-MAX_FRAMEWORK_VALUES]
@@ -241,8 +242,14 @@ class ServeLoop:
             )
             return
         loop = asyncio.get_running_loop()
-        self._env.eval_runner = loop.create_task(self._env.run_evaluation())
-        self._env.eval_runner.add_done_callback(evaluation_run.log_failure)
+        self._env.eval_runner = loop.create_task(self._evaluate())
+
+    async def _evaluate(self) -> None:
+        """Log its error, if it has one."""
+        try:
+            await self._env.run_evaluation()
+        except Exception as error:
+            logger.error("an evaluation failed", exc_info=error)
 
     def _is_complete(self) -> bool:
         """Say whether the batches made and queued go past the run's last step."""
@@ -259,19 +266,12 @@ class ServeLoop:
 
     async def fill(self) -> int:
         """Start groups, for a tick at most, while there are places; return how many."""
-        added, end_s = 0, time.monotonic() + TICK_S
-        while self.may_start(evaluates=self.evaluates):
-            if time.monotonic() > end_s:
-                self._groups.freed.set()  # the next turn goes on at once
-                break
-            group = await self._groups.next_group()
-            if group is None:
-                break
-            self._groups.start(group, self._env.handle_env)
-            added += 1
-            # Replies often come in bursts: what else is due does not wait for them all.
-            await asyncio.sleep(0)
-        return added
+
+        def may_begin() -> bool:
+            return self.may_start(evaluates=self.evaluates)
+
+        groups = self._groups
+        return await groups.flight.fill(groups.serve_next, may_begin, TICK_S)
 
     def may_start(self, *, evaluates: bool) -> bool:
         """Say whether another group may be started now, or beside an evaluation."""
@@ -281,7 +281,7 @@ class ServeLoop:
         if evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
             most = int(limits.max_workers * config.eval_limit_ratio)
             limits = dataclasses.replace(limits, max_workers=most)
-        status, in_flight = self._session.status, len(self._groups.workers)
+        status, in_flight = self._session.status, len(self._groups.flight.workers)
         querying = len(self._groups.querying)
         due = groups_to_start(limits, status, querying, in_flight, config.total_steps)
         return due > 0

@@ -18,7 +18,7 @@ from rich.table import Table
 from rg_env.evaluation.numbers import Estimate, share_of
 from rg_env.evaluation.samples import TRUNCATED, Row
 from rg_env.reports.terminal import NumberTable
-from rg_env.rollouts.shaping import has_variance
+from rg_env.rollouts.group import has_variance
 
 BANDS = 5
 """Parts of a task's levels: with a hundred groups each share is known to 0.2."""

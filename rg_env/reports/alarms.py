@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rg_env.logs import is_worth_a_line
-from rg_env.rollouts.group_record import CORRECT_FROM_SCORE, GroupRecord, RolloutRecord
-from rg_env.rollouts.shaping import has_variance
+from rg_env.rollouts.group import CORRECT_FROM_SCORE, Group, Rollout, has_variance
 from rg_env.scoring.extraction import FORMAT_FAILURES
 
 ALL = "all tasks"
@@ -141,7 +140,7 @@ class _Means(NamedTuple):
     level: float
 
 
-def _means_of(group: GroupRecord) -> _Means:
+def _means_of(group: Group) -> _Means:
     rollouts = group.rollouts
     correct = [r.completion_tokens for r in rollouts if r.score >= CORRECT_FROM_SCORE]
     return _Means(
@@ -160,12 +159,12 @@ def _means_over(groups: Sequence[_Means]) -> _Means:
     return _Means(mean(scores), length, mean(failures), mean(levels))
 
 
-def _example(group: GroupRecord, rollout: RolloutRecord) -> str:
+def _example(group: Group, rollout: Rollout) -> str:
     answer, gold = (
         "none" if text is None else repr(str(text)[:EXAMPLE_CHARS])
         for text in (rollout.answer, group.gold_answer)
     )
-    seed = "" if group.provenance is None else f", seed {group.provenance.seed}"
+    seed = f", seed {group.origin['seed']}" if group.origin else ""
     result = f"{rollout.score:.4g}, {rollout.outcome}{seed}"
     return f"answer {answer}, reference answer {gold}: {result}"
 
@@ -174,7 +173,7 @@ def _can_be_logprobs(mean: float | None) -> bool:
     return mean is None or LOWEST_MEAN_LOGPROB <= mean <= HIGHEST_MEAN_LOGPROB
 
 
-def _flags(group: GroupRecord, means: Sequence[float | None]) -> Flags:
+def _flags(group: Group, means: Sequence[float | None]) -> Flags:
     flags: Flags = {}
     logprobs = itertools.chain(means, itertools.repeat(None))
     for rollout, mean in zip(group.rollouts, logprobs, strict=False):
@@ -202,7 +201,7 @@ class Alarms:
         self._chunks: deque[_Means] = deque(maxlen=CHUNKS_KEPT)
 
     def take(
-        self, group: GroupRecord, logprob_means: Sequence[float | None] = ()
+        self, group: Group, logprob_means: Sequence[float | None] = ()
     ) -> list[str]:
         """Take in a scored group, with the mean log-probability of each completion.
 
@@ -248,7 +247,7 @@ class Alarms:
         if is_worth_a_line(count := self.counts[name]):
             yield f"alarm {name}: {task}: {sentence} (alarm {count} of this kind)"
 
-    def _rates(self, group: GroupRecord) -> Iterator[Ring]:
+    def _rates(self, group: Group) -> Iterator[Ring]:
         for place, fewest in ((group.task, FEWEST_GROUPS), (ALL, WINDOW)):
             recent = self._recent[place].flags
             total = sum(rollouts for _, rollouts in recent)
@@ -261,7 +260,7 @@ class Alarms:
                     examples = [example for _, example in reversed(hits)]
                     yield name, place, sentence, examples
 
-    def _no_variance(self, group: GroupRecord) -> Iterator[Ring]:
+    def _no_variance(self, group: Group) -> Iterator[Ring]:
         recent, rewards = self._recent[group.task], group.rewards
         has_none = len(rewards) > 1 and not has_variance(rewards)
         recent.in_a_row = recent.in_a_row + 1 if has_none else 0
@@ -271,7 +270,7 @@ class Alarms:
             example = _example(group, group.rollouts[0])
             yield "no_variance", group.task, sentence, [example]
 
-    def _repeated_answer(self, group: GroupRecord) -> Iterator[Ring]:
+    def _repeated_answer(self, group: Group) -> Iterator[Ring]:
         recent = self._recent[group.task]
         gold = group.gold_answer
         # Where there is no one gold answer, the question stands for it.
@@ -296,7 +295,7 @@ class Alarms:
             )
             yield "repeated_answer", group.task, sentence, list(of_gold.values())
 
-    def _drift(self, group: GroupRecord) -> Iterator[Ring]:
+    def _drift(self, group: Group) -> Iterator[Ring]:
         """Compare a chunk that is complete with those before it."""
         self._chunk.append(_means_of(group))
         if len(self._chunk) < CHUNK_GROUPS:

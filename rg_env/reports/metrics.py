@@ -10,9 +10,7 @@ from typing import Any
 
 from rg_env.logs import is_worth_a_line
 from rg_env.reports.alarms import Alarms
-from rg_env.rollouts.group_record import GroupRecord
-from rg_env.rollouts.ledger import Ledger
-from rg_env.rollouts.shaping import has_variance
+from rg_env.rollouts.group import Group, Ledger, has_variance
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.tasks.feedback import Feedback
 
@@ -63,7 +61,7 @@ class Metrics:
         self.correct_since_log: list[float] = []
         self._since_log: defaultdict[str, list[float]] = defaultdict(list)
 
-    def record_group(self, group: GroupRecord) -> None:
+    def record_group(self, group: Group) -> None:
         """Count the rollouts of one scored group."""
         tally = self.tasks.setdefault(group.task, TaskTally())
         tally.groups += 1
@@ -104,7 +102,7 @@ class Metrics:
         ]
         return ["task", "groups", "mean score", *outcomes], rows
 
-    def new_warnings(self, group: GroupRecord) -> list[str]:
+    def new_warnings(self, group: Group) -> list[str]:
         """Return the warnings about the newest group.
 
         There is a warning for a task's first rejected answer, timeout or scorer error,
@@ -133,7 +131,7 @@ class Metrics:
         self._since_log, self.correct_since_log = defaultdict(list), []
         return scalars
 
-    def group_line(self, group: GroupRecord) -> str:
+    def group_line(self, group: Group) -> str:
         """Return one line for the log: task, level and scores of the newest group."""
         at_level = "" if group.level is None else f" at level {group.level:.2f}"
         outcomes = Counter(rollout.outcome for rollout in group.rollouts)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from rg_env.off_loop import release_gil
 from rg_env.rollouts.dump_writer import DumpWriter
-from rg_env.rollouts.group_record import GroupRecord, is_worth_keeping
+from rg_env.rollouts.group import Group, is_worth_keeping
 from rg_env.rollouts.json_encoding import readable
 from rg_env.rollouts.line_file import LineFile, recover_unfinished
 
@@ -108,7 +108,7 @@ class Dumps:
             for path in await self._run(recover_unfinished, folder):
                 logger.warning("completed %s, which a killed process left", path)
 
-    async def record(self, group: GroupRecord, versions: Mapping[str, str]) -> None:
+    async def record(self, group: Group, versions: Mapping[str, str]) -> None:
         """Write a group to the files that want it; on disk when this returns."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
 
@@ -119,7 +119,7 @@ class Dumps:
 
         if self._keep_good and is_worth_keeping(group.scores, self._threshold):
             await self._run(write, self.saved)
-        if self._keep_failed and group.is_failed:
+        if self._keep_failed and not any(group.scores):
             await self._run(write, self.failed)
 
     async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:

@@ -4,8 +4,8 @@ import asyncio
 import json
 import pickle
 
-from rg_env.atropos.group_rewards import completion_tokens, record_of
-from rg_env.scoring.score import Score
+from rg_env.atropos.group_rewards import completion_tokens
+from rg_env.rollouts.group import Group
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 
@@ -104,7 +104,4 @@ def test_completion_tokens_are_those_the_masks_leave_unmasked():
 
 def test_an_entry_from_outside_names_its_task_by_its_metadata():
     entry = {"metadata": {"source_dataset": "sums"}}
-    named, unnamed = (rollout(RIGHT, entry=e) for e in (entry, {}))
-    wrong = [Score(0.0, "wrong", "5")]
-    assert record_of([named], wrong, [0.0]).task == "sums"
-    assert record_of([unnamed], wrong, [0.0]).task == "unknown"
+    assert [Group(entry=e).task for e in (entry, {})] == ["sums", "unknown"]

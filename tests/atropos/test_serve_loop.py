@@ -10,9 +10,9 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_loop
 from rg_env.atropos.checkpoints import passed
-from rg_env.atropos.groups_in_flight import Group, GroupsInFlight
+from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.serve_loop import ServeLoop
-from rg_env.rollouts.ledger import Ledger
+from rg_env.rollouts.group import Group, Ledger
 
 CONFIG = {
     "total_steps": 3,
@@ -61,7 +61,7 @@ def loop_of(**config):
     session = SimpleNamespace(status=status, status_age_s=0.0, env_id=0)
     session.may_be_ended = AsyncMock(return_value=False)
     hooks = Hooks(session, **config)
-    groups = GroupsInFlight(hooks, Ledger(), None, None, None)
+    groups = Pipeline(hooks, Ledger(), None, None, None)
     return ServeLoop(hooks, session, groups, None), hooks, groups
 
 
@@ -180,7 +180,7 @@ def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
     handling, in_flight, may
 ):
     loop, _, groups = loop_of(eval_handling=handling)
-    groups.workers |= set(range(in_flight))
+    groups.flight.workers |= set(range(in_flight))
     groups.querying |= {Group(i, Ledger()) for i in range(in_flight)}
     assert loop.may_start(evaluates=True) is may
     assert loop.may_start(evaluates=False) is True

@@ -14,10 +14,11 @@ import uuid
 import pytest
 
 from rg_env.rollouts import dump_writer as dumps_module
-from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
 from tests.support.faults import listed
+from tests.support.groups import scored
 from tests.support.inference_server import faulty_server
 from tests.support.parts import build_env, until
 from tests.support.world import World
@@ -31,7 +32,7 @@ BEING_WRITTEN = 1
 def record(number, text="x" * (LINE_BYTES // 2)):
     """Return a group of two, of which the first is right."""
     rollouts = [
-        RolloutRecord(
+        Rollout(
             conversation=[{"role": "assistant", "content": text}],
             score=score,
             reward=score,
@@ -43,7 +44,7 @@ def record(number, text="x" * (LINE_BYTES // 2)):
         )
         for score in (1.0, 0.0)
     ]
-    return GroupRecord("gcd", rollouts, "4", Provenance("train", number, 0, None, {}))
+    return scored("gcd", rollouts, "4", index=number)
 
 
 class Load:

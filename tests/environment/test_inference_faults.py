@@ -93,7 +93,7 @@ async def beside(*scripts, **settings):
 
 async def query(env):
     """Query four completions, as a group does."""
-    prompt = await env._requests.prompt(env._requests.messages("2 + 2"))
+    prompt = await env._requests.prompts.render(env._requests.messages("2 + 2"))
     return await env._servers.generate(prompt, 4, Sampling(64, 1.0, 1.0, "train"))
 
 

@@ -110,7 +110,7 @@ def test_of_several_previous_runs_the_one_written_last_is_continued(tmp_path):
 KEEPS_COUNTING = """
 import sys
 from rg_env.atropos.checkpoints import CheckpointFolder
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.group import Ending, Ledger
 run = CheckpointFolder(sys.argv[1], "rg_0")
 run.begin_ledger()
 ledger = Ledger(run.keep)

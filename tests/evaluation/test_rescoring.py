@@ -15,10 +15,11 @@ from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
-from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.rollouts.group import Rollout
 from rg_env.scoring.extraction import extract_answer
 from rg_env.workers.pool_errors import JobError
 from tests.support import published
+from tests.support.groups import scored
 
 pytestmark = pytest.mark.processes
 
@@ -158,7 +159,7 @@ def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_
     asked = {"role": "user", "content": f"Here it is:\n{entry['question']}"}
     texts = [f"<answer>{entry['answer']}</answer>", "<answer>x</answer>", "none"]
     rollouts = [
-        RolloutRecord(
+        Rollout(
             conversation=[asked, {"role": "assistant", "content": text}],
             score=score,
             reward=0.0,
@@ -172,8 +173,8 @@ def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_
             texts, [1.0, 0.0, 0.0], ["right", "wrong", "no_answer"], strict=True
         )
     ]
-    made = Provenance("train", 5, 11, None, {"max_numbers": 3})
-    line = GroupRecord("gcd", rollouts, entry["answer"], made).line({}, "now")
+    made = {"index": 5, "seed": 11, "params": {"max_numbers": 3}}
+    line = scored("gcd", rollouts, entry["answer"], **made).line({}, "now")
     new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
     assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
     assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]

@@ -9,20 +9,19 @@ import re
 from typing import get_args
 
 from rg_env.atropos import wandb_run
-from rg_env.atropos.group_rewards import record_of
+from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.evaluation.samples import NOT_USED, Sample
 from rg_env.evaluation.summary import summarise
 from rg_env.inference.request_failures import refusal
 from rg_env.items.group_scorer import UNMATCHED
-from rg_env.items.item import Item
 from rg_env.items.run_stream import EVENTS
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.group_record import GroupRecord, RolloutRecord
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.group import Ending, Ledger, Rollout
 from rg_env.scoring.extraction import FormatFailure
 from rg_env.scoring.score import UNSCORED, Score
 from rg_env.tasks.feedback import Feedback
 from tests.support.documents import ROOT, blocks, listed, text_of
+from tests.support.groups import scored
 from tests.support.parts import build_env
 
 DOCS = ROOT / "docs"
@@ -69,8 +68,8 @@ def test_the_table_of_endings_says_of_each_what_the_code_says():
 
 
 def record():
-    rollout = RolloutRecord([], 1.0, 1.0, "right", "4", "stop", 1, 1)
-    return GroupRecord("gcd", [rollout], "4", None)
+    rollout = Rollout([], 1.0, 1.0, "right", "4", "stop", 1, 1)
+    return scored("gcd", [rollout], "4")
 
 
 def keys_of_the_code():
@@ -117,12 +116,11 @@ def test_the_sample_line_has_the_keys_of_a_dumped_group():
     (sample,) = (found for found in texts if "rollouts" in found)
     rollout = {
         "messages": [{"role": "assistant", "content": ""}],
-        "rg_item": {"answer": "70"},
-        "dataset_obj": Item("gcd"),
         "finish_reason": "stop",
         "tokens": [1, 2],
         "masks": [-100, 2],
     }
-    line = record_of([rollout], [Score(1.0, "right", "70")], [1.0]).line({}, "")
+    rollouts = [scored_rollout(rollout, Score(1.0, "right", "70"), 1.0)]
+    line = scored("gcd", rollouts, "70", seed=1).line({}, "")
     assert list(sample) == [*line, "step"]
     assert list(sample["rollouts"][0]) == list(line["rollouts"][0])

@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "task_rules": {"errors"},
     "tasks": {"errors", "task_rules"},
     "scoring": {"errors", "task_rules"},
-    "rollouts": {"off_loop"},
+    "rollouts": {"off_loop", "items"},
     "settings": {"errors", "installation", "scoring", "tasks", "workers"},
     "workers": {"errors", "logs"},
     "items": {"errors", "logs", "off_loop", "yaml_text", "task_rules", "tasks"}

@@ -18,8 +18,9 @@ from rg_env.reports.alarms import (
     WINDOW,
     Alarms,
 )
-from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.rollouts.group import Rollout
 from rg_env.scoring.extraction import extract_answer
+from tests.support.groups import scored
 
 GROUP_SIZE = 8
 HEALTHY_GROUPS = 2000
@@ -63,7 +64,7 @@ def rollout(text, gold, score=None):
         score = float(found.answer == gold) if score is None else score
         outcome = "right" if score == 1.0 else "partial" if score else "wrong"
     is_cut = words > MAX_TOKENS or outcome == "unfinished_thinking"
-    return RolloutRecord(
+    return Rollout(
         conversation=[],
         score=score,
         reward=score,
@@ -85,8 +86,7 @@ def simulated(rng, groups, profile=HEALTHY, tasks=TASKS, level=None):
         texts = [sample_completion(entry, profile, rng).text for _ in range(GROUP_SIZE)]
         rollouts = [rollout(text, gold) for text in texts]
         told = None if task.startswith("moves") else gold
-        origin = Provenance("train", index, index, at, {})
-        yield GroupRecord(task, rollouts, told, origin)
+        yield scored(task, rollouts, told, index=index, seed=index, level=at)
 
 
 def gamed(groups, texts, *, task="gcd", gold=str, score=1.0):
@@ -95,7 +95,7 @@ def gamed(groups, texts, *, task="gcd", gold=str, score=1.0):
         rollouts = [
             rollout(text, None, score if i else 0.0) for i, text in enumerate(texts)
         ]
-        yield GroupRecord(task, rollouts, gold(index), None)
+        yield scored(task, rollouts, gold(index))
 
 
 def with_outcome(groups, outcome, share):
@@ -226,7 +226,7 @@ def test_shorter_thinking_without_a_better_score_does_not_ring():
 @pytest.mark.parametrize("answer", ["1", "2"])
 def test_a_task_without_variance_rings(answer):
     always = [rollout(answering(answer), "1")] * GROUP_SIZE
-    groups = [GroupRecord("gcd", always, "1", None)] * GROUPS_WITHOUT_VARIANCE
+    groups = [scored("gcd", always, "1")] * GROUPS_WITHOUT_VARIANCE
     assert rung(watched(groups[1:])[0]) == set()
     alarms, said = watched(groups)
     assert rung(alarms) == {"no_variance"}

@@ -5,17 +5,18 @@ import dataclasses
 import pytest
 
 from rg_env.reports.metrics import Metrics, run_numbers
-from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
-from rg_env.rollouts.ledger import Ending, Ledger
+from rg_env.rollouts.group import Ending, Ledger, Rollout
 from rg_env.tasks.feedback import Feedback
+from tests.support.groups import scored
 
 
-def group(task, **scores_by_outcome):
+def group(task, level=None, **scores_by_outcome):
     rollouts = [
-        RolloutRecord([], score, score, outcome, None, "stop", 10, 5)
+        Rollout([], score, score, outcome, None, "stop", 10, 5)
         for outcome, score in scores_by_outcome.items()
     ]
-    return GroupRecord(task, rollouts, "5", None)
+    origin = {} if level is None else {"level": level}
+    return scored(task, rollouts, "5", **origin)
 
 
 # -- scores ----------------------------------------------------------------------------
@@ -42,8 +43,7 @@ def test_the_shares_of_the_outcomes_are_since_the_last_call():
 
 def test_variance_level_length_and_truncation_are_of_all_groups_since_the_last_call():
     metrics = Metrics(Ledger())
-    origin = Provenance("train", 0, 0, 0.25, {})
-    both = dataclasses.replace(group("gcd", right=1.0, wrong=0.0), provenance=origin)
+    both = group("gcd", level=0.25, right=1.0, wrong=0.0)
     long = dataclasses.replace(
         both.rollouts[0], completion_tokens=20, finish_reason="length"
     )
@@ -90,8 +90,7 @@ def test_the_summary_says_endings_and_outcomes_with_the_commonest_first():
 def test_a_group_is_one_line_with_task_level_and_scores():
     metrics = Metrics(Ledger())
     metrics.record_group(group("lcm", right=1.0))
-    origin = Provenance("train", 7, 1, 0.425, {})
-    newest = dataclasses.replace(group("gcd", right=1.0, wrong=0.0), provenance=origin)
+    newest = group("gcd", level=0.425, right=1.0, wrong=0.0)
     metrics.record_group(newest)
     assert metrics.group_line(newest) == (
         "group 2: gcd at level 0.42, mean score 0.500 (right 1, wrong 1)"

@@ -5,21 +5,16 @@ import json
 
 import pytest
 
-from rg_env.atropos.group_rewards import record_of
+from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.rollouts.run_dumps import Dumps
-from tests.support.parts import RIGHT, WRONG, build_env, rollout
+from tests.support.groups import scored
+from tests.support.parts import build_env
 
 
-def scored(*texts):
-    async def run():
-        env = build_env()
-        rollouts = [rollout(text) for text in texts]
-        scores = await env._rewards.scores_of(rollouts)
-        await env.close()
-        return record_of(rollouts, scores, [score.value for score in scores])
-
-    return asyncio.run(run())
+def group(*scores):
+    rollouts = [Rollout([], n, n, "right", "4", "stop", 1, 1) for n in scores]
+    return scored("gcd", rollouts)
 
 
 KEEPS_NOTHING = {"keep_good": False, "keep_failed": False, "threshold": 0.7}
@@ -45,7 +40,7 @@ SAVED = "reasoning_gym_environment_rollouts"
 FAILED = "reasoning_gym_environment_FAILED_rollouts"
 
 
-GOOD, ALL_RIGHT, FAILED_ONE = (RIGHT, WRONG), (RIGHT, RIGHT), (WRONG, WRONG)
+GOOD, ALL_RIGHT, FAILED_ONE = (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)
 
 
 @pytest.mark.processes
@@ -65,12 +60,12 @@ GOOD, ALL_RIGHT, FAILED_ONE = (RIGHT, WRONG), (RIGHT, RIGHT), (WRONG, WRONG)
 def test_groups_go_to_the_files_that_the_settings_want(
     tmp_path, groups, changes, counts
 ):
-    found = dumped(tmp_path, *(scored(*texts) for texts in groups), **changes)
+    found = dumped(tmp_path, *(group(*scores) for scores in groups), **changes)
     assert {name: len(lines) for name, lines in found.items()} == counts
 
 
 def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
-    found = dumped(tmp_path, scored(RIGHT, WRONG), cancel=True, keep_good=True)
+    found = dumped(tmp_path, group(1.0, 0.0), cancel=True, keep_good=True)
     assert len(found[SAVED]) == 1
 
 

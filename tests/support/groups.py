@@ -1,9 +1,12 @@
-"""Groups as the trainer gets them, to send and to look at."""
+"""Groups as the trainer gets them, and scored ones."""
 
 import gzip
 import json
 
 from hypothesis import strategies as st
+
+from rg_env.items.item import Item
+from rg_env.rollouts.group import Group
 
 ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
 
@@ -36,6 +39,13 @@ def group(tokens=3, text="é \ud800 \U0001f600", rows=2):
         "inference_logprobs": [[-0.1234567890123456] * tokens] * rows,
         "messages": [[{"role": "assistant", "content": text}]] * rows,
     }
+
+
+def scored(task, rollouts, gold=None, **origin):
+    """Return a scored group of an item with this origin, or of one from outside."""
+    entry = {"answer": gold, "metadata": {"source_dataset": task}}
+    dataset = Item(task, **origin) if origin else None
+    return Group(entry=entry, dataset=dataset, rollouts=rollouts)
 
 
 def decoded(body, headers):

@@ -7,34 +7,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.rollouts.group_record import GroupRecord, Provenance, RolloutRecord
+from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import encode_line
+from tests.support.groups import scored
 from tests.support.published import write
 
 UUID = "0123abcd-0000-4000-8000-00000000000{}"
 
 
-def rollout(text: str, score: float = 0.0, **more: Any) -> RolloutRecord:
+def rollout(text: str, score: float = 0.0, **more: Any) -> Rollout:
     outcome = {1.0: "right", 0.0: "wrong"}.get(score, "partial")
     given = {"reward": score, "outcome": outcome, "answer": text.strip()}
     given |= {"finish_reason": "stop", "prompt_tokens": 9, "completion_tokens": 5}
     question = more.pop("question", "What is 1 + 1?")
     said = [("system", "Think."), ("user", question), ("assistant", text)]
     talk = [{"role": role, "content": content} for role, content in said]
-    return RolloutRecord(conversation=talk, score=score, **(given | more))
+    return Rollout(conversation=talk, score=score, **(given | more))
 
 
 def group(
-    *rollouts: RolloutRecord,
+    *rollouts: Rollout,
     task: str = "gcd",
     gold: Any = "2",
     level: float | None = None,
     seed: int = 7,
     minute: int = 0,
 ) -> dict[str, Any]:
-    origin = Provenance("train", seed, seed, level, {"max_numbers": 2})
     time = f"2026-01-31T12:{minute:02}:00+00:00"
-    record = GroupRecord(task, rollouts, gold, origin)
+    origin = {"index": seed, "seed": seed, "level": level, "params": {"max_numbers": 2}}
+    record = scored(task, rollouts, gold, **origin)
     return record.line({"reasoning_gym": "0.1.25"}, time)
 
 

@@ -1,31 +1,35 @@
-"""Groups in flight: each rollout ends once, and what is lost is sampled again."""
+"""The loop over groups: each rollout ends once, and what is lost is sampled again."""
 
 import asyncio
 import contextlib
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.atropos.groups_in_flight import Group
+from rg_env.atropos import pipeline
+from rg_env.atropos.pipeline import Pipeline
 from rg_env.inference.request_failures import RequestFailedError, refusal
 from rg_env.items.group_scorer import ScoringUnavailableError
+from rg_env.rollouts.group import Ending, Group, Ledger
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
 from tests.support.real_api import SIZE, EndsError, after_registration, group
 
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 FAILED = RequestFailedError(refusal(500, "overloaded"))
 BROKEN = ScoringUnavailableError("no worker")
+PAUSES = ("ERROR_PAUSE_S", "OUTAGE_FIRST_PAUSE_S", "OUTAGE_LONGEST_PAUSE_S")
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    for name in ("ERROR_PAUSE_S", "OUTAGE_FIRST_PAUSE_S", "OUTAGE_LONGEST_PAUSE_S"):
+    for name in PAUSES:
         monkeypatch.setattr(patience, name, 0.001)
 
 
-async def answered(item, on_replies):
+async def answered(item, limit_tokens, on_replies):
     on_replies()
     return [{"item": item}] * SIZE
 
@@ -65,12 +69,12 @@ def items_left(env):
     return [found.item for found in env.backlog]
 
 
-def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv, sends=None):
+def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Work on a group; return what its rollouts came to, and the items left."""
 
     async def run():
         async with environment(query, score, cls) as env:
-            env._send_scored_data_to_api = giving(sends)
+            env._send_scored_data_to_api = giving(None)
             await env._groups.work_on(Group(ITEM, env.ledger))
             assert env.ledger.in_flight == 0 and env.ledger.queried == SIZE
             return dict(env.ledger.outcomes), items_left(env)
@@ -81,29 +85,20 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv, sends=None
 # -- each rollout ends once ------------------------------------------------------------
 
 
-def test_a_group_that_is_sent_ends():
-    assert worked_on(score=giving(group())) == ({"sent": SIZE}, [])
-
-
-def test_a_group_without_variance_ends():
-    assert worked_on() == ({"zero_variance": SIZE}, [])
-
-
 @pytest.mark.parametrize(
-    ("query", "score", "ending"),
+    ("query", "score", "ending", "left"),
     [
-        (giving(FAILED), NO_VARIANCE, "unanswered"),
-        (giving(KeyError("x")), NO_VARIANCE, "failed"),
-        (answered, giving(BROKEN), "unscored"),
-        (answered, giving(KeyError("x")), "failed"),
+        (answered, giving(group()), "sent", []),
+        (answered, giving(BROKEN, group()), "sent", []),
+        (answered, NO_VARIANCE, "zero_variance", []),
+        (giving(FAILED), NO_VARIANCE, "unanswered", [ITEM]),
+        (giving(KeyError("x")), NO_VARIANCE, "failed", [ITEM]),
+        (answered, giving(BROKEN), "unscored", [ITEM]),
+        (answered, giving(KeyError("x")), "failed", [ITEM]),
     ],
 )
-def test_a_group_that_is_lost_ends_and_its_item_is_sampled_again(query, score, ending):
-    assert worked_on(query, score) == ({ending: SIZE}, [ITEM])
-
-
-def test_a_broken_pool_gets_another_try():
-    assert worked_on(score=giving(BROKEN, group())) == ({"sent": SIZE}, [])
+def test_a_group_ends_once_and_a_lost_one_is_sampled_again(query, score, ending, left):
+    assert worked_on(query, score) == ({ending: SIZE}, left)
 
 
 HOOKS = ["collect_trajectories", "postprocess_histories", "handle_send_to_api"]
@@ -120,16 +115,12 @@ def with_hook(hook, does):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_a_group_that_a_hook_loses_to_an_error_is_counted_and_sampled_again(hook):
+def test_what_a_hook_loses_to_an_error_or_drops_is_counted(hook):
     bad = with_hook(hook, giving(EndsError()))
     assert worked_on(score=giving(group()), cls=bad) == ({"failed": SIZE}, [ITEM])
-
-
-@pytest.mark.parametrize("hook", HOOKS)
-def test_a_group_that_a_hook_drops_is_counted(hook):
     nothing = (None, []) if hook == "collect_trajectories" else None
-    bad = with_hook(hook, giving(nothing))
-    assert worked_on(score=giving(group()), cls=bad) == ({"discarded": SIZE}, [])
+    drops = with_hook(hook, giving(nothing))
+    assert worked_on(score=giving(group()), cls=drops) == ({"discarded": SIZE}, [])
 
 
 def test_an_error_after_the_send_loses_nothing():
@@ -175,39 +166,29 @@ def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own():
     assert outcomes == {"unanswered": SIZE, "sent": SIZE}
 
 
-def test_an_item_that_was_lost_too_often_is_not_sampled_again():
+def test_an_item_that_was_lost_too_often_is_not_sampled_again(logged):
     async def run():
-        async with environment(giving(FAILED)) as env:
+        async with environment(giving(KeyError("x"))) as env:
             env.backlog.append(ITEM)
             while env.backlog:
                 await env._groups.work_on(await env._groups.next_group())
             return dict(env.ledger.outcomes)
 
-    assert asyncio.run(run()) == {"unanswered": patience.ITEM_TRIES * SIZE}
-
-
-def test_errors_are_logged_with_their_traceback_ever_more_seldom(logged):
-    async def run():
-        async with environment(giving(KeyError("x"))) as env:
-            for _ in range(9):
-                await env.collect_trajectories(ITEM)
-            return env.metrics.events["errors"]
-
-    assert asyncio.run(run()) == 9
+    assert asyncio.run(run()) == {"failed": patience.ITEM_TRIES * SIZE}
     said = [record for record in logged.records if "a group failed" in record.message]
-    assert len(said) == 4  # 1, 2, 4, 8
-    assert all(record.exc_info for record in said)
+    assert len(said) == 3 and all(record.exc_info for record in said)  # 1, 2, 4
 
 
 # -- groups of `serve` -----------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
-async def started(query=hangs, score=NO_VARIANCE):
+async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Yield an environment with one group in flight."""
-    async with environment(query, score) as env:
-        env._groups.start(Group(ITEM, env.ledger), env.handle_env)
-        await asyncio.sleep(0)
+    async with environment(query, score, cls) as env:
+        groups = env._groups
+        env.backlog.append(ITEM)
+        await groups.flight.fill(groups.serve_next, lambda: bool(env.backlog))
         yield env
 
 
@@ -227,7 +208,7 @@ def cancel_for_its_time(env):
 def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
     cancel, query, monkeypatch
 ):
-    for name in ("ERROR_PAUSE_S", "OUTAGE_FIRST_PAUSE_S", "OUTAGE_LONGEST_PAUSE_S"):
+    for name in PAUSES:
         monkeypatch.setattr(patience, name, 60.0)  # the cancel comes in the pause
 
     async def run():
@@ -248,43 +229,32 @@ def test_a_group_within_its_time_is_not_cancelled_though_the_clock_jumps(monkeyp
             running.began_s -= env.config.worker_timeout - 60
             env._groups.cancel_timed_out(env.config.worker_timeout)
             await asyncio.sleep(0)
-            return len(env.workers), items_left(env)
+            # As a hook of the framework reads its entry.
+            assert running["worker"] in env.workers and running["start_time"] > 0
+            return len(env.workers), running["item"]
 
-    assert asyncio.run(run()) == (1, [])
+    assert asyncio.run(run()) == (1, ITEM)
 
 
 def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_queries():
     class InATask(ReasoningGymEnv):
         async def collect_trajectories(self, item):
+            assert len(self._groups.querying) == 1
             return await asyncio.create_task(super().collect_trajectories(item))
 
     async def run():
-        async with environment(score=hangs, cls=InATask) as env:
-            groups = env._groups
-            groups.start(Group(ITEM, env.ledger), env.handle_env)
-            places = [len(groups.querying)]
-            await asyncio.wait_for(groups.freed.wait(), 60)
-            return [*places, len(groups.querying)]
+        async with started(answered, hangs, InATask) as env:
+            await asyncio.wait_for(env._groups.flight.freed.wait(), 60)
+            return len(env.workers), len(env._groups.querying)
 
-    assert asyncio.run(run()) == [1, 0]
-
-
-def test_a_hook_of_the_framework_reads_its_entry_of_the_running_items():
-    async def run():
-        async with started() as env:
-            (running,) = env.running_items.values()
-            return running["item"], running["worker"] in env.workers, running
-
-    item, is_worker, running = asyncio.run(run())
-    assert (item, is_worker) == (ITEM, True) and running["start_time"] > 0
+    assert asyncio.run(run()) == (1, 0)
 
 
 @pytest.mark.parametrize(("every_s", "is_said"), [(0.0, True), (3600.0, False)])
 def test_a_summary_is_logged_after_a_group_once_in_a_while(
     every_s, is_said, monkeypatch, logged
 ):
-    every = "rg_env.atropos.groups_in_flight.SUMMARY_EVERY_S"
-    monkeypatch.setattr(every, every_s)
+    monkeypatch.setattr(pipeline, "SUMMARY_EVERY_S", every_s)
 
     async def run():
         async with started(answered) as env:
@@ -307,18 +277,17 @@ def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
     async def work(env):
         seen = []
 
-        def start(group, handle_env):
+        async def handle_env(item_uuid):
             seen.append(turns)
-            env.workers.add(group)
-            env._groups.querying.add(group)
+            await hangs()
 
         await env.get_status()
         env.backlog.extend(range(4))
-        env._groups.start = start
+        env.handle_env = handle_env
         turning = asyncio.create_task(turn())
         await env.add_train_workers()
         turning.cancel()
-        env.workers.clear()
+        cancel_as_the_host(env)
         return seen
 
     seen = asyncio.run(after_registration(api_url, 16, work, max_num_workers=4))
@@ -328,15 +297,120 @@ def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
 @pytest.mark.parametrize("turns", range(6))
 def test_a_cancel_is_not_lost_to_a_worker_that_is_freed_meanwhile(turns):
     async def run():
-        async with environment() as env:
-            tick = asyncio.create_task(env._groups.wait_for_place(0.1))
-            await asyncio.sleep(0.01)
-            env._groups.freed.set()
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            was_running = tick.cancel()
-            await asyncio.wait([tick])
-            return was_running, tick.cancelled()
+        flight = pipeline.Flight()
+        tick = asyncio.create_task(flight.wait_for_place(0.1))
+        await asyncio.sleep(0.01)
+        flight.freed.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        was_running = tick.cancel()
+        await asyncio.wait([tick])
+        return was_running, tick.cancelled()
 
     was_running, cancelled = asyncio.run(run())
     assert cancelled is was_running
+
+
+# -- the rows of `process` -------------------------------------------------------------
+
+
+class Hooks:
+    """An environment whose items are numbers; those in `fruitless` give no row."""
+
+    def __init__(self, fruitless=(), most=2):
+        self.fruitless, self.max_num_workers = set(fruitless), most
+        self.asked = self.at_once = self.most_at_once = self.logs = 0
+        self.curr_step, self.rows = 0, []
+
+    async def get_next_item(self):
+        self.asked += 1
+        return self.asked
+
+    async def collect_trajectories(self, item):
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.01)
+        self.at_once -= 1
+        return (None if item in self.fruitless else group()), []
+
+    async def postprocess_histories(self, data):
+        return data
+
+    async def handle_send_to_api(self, data, item, **checks):
+        self.rows.append(item)
+        self.groups.group_for().end(Ending.WRITTEN)
+
+    async def wandb_log(self):
+        self.logs += 1
+
+
+ITEMS = SimpleNamespace(is_catching_up=False)
+
+
+def written(hooks, total, items=ITEMS, there=0, gave_up=False):
+    """Return the number of rows at the end."""
+
+    async def run():
+        watch = SimpleNamespace(gave_up=asyncio.Event())
+        if gave_up:
+            watch.gave_up.set()
+        hooks.groups = Pipeline(hooks, Ledger(), None, watch, None)
+        return await hooks.groups.write_rows("process", total, there, items)
+
+    return asyncio.run(run())
+
+
+def test_it_writes_as_many_rows_as_asked_for_several_at_a_time():
+    hooks = Hooks(most=3)
+    assert (written(hooks, 9), len(hooks.rows), hooks.most_at_once) == (9, 9, 3)
+    assert (hooks.curr_step, hooks.logs, hooks.asked) == (9, 9, 9)
+
+
+def test_a_group_that_gives_no_row_is_replaced_by_another():
+    hooks = Hooks(fruitless=[1, 3])
+    assert written(hooks, 4) == 4 and set(hooks.rows) == {2, 4, 5, 6}
+
+
+@pytest.mark.parametrize("is_catching_up", [False, True])
+def test_it_gives_up_after_many_groups_without_a_row_that_no_earlier_run_tried(
+    is_catching_up, monkeypatch, logged
+):
+    monkeypatch.setattr(patience, "FRUITLESS_GROUPS_IN_A_ROW", 5)
+    items = SimpleNamespace(is_catching_up=is_catching_up)
+    hooks = Hooks(fruitless=range(20))
+    assert written(hooks, 4, items) == (4 if is_catching_up else 0)
+    assert ("5 groups in a row gave no row" in logged.text) is not is_catching_up
+    assert ("only 0 of 4 groups were written" in logged.text) is not is_catching_up
+
+
+def test_rows_that_are_there_count_and_so_does_the_progress(logged):
+    hooks = Hooks()
+    assert (written(hooks, 9, there=6), len(hooks.rows), hooks.asked) == (9, 3, 3)
+    assert "process: 9 of 9 groups" in logged.text
+
+
+def test_it_says_how_many_items_are_needed():
+    needed = []
+
+    class Items:
+        is_catching_up = False
+
+        def __setattr__(self, name, value):
+            needed.append(value)
+
+    written(Hooks(fruitless=[2]), 4, Items())
+    assert needed[0] == 4 and needed[-1] == 1 and len(needed) == 5
+
+
+def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():
+    hooks = Hooks()
+    assert (written(hooks, 4, gave_up=True), hooks.asked) == (0, 0)
+    hooks.get_next_item = giving(1, 2, None)
+    assert written(hooks, 4) == 2
+
+
+def test_an_error_of_a_hook_ends_it_and_is_raised():
+    hooks = Hooks()
+    hooks.wandb_log = giving(EndsError())
+    with pytest.raises(EndsError):
+        written(hooks, 4)

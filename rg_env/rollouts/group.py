@@ -1,0 +1,387 @@
+"""A group: an item on its way, the scores of its completions, and how they ended.
+
+A line of a dump is a group with all that explains and regenerates it:
+
+    {"schema_version": 1,
+     "item_id": "gcd",
+     "rollouts": [{"conversation": [{"role": "system", "content": "..."},
+                                    {"role": "user", "content": "..."},
+                                    {"role": "assistant", "content": "..."}],
+                   "score": 1.0, "reward": 1.0, "outcome": "right", "answer": "4",
+                   "finish_reason": "stop", "prompt_tokens": 181,
+                   "completion_tokens": 96, "normalized": false,
+                   "formats": {"bare": 1.0, "tagged": null}}],
+     "task": "gcd", "split": "train", "index": 17, "seed": 1804289383, "level": null,
+     "params": {}, "gold_answer": "4",
+     "versions": {"reasoning_gym": "0.1.25", "atroposlib": "0.4.0"},
+     "time": "2026-01-31T12:00:00+00:00"}
+
+`item_id` and `rollouts[].conversation` / `.score` are what the original wrote. The
+entry is `create_dataset(task, seed=seed, size=1, **params)[0]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import enum
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rg_env.items.item import Item
+
+SCHEMA_VERSION = 1
+
+CORRECT_FROM_SCORE = 0.5
+"""A rollout counts as correct from this score on.
+
+Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
+"""
+
+
+# -- how rollouts end ------------------------------------------------------------------
+
+
+class Ending(str, enum.Enum):
+    """How a rollout ended: a word, and what it means.
+
+    Log, metrics, `ledger.json`, demo and docs/metrics_and_logs.md have both from here.
+    """
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str) -> Ending:
+        """Return a member; its value is the word."""
+        member = str.__new__(cls, word)
+        # Enum itself would make the value of both.
+        member._value_ = word
+        member.meaning = meaning
+        return member
+
+    SENT = "sent", "sent to the trainer"
+    WRITTEN = "written", "written to the file of rows"
+    ZERO_VARIANCE = "zero_variance", "not sent: all scores of the group were equal"
+    UNANSWERED = (
+        "unanswered",
+        "the inference server gave no usable reply; the item is tried again",
+    )
+    UNSCORED = "unscored", "the workers gave no score; the item is tried again"
+    DISCARDED = "discarded", "not sent: a check or a hook rejected the group"
+    UNSENT = "unsent", "the API did not accept the group; it is kept in a dump file"
+    FAILED = "failed", "lost to an error, which is in the log"
+    CANCELLED = (
+        "cancelled",
+        "the group was cancelled, for example at the end of the run",
+    )
+    KILLED = (
+        "killed",
+        "in flight when the process was killed; counted by the next start",
+    )
+
+
+class Ledger:
+    """Counts the rollouts that were queried and their endings.
+
+    A rollout ends in exactly one way, so that those queried are the sum of the endings
+    and of those in flight.
+
+    Args:
+        keep: Told of the ledger, as plain values, at every change.
+
+    Attributes:
+        queried: Rollouts that were queried.
+        outcomes: Number of rollouts by the word of their ending.
+    """
+
+    def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self._keep = keep
+        self.queried = 0
+        self.outcomes: Counter[str] = Counter()
+
+    @property
+    def in_flight(self) -> int:
+        """Rollouts queried that have no outcome yet."""
+        return self.queried - sum(self.outcomes.values())
+
+    def query(self, rollouts: int) -> None:
+        """Count rollouts that are being queried."""
+        self.queried += rollouts
+        self.tell()
+
+    def settle(self, ending: Ending, rollouts: int) -> None:
+        """Count how rollouts that were queried have ended."""
+        if rollouts:
+            self.outcomes[ending.value] += rollouts
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell the ledger to the one who keeps it."""
+        if self._keep is not None:
+            self._keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
+
+    def __str__(self) -> str:
+        """Return the line of the log."""
+        outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
+        return f"{self.queried} rollouts queried ({outcomes or 'none back yet'})"
+
+    def scalars(self) -> dict[str, float]:
+        """Return the totals for W&B."""
+        totals = {f"ledger/{word}": float(n) for word, n in self.outcomes.items()}
+        return {"ledger/rollouts_queried": self.queried, **totals}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ledger as plain values, without what is in flight."""
+        return {
+            "queried": self.queried - self.in_flight,
+            "outcomes": dict(self.outcomes),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue a ledger; ValueError, and no change, if it has another form."""
+        try:
+            queried = int(state["queried"])
+            outcomes = Counter({word: int(n) for word, n in state["outcomes"].items()})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the ledger needs `queried` and `outcomes` ({error!r})"
+            ) from error
+        self.queried, self.outcomes = queried, outcomes
+        self.tell()
+
+
+# -- a group ---------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Rollout:
+    """One scored completion, as it is dumped.
+
+    Attributes:
+        conversation: Messages with role and content, the completion last.
+        score: The task's score, in [0, 1].
+        reward: The score after shaping, in [0, 1].
+        answer: The extracted answer, None where there was none.
+        normalized: The answer counts normalized, which is another text.
+        formats: Its scores "bare" and "tagged", None where none was called.
+    """
+
+    conversation: Sequence[Mapping[str, str]]
+    score: float
+    reward: float
+    outcome: str
+    answer: str | None
+    finish_reason: str | None
+    prompt_tokens: int
+    completion_tokens: int
+    normalized: bool = False
+    formats: Mapping[str, float | None] | None = None
+
+
+@dataclasses.dataclass(eq=False)
+class Group:
+    """The rollouts of one item, from the item to their ending.
+
+    Attributes:
+        item: (messages, entry, dataset), or what a subclass samples.
+        ledger: Counts how its rollouts end.
+        tries: How often groups of this item were lost before.
+        entry, dataset: What was scored; see `score` of the environment.
+        rollouts: Its scored completions, shape (G,).
+        data: What the trainer gets, as the newest hook returned it: one group, a list
+            of several, or None where there is none.
+        in_flight: Number of its rollouts that were queried and have not ended.
+        endings: How its rollouts ended.
+        worker: The task that works on it in `serve`.
+        start_time: When it was started, a framework's name; the system's clock jumps.
+        began_s: The same of a clock that does not jump.
+        collected_s: The same of the end of its collection.
+    """
+
+    item: Any = None
+    ledger: Ledger = dataclasses.field(default_factory=Ledger)
+    tries: int = 0
+    entry: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    dataset: Any = None
+    rollouts: Sequence[Rollout] = ()
+    data: Any = None
+    in_flight: int = 0
+    endings: set[Ending] = dataclasses.field(default_factory=set)
+    worker: asyncio.Task[Any] | None = None
+    start_time: float = dataclasses.field(default_factory=time.time)
+    began_s: float = dataclasses.field(default_factory=time.monotonic)
+    collected_s: float = 0.0
+
+    def __getitem__(self, name: str) -> Any:
+        """Return item, worker or start_time, as the framework's `running_items` do."""
+        return getattr(self, name)
+
+    # -- on its way --------------------------------------------------------------------
+
+    def query(self, rollouts: int) -> None:
+        """Count rollouts that are being queried."""
+        self.in_flight += rollouts
+        self.ledger.query(rollouts)
+
+    def keep(self, data: Any) -> None:
+        """Take over what a hook returned; rollouts that it added count as queried."""
+        self.data = data or None  # an empty list is no data either
+        self.query(max(0, rollouts_in(data) - self.in_flight))
+
+    def end(self, ending: Ending, rollouts: int | None = None) -> None:
+        """Count the ending of some of its rollouts in flight, or of all of them.
+
+        Every rollout ends here, and once: what has ended is no longer in flight.
+        """
+        ended = self.in_flight if rollouts is None else min(rollouts, self.in_flight)
+        self.in_flight -= ended
+        if ended:
+            self.endings.add(ending)
+            self.ledger.settle(ending, ended)
+
+    # -- scored ------------------------------------------------------------------------
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What makes the item again, in this order; {} for an item from outside.
+
+        `index` is global in its split, "train" or "evaluation", and `level` is None for
+        the library's default parameters, from which `params` differ.
+        """
+        made = self.dataset
+        if not isinstance(made, Item):
+            return {}
+        names = ("split", "index", "seed", "level")
+        return {name: getattr(made, name) for name in names} | {
+            "params": dict(made.params)
+        }
+
+    @property
+    def task(self) -> str:
+        """Name of the item's task."""
+        if isinstance(self.dataset, Item):
+            return self.dataset.task
+        metadata = self.entry.get("metadata") or {}
+        return str(metadata.get("source_dataset", "unknown"))
+
+    @property
+    def gold_answer(self) -> Any:
+        """The reference answer, None where there are many."""
+        return self.entry.get("answer")
+
+    @property
+    def level(self) -> float | None:
+        """The level that made the item, in [0, 1]; None if no level did."""
+        return self.origin.get("level")
+
+    @property
+    def baseline(self) -> float:
+        """What guessing scores at the item and the rewards leave out, in [0, 1)."""
+        return self.dataset.baseline if isinstance(self.dataset, Item) else 0.0
+
+    @property
+    def scores(self) -> list[float]:
+        """The task's scores, shape (G,)."""
+        return [rollout.score for rollout in self.rollouts]
+
+    @property
+    def rewards(self) -> list[float]:
+        """What the trainer got, shape (G,)."""
+        return [rollout.reward for rollout in self.rollouts]
+
+    @property
+    def correct(self) -> list[float]:
+        """1.0 for a rollout that counts as correct, 0.0 for another, shape (G,)."""
+        return [float(score >= CORRECT_FROM_SCORE) for score in self.scores]
+
+    @property
+    def mean_score(self) -> float:
+        """The mean of the scores, in [0, 1]."""
+        return sum(self.scores) / len(self.rollouts)
+
+    def line(self, versions: Mapping[str, str], time: str) -> dict[str, Any]:
+        """Return the line of the dump, as plain values."""
+        baseline = {"baseline": self.baseline} if self.baseline else {}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "item_id": self.task,
+            "rollouts": [dataclasses.asdict(rollout) for rollout in self.rollouts],
+            "task": self.task,
+            **self.origin,
+            "gold_answer": self.gold_answer,
+            **baseline,
+            "versions": dict(versions),
+            "time": time,
+        }
+
+
+def listed(data: Any) -> list[dict[str, Any]]:
+    """Return one group's data, or that of several of which some may be None."""
+    several = data if isinstance(data, list) else [data]
+    return [one for one in several if one is not None]
+
+
+def rollouts_in(data: Any) -> int:
+    """Return the number of rollouts in the data of a group, of several, or of None."""
+    return sum(len(one["tokens"]) for one in listed(data) if one)
+
+
+def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
+    """Say whether a group is saved as successful.
+
+    A rollout must score above the threshold; since no score exceeds 1.0, a threshold
+    of 1.0 means "perfect".
+
+    Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
+    right is saved too, and a threshold of 1.0 can be met.
+    """
+    return max(scores) > threshold or max(scores) >= 1.0
+
+
+# -- from the scores to what the trainer gets ------------------------------------------
+
+PENALTY_FROM_SCORE = 0.5
+"""Long completions are penalised only if every score of the group is this high."""
+
+PENALTY_FREE_SHARE = 0.75
+"""Share of the length limit up to which a completion is never penalised."""
+
+
+def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
+    """Return rewards (s - b) / (1 - b), not below 0, for scores and a baseline.
+
+    A score of 1 stays 1, and a score equal to the baseline, in [0, 1), becomes 0.
+    """
+    return [max(0.0, (score - baseline) / (1.0 - baseline)) for score in scores]
+
+
+def penalise_length(
+    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
+) -> list[float]:
+    """Scale down the scores of long completions in a group that is otherwise right.
+
+    Args:
+        scores: One value in [0, 1] per rollout, shape (G,).
+        lengths_tokens: Length of each, shape (G,).
+        limit_tokens: Longest allowed sequence; positive.
+
+    Returns:
+        New scores, shape (G,): unchanged up to 75 % of the limit, falling linearly to
+        0 at the limit.
+
+    Source: atropos 296a0bc, score(), length penalty; differs: none.
+    """
+    if any(score < PENALTY_FROM_SCORE for score in scores):
+        return list(scores)
+    free_tokens = PENALTY_FREE_SHARE * limit_tokens
+    return [
+        score
+        * min(1.0, max(0.0, (limit_tokens - length) / (limit_tokens - free_tokens)))
+        for score, length in zip(scores, lengths_tokens, strict=True)
+    ]
+
+
+def has_variance(scores: Sequence[float]) -> bool:
+    """Say whether the scores differ: equal ones give every rollout advantage zero."""
+    return len(set(scores)) > 1
