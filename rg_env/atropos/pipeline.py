@@ -432,7 +432,7 @@ class Pipeline:
                 progress.advance()
                 await env.wandb_log()
             # An earlier run had rows between those that it tried without one.
-            elif items is None or not items.is_catching_up:
+            elif items is None or not items.sampled:
                 fruitless += 1
                 if fruitless == most:
                     logger.error("%d groups in a row gave no row: ending", most)

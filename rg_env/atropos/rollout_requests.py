@@ -91,7 +91,7 @@ class RolloutRequests:
                 logger.debug("next item %r", item)
                 return messages, item.entry, item
             events["prompts_too_long"] += 1
-            in_a_row += not items.is_catching_up  # else rows stood between them
+            in_a_row += not items.sampled  # else rows stood between them
             logger.debug("%r: its prompt leaves no room", item)
         raise NoItemsError(
             f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"

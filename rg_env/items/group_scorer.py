@@ -1,11 +1,10 @@
 """The answers in completions, and their scores from worker processes.
 
-One call of a worker carries all answers of a group, or a portion of many. If that
-fails, they are scored one by one, so that the fault costs only its own answer: one that
-uses up the CPU time of its deadline is a 0 with `timeout`, one that ends two workers a
-0 with `scorer_error`. The data set is built, and what a scorer loads at first is
-loaded, before that time begins. Whatever else fails is no fault of an answer and gives
-no score, which must never count as a wrong answer.
+One call of a worker carries all answers of a group. If that fails, they are scored one
+by one, so that the fault costs only its own answer: one that uses up the CPU time of
+its deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_error`.
+Data sets are built, and what scorers load at first is loaded, before that time begins.
+Whatever else fails gives no score, which must never count as a wrong answer.
 
 Three kinds of dataset object are scored:
     - an `Item`: in a worker, by task and parameters;
@@ -21,9 +20,8 @@ import functools
 import logging
 import os
 import pickle
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError, shown
@@ -48,11 +46,11 @@ from rg_env.workers.worker_pool import Trust, WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 
-MOST_ANSWERS, MOST_CHARS = 256, 2**20
-"""The most answers and characters of one call of a worker."""
+MOST_ANSWERS = 256
+"""The most answers of one call of a worker."""
 
 MAX_REPLY_BYTES = 2**16
-"""The longest reply with the scores of a group, some forty bytes each."""
+"""The longest reply with their scores, some forty bytes each."""
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """A group with so much text and so many tags is searched in place, in half a
@@ -66,7 +64,12 @@ class ScoringUnavailableError(RunError):
     """The workers gave no scores; the group has none, which is not zeros."""
 
 
-def extract_answers(
+def _extracted(texts: Sequence[str], opened: Sequence[bool]) -> list[Extraction]:
+    pairs = zip(texts, opened, strict=True)
+    return [extract_answer(text, thinking_open=is_open) for text, is_open in pairs]
+
+
+async def extract_in_time(
     texts: Sequence[str], thinking_open: Sequence[bool]
 ) -> list[Extraction]:
     """Return the answer of each completion, or why there is none; see `extract_answer`.
@@ -75,20 +78,10 @@ def extract_answers(
         texts: The completions, shape (G,).
         thinking_open: Whether the prompt of each has ended with `<think>`, shape (G,).
     """
-    return [
-        extract_answer(text, thinking_open=is_open)
-        for text, is_open in zip(texts, thinking_open, strict=True)
-    ]
-
-
-async def extract_in_time(
-    texts: Sequence[str], thinking_open: Sequence[bool]
-) -> list[Extraction]:
-    """As `extract_answers`, in a thread where it takes long."""
     is_short = sum(map(len, texts)) <= FEW_CHARS
     if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
-        return extract_answers(texts, thinking_open)
-    return await off_loop(extract_answers, texts, thinking_open)
+        return _extracted(texts, thinking_open)
+    return await off_loop(_extracted, texts, thinking_open)
 
 
 # -- scores of answers -----------------------------------------------------------------
@@ -112,20 +105,6 @@ def _failed(answer: str, error: PoolError) -> Score | ScoringUnavailableError:
     none = ScoringUnavailableError(f"no score from the worker pool: {error}")
     none.__cause__ = error
     return none
-
-
-def _portions(answers: Sequence[str], most: int) -> Iterator[list[str]]:
-    """Yield the answers in order, in portions that fit into one call of a worker."""
-    portion: list[str] = []
-    chars = 0
-    for answer in answers:
-        if portion and (len(portion) == most or chars + len(answer) > MOST_CHARS):
-            yield portion
-            portion, chars = [], 0
-        portion.append(answer)
-        chars += len(answer)
-    if portion:
-        yield portion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +145,7 @@ class GroupScorer:
     async def score_each(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
     ) -> list[Score | ScoringUnavailableError]:
-        """The same as `score_group`, but with an error in place of each missing score.
+        """Do the same, with an error in place of each missing score.
 
         After the first missing score, the remaining answers are not scored.
         """
@@ -187,7 +166,8 @@ class GroupScorer:
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str], at_once: int
     ) -> list[Score | ScoringUnavailableError]:
         scores: list[Score | ScoringUnavailableError] = []
-        for portion in _portions(answers, at_once):
+        for first in range(0, len(answers), at_once):
+            portion = answers[first : first + at_once]
             scores += await self._score_portion(dataset, entry, portion)
             if isinstance(scores[-1], ScoringUnavailableError):
                 return scores + [scores[-1]] * (len(answers) - len(scores))
@@ -196,9 +176,10 @@ class GroupScorer:
     async def _score_portion(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> list[Score | ScoringUnavailableError]:
-        call, limits = self._job(dataset, entry, answers)
+        call, trust = self._job(dataset, entry, answers)
         try:
-            return list(await self.pool.run(*call, **limits))
+            scores = self.pool.run(*call, deadline_s=self.deadline_s, trust=trust)
+            return list(await scores)
         except (DeadlineExceededError, WorkerDiedError, WorkerLostError) as error:
             if len(answers) == 1:
                 return [_failed(answers[0], error)]
@@ -208,27 +189,23 @@ class GroupScorer:
 
     def _job(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the call of a worker: the job with its arguments, and its limits."""
-        score: Any
-        prepare: Any
-        how: tuple[Any, ...]
+    ) -> tuple[tuple[Any, ...], Trust]:
+        """Return the job of a worker with its arguments, and how far it is trusted."""
+        params: Any
         if isinstance(dataset, Item):
-            score, prepare = worker_jobs.score_answers, worker_jobs.prepare_scores
-            how = (dataset.task, dict(dataset.params))
-            source = source_task(dataset.task, entry)
+            task, params = dataset.task, dict(dataset.params)
+            source = source_task(task, entry)
             # Nobody knows what the scorer of a user's own task does.
             may_run = source in RUNNING or source not in TASKS
         else:
-            score = worker_jobs.score_answers_by_config
-            prepare = worker_jobs.prepare_scores_by_config
             cls = type(dataset)
-            how = (cls.__module__, cls.__qualname__, pickle.dumps(dataset.config))
+            task = f"{cls.__module__}:{cls.__qualname__}"
+            params = pickle.dumps(dataset.config)
             may_run = True  # nobody knows of a config which task it is of
-        before = functools.partial(prepare, *how, entry, self.rules)
-        trust = scores_of(answers, may_run, before)
-        limits = {"deadline_s": self.deadline_s, "trust": trust}
-        return (score, *how, entry, answers, self.rules), limits
+        how = (task, params, entry)
+        prepare = functools.partial(worker_jobs.prepare_scores, *how, self.rules)
+        trust = scores_of(answers, may_run, prepare)
+        return (worker_jobs.score_answers, *how, answers, self.rules), trust
 
 
 # -- results of completions, without the framework -------------------------------------
@@ -253,25 +230,12 @@ class Result:
 
 
 _counts: Counter[str] = Counter()
-_counting = threading.Lock()
-
-
-def _begin_in_child() -> None:
-    _counts.clear()
-    _counting.release()
-
-
-os.register_at_fork(
-    before=_counting.acquire,
-    after_in_parent=_counting.release,
-    after_in_child=_begin_in_child,
-)
+os.register_at_fork(after_in_child=_counts.clear)
 
 
 def outcome_counts() -> dict[str, int]:
     """Return how many completions this process has scored, by outcome."""
-    with _counting:
-        return dict(_counts)
+    return dict(_counts)
 
 
 def score(
@@ -294,7 +258,7 @@ def score(
         TypeError: The completions are no sequence of texts.
     """
     texts = _checked(completions)
-    extractions = extract_answers(texts, [thinking_open] * len(texts))
+    extractions = _extracted(texts, [thinking_open] * len(texts))
     pool = shared_pool(item.task_modules)
     return run_blocking(lambda pool: _results(pool, item, extractions), pool)
 
@@ -309,7 +273,7 @@ async def score_async(
 
 
 def _checked(completions: Sequence[str]) -> list[str]:
-    texts = [] if isinstance(completions, str) else list(completions)
+    texts = list(completions)
     if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
         raise TypeError(f"completions are a list of texts, found {shown(completions)}")
     return texts
@@ -322,29 +286,31 @@ async def _results(
     try:
         # Without an item there is no score, whatever a completion says.
         entry = await item.made(pool) if extractions else {}
-        scores = await GroupScorer(pool).score_each(item, entry, answers)
+        scores = iter(await GroupScorer(pool).score_each(item, entry, answers))
     except LostItemError as error:
         results = [Result(None, UNMATCHED, e.answer, str(error)) for e in extractions]
     except PoolError as error:
         results = [_no_result(pool, e.answer, error) for e in extractions]
     else:
-        each = iter(scores)
-        results = [
-            Result(0.0, e.failure, None)
-            if e.failure is not None
-            else _result(pool, e.answer, next(each))
-            for e in extractions
-        ]
-    _count(results)
+        results = []
+        for extraction in extractions:
+            if extraction.failure is not None:
+                results.append(Result(0.0, extraction.failure, None))
+                continue
+            score, answer = next(scores), extraction.answer
+            if isinstance(score, Score):
+                results.append(Result(score.value, score.outcome, answer))
+            else:
+                results.append(_no_result(pool, answer, score.__cause__ or score))
+    none = [result for result in results if result.value is None]
+    _counts.update([result.outcome for result in results])  # at once, for threads
+    count = _counts[UNSCORED] + _counts[UNMATCHED]
+    if none and is_worth_a_line(count, len(none)):
+        logger.warning(
+            "completions without a score: %d (%d so far): %s",
+            *(len(none), count, none[0].reason),
+        )
     return results
-
-
-def _result(
-    pool: WorkerPool, answer: str | None, score: Score | ScoringUnavailableError
-) -> Result:
-    if isinstance(score, Score):
-        return Result(score.value, score.outcome, answer)
-    return _no_result(pool, answer, score.__cause__ or score)
 
 
 def _no_result(pool: WorkerPool, answer: str | None, error: BaseException) -> Result:
@@ -357,16 +323,3 @@ def _no_result(pool: WorkerPool, answer: str | None, error: BaseException) -> Re
     if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
         raise explained(error, pool) from error
     return Result(None, UNSCORED, answer, str(error))
-
-
-def _count(results: Sequence[Result]) -> None:
-    none = [result for result in results if result.value is None]
-    with _counting:
-        before = _counts[UNSCORED] + _counts[UNMATCHED]
-        _counts.update(result.outcome for result in results)
-    count = before + len(none)
-    if none and is_worth_a_line(count, len(none)):
-        logger.warning(
-            "completions without a score: %d (%d so far): %s",
-            *(len(none), count, none[0].reason),
-        )

@@ -1,6 +1,5 @@
 """One item: what makes its entry again, the entry, its prompt, and what scores it.
 
-An item is plain values that decide its entry, and the entry once a worker has made it.
 It pickles, and it is the dataset object that the framework gets. Its JSON says what
 makes it again; the process that scores it makes the entry and compares a digest.
 """
@@ -51,11 +50,7 @@ _shared: dict[tuple[str, ...], WorkerPool] = {}
 
 
 def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
-    """Return this process's pool for all that is made and scored outside a run.
-
-    A caller that waits for each call has one worker; the others are for threads and
-    coroutines that call at the same time.
-    """
+    """Return this process's pool for all that is made and scored outside a run."""
     pool = _shared.get(task_modules)
     if pool is None:
         preload = worker_jobs.preload_of(task_modules)
@@ -77,17 +72,12 @@ def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
 
 def digest_of(entry: Mapping[str, Any]) -> str:
     """Return the digest of an entry, 16 hexadecimal digits."""
-    text = f"{entry['question']}\x1f{entry['answer']}"
-    return hashlib.blake2b(
-        text.encode(errors="surrogatepass"), digest_size=8
-    ).hexdigest()
+    text = f"{entry['question']}\x1f{entry['answer']}".encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 class _Saved(msgspec.Struct, omit_defaults=True):
-    """What of an item is in its JSON.
-
-    Nothing here may name code: the JSON comes from anywhere.
-    """
+    """What of an item is in its JSON, which comes from anywhere: nothing names code."""
 
     task: str
     params: dict[str, Any]
@@ -102,8 +92,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
 class Item:
     """One item of a task: a question, and what scores the answers to it.
 
-    Items from a stream contain their entry. The entry of another one, such as one from
-    JSON, is made in a worker when it is first needed.
+    Items from a stream contain their entry; that of another one is made when needed.
 
     Attributes:
         task: The registered task.
@@ -188,14 +177,11 @@ class Item:
         try:
             item = await first_usable(pool, [self], deadline_s=MAKING_DEADLINE_S)
         except NOT_MADE as error:
-            raise LostItemError(
-                f"{self.task}: the item is not made: {error}"
-            ) from error
+            why = f"{self.task}: the item is not made: {error}"
+            raise LostItemError(why) from error
         if self.digest not in ("", item.digest):
-            raise LostItemError(
-                f"{self.task}: the installed library makes another item of seed"
-                f" {self.seed}"
-            )
+            why = f"the installed library makes another item of seed {self.seed}"
+            raise LostItemError(f"{self.task}: {why}")
         object.__setattr__(self, "_entry", item.entry)
         return item.entry
 
@@ -220,10 +206,7 @@ class Item:
 
     @staticmethod
     def from_json(text: str | bytes, task_modules: str | Sequence[str] = ()) -> Item:
-        """Return the item that `to_json` has written; its entry is made later.
-
-        The newest items are cached, so an item is made only once even if the
-        completions of its group arrive one by one.
+        """Return the item that `to_json` has written; its entry is made later, once.
 
         Args:
             text: The JSON, from anywhere.
@@ -278,8 +261,8 @@ async def first_usable(
 
     Args:
         pool: Its workers make the entries.
-        attempts: At least one; read no further than necessary.
-        deadline_s: Seconds of CPU time for each attempt.
+        attempts: At least one.
+        deadline_s: CPU time of each attempt.
         checked: Whether faulty entries are rejected; see `library.make_entry`.
 
     Raises:

@@ -67,7 +67,6 @@ async def prepare_items(
         )
         items.library = library
         items.evaluation = _evaluation(pool, settings, items)
-    items.until_checked = items.evaluation.checked
     return items
 
 
@@ -82,11 +81,6 @@ def _log_library(library: LibraryDescription) -> None:
     if library.modules:
         where, names = ", ".join(library.modules), ", ".join(library.own_names)
         logger.info("tasks of your own, from %s: %s", where, names)
-    if library.modules and library.has_framework:
-        logger.info(
-            "one of these modules imports Atropos, so workers start some seconds later;"
-            " move the tasks to a module that does not import it"
-        )
 
 
 async def _log_fixes(pool: WorkerPool) -> None:

@@ -1,9 +1,7 @@
 """The items of a run, made ahead in workers and handed out in the stream's order.
 
-An item depends only on its draw and on the state of the run at that time. How far ahead
-and how fast items are made affects only when they are ready. If an item is late, items
-of other tasks overtake it, and it is handed out when it is ready. So a slow task does
-not hold up the others.
+How far ahead and how fast items are made affects only when they are ready. If an item
+is late, items of other tasks overtake it, and it is handed out when it is ready.
 
 Each draw has several seeds, one for each attempt. An attempt is rejected, and the next
 one made, if the entry cannot be solved, if its question belongs to the evaluation, or
@@ -26,7 +24,7 @@ import logging
 import math
 import struct
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -85,15 +83,11 @@ def question_digest(question: str) -> int:
 
 @dataclasses.dataclass(eq=False)
 class _Ahead:
-    """A draw that is not handed out yet, and its item to come.
-
-    `sampled` is the digest of its question if an earlier run has sampled the item, so
-    that it need not be made again. The item is None where its task is left out.
-    """
+    """A draw that is not handed out yet."""
 
     draw: Draw
-    making: asyncio.Future[Item | None]
-    sampled: int | None = None
+    making: asyncio.Future[Item | None]  # None where its task is left out
+    sampled: int | None = None  # digest of its question, if an earlier run has made it
     attempt: int = 0
     is_late: bool = False
 
@@ -149,7 +143,6 @@ class RunStream:
         self._deadline_s = deadline_s
         self._checked = checked
         self._lookahead = lookahead
-        self.until_checked: Callable[[str], Awaitable[None]] | None = None
         self._drawn = 0
         self._ahead: list[_Ahead] = []
         self._turn = asyncio.Lock()
@@ -171,11 +164,6 @@ class RunStream:
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
         """Never hand out an item with one of these questions."""
         self._evaluated.update(map(question_digest, questions))
-
-    @property
-    def is_catching_up(self) -> bool:
-        """Whether items of an earlier run still lie ahead."""
-        return bool(self.sampled)
 
     # -- the place in the stream -------------------------------------------------------
 
@@ -203,21 +191,22 @@ class RunStream:
         self._cancel()
         self.evaluation.stop()
         if self.unused:
-            total = counted(self.unused.total(), "item")
-            first = [f"{t} {n} ({why})" for (t, why), n in self.unused.most_common(3)]
-            more = ["..."] * (len(self.unused) > len(first))
-            logger.info("%s not sampled: %s", total, ", ".join([*first, *more]))
+            total, first = (
+                counted(self.unused.total(), "item"),
+                self.unused.most_common(3),
+            )
+            most = (f"{task} {count} ({why})" for (task, why), count in first)
+            logger.info("%s not sampled, most of them %s", total, ", ".join(most))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs to continue with the next item."""
         draws = [ahead.draw for ahead in self._ahead]
-        state = _State(
-            self._drawn,
-            [(draw.position, draw.choice, draw.level) for draw in draws],
-            {t: struct.pack(f">{len(q)}Q", *q) for t, q in self._recent.items()},
-        )
-        plain: dict[str, Any] = msgspec.to_builtins(state)
-        return plain
+        asked = {t: struct.pack(f">{len(q)}Q", *q) for t, q in self._recent.items()}
+        return {
+            "drawn": self._drawn,
+            "outstanding": [[draw.position, draw.choice, draw.level] for draw in draws],
+            "asked": msgspec.to_builtins(asked),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue where a state was taken; ValueError, and no change, for no state."""
@@ -255,12 +244,12 @@ class RunStream:
             self._slow_places if is_slow else contextlib.nullcontext(),
             self._places,
         ):
-            if self.until_checked is not None:
-                await self.until_checked(item.task)
+            await self.evaluation.checked(item.task)
             if item.task in self.left_out:
                 return None
-            how: dict[str, Any] = {"deadline_s": self._deadline_s}
-            return await first_usable(self._pool, [item], checked=self._checked, **how)
+            return await first_usable(
+                self._pool, [item], deadline_s=self._deadline_s, checked=self._checked
+            )
 
     def _next_draw(self) -> _Ahead:
         draw = self.stream.draw(self._drawn)
@@ -312,26 +301,16 @@ class RunStream:
             " each task and the reason"
         )
 
-    def _in_turn(self) -> Iterator[_Ahead]:
-        """Yield the first outstanding item of each task, oldest first.
-
-        Those of one task keep their order, because whether a question repeats another
-        depends on it.
-        """
-        seen = set()
-        for ahead in self._ahead:
-            if ahead.draw.task not in seen:
-                seen.add(ahead.draw.task)
-                yield ahead
-
     async def _next_ready(self) -> _Ahead:
         """Wait for the item whose turn it is; whoever is late is overtaken."""
         while True:
-            candidates = list(self._in_turn())
-            on_time = next((ahead for ahead in candidates if not ahead.is_late), None)
-            waited = [
-                ahead for ahead in candidates if ahead.is_late or ahead is on_time
-            ]
+            # Those of one task keep their order, because whether a question repeats
+            # another depends on it.
+            first: dict[str, _Ahead] = {}
+            for ahead in self._ahead:
+                first.setdefault(ahead.draw.task, ahead)
+            on_time = next((one for one in first.values() if not one.is_late), None)
+            waited = [one for one in first.values() if one.is_late or one is on_time]
             for ahead in waited:
                 if ahead.making.done():
                     return ahead
@@ -350,25 +329,26 @@ class RunStream:
         if ahead not in self._ahead or ahead.making.cancelled():
             # The position was set while it was waited for; `_fill` begins it again.
             return None
-        task = ahead.draw.task
-        if ahead.sampled is not None:
-            self._remember(task, ahead.sampled)
-            self._ahead.remove(ahead)
-            return None
-        error, item = ahead.making.exception(), None
+        task, error = ahead.draw.task, ahead.making.exception()
+        item, question, fault = None, ahead.sampled, ""
         if is_unusable(error):
             fault = "unusable"
-            self._count_unused(task, error.message)
+            self.unused[task, error.message] += 1
         elif isinstance(error, PoolError) and not isinstance(error, PoolClosedError):
-            self._ahead.remove(ahead)
-            self._count_failure(ahead.draw, error)
-            return None
+            self.failures[task] += 1
+            if self.failures[task] == 1:
+                logger.warning(
+                    "no item for task %s (index %d, level %s): %s",
+                    *(task, ahead.draw.index, ahead.draw.level, error),
+                )
         else:
             item = ahead.making.result()
-            if item is None:  # its task is left out
-                self._ahead.remove(ahead)
-                return None
-            fault = self._fault(item)
+        if item is not None:
+            question = question_digest(item.question)
+            if question in self._evaluated:
+                fault = "evaluation"
+            elif question in self._recent.get(task, ()):
+                fault = "repeat"
         is_last = ahead.attempt + 1 == MAX_ATTEMPTS
         if fault:
             self.events[REJECTED[fault][is_last]] += 1
@@ -377,33 +357,10 @@ class RunStream:
             ahead.making = self._begin(ahead.draw, ahead.attempt)
             return None
         self._ahead.remove(ahead)
-        if item is None or fault == "evaluation":
+        if question is None or fault == "evaluation":
             return None
-        self._remember(task, question_digest(item.question))
-        return item
-
-    def _fault(self, item: Item) -> str:
-        question = question_digest(item.question)
-        if question in self._evaluated:
-            return "evaluation"
-        return "repeat" if question in self._recent.get(item.task, ()) else ""
-
-    def _remember(self, task: str, question: int) -> None:
         self._recent.setdefault(task, deque(maxlen=REMEMBERED)).append(question)
-
-    def _count_failure(self, draw: Draw, error: PoolError) -> None:
-        self.failures[draw.task] += 1
-        if self.failures[draw.task] == 1:
-            logger.warning(
-                "no item for task %s (index %d, level %s): %s",
-                *(draw.task, draw.index, draw.level, error),
-            )
-
-    def _count_unused(self, task: str, fault: str) -> None:
-        """Count an item; of each fault the first is logged, as a detail."""
-        self.unused[task, fault] += 1
-        if self.unused[task, fault] == 1:
-            logger.debug("%s: an item was not sampled: %s", task, fault)
+        return item
 
     def unused_table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row for each fault of a task."""

@@ -23,21 +23,13 @@ from rg_env.tasks.selection import TaskChoice
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-    """What was decided of an item before one of its attempts is made.
+    """What was decided of an item before one of its attempts is made."""
 
-    Attributes:
-        position: Its place in the stream of this instance, at least 0.
-        index: Its global index.
-        choice: Which of the choices it is.
-        task: The task.
-        level: In [0, 1], None for the library's defaults.
-    """
-
-    position: int
-    index: int
-    choice: int
+    position: int  # in the stream of this instance
+    index: int  # in the stream that the instances share
+    choice: int  # its number among the choices
     task: str
-    level: float | None
+    level: float | None  # in [0, 1], None for the library's defaults
 
 
 class Stream:
@@ -84,13 +76,13 @@ class Stream:
         return sorted({choice.task for choice in self.choices})
 
     def _index_at(self, position: int) -> int:
-        if position < 0:
-            raise ValueError(f"position must be at least 0, found {position!r}")
         index, count = self._shard
         return position * count + index
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""
+        if position < 0:
+            raise ValueError(f"position must be at least 0, found {position!r}")
         index = self._index_at(position)
         if self._in_turn:
             choice, point = draw_in_turn(self._seed, index, len(self.choices))
@@ -101,7 +93,7 @@ class Stream:
                 weights = [one.weight * weigh(one.task) for one in self.choices]
             choice, point = draw(self._seed, index, weights)
         level = self.difficulty.level_at(self.choices[choice].task, point)
-        return Draw(position, index, choice, self.choices[choice].task, level)
+        return self.drawn(position, choice, level)
 
     def drawn(self, position: int, choice: int, level: float | None) -> Draw:
         """Return a draw from what was decided of it."""

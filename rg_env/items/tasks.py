@@ -19,28 +19,21 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from rg_env.errors import LibraryError, SettingError
+from rg_env.items import item as items
 from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
 from rg_env.items.evaluation_specs import evaluation_specs
 from rg_env.items.group_scorer import Result
 from rg_env.items.installed_library import read_library
-from rg_env.items.item import (
-    MAKING_DEADLINE_S,
-    NOT_MADE,
-    Item,
-    first_usable,
-    own_modules,
-    shared_pool,
-    why_no_entry,
-)
+from rg_env.items.item import Item, shared_pool
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.items.stream import Stream
 from rg_env.items.task_check import item_fault
-from rg_env.tasks.curriculum import LevelChange
+from rg_env.tasks.curriculum import Count, LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
 from rg_env.tasks.feedback import Feedback, WeightsState
 from rg_env.tasks.library_import import TASKS
@@ -51,8 +44,8 @@ from rg_env.workers.worker_pool import WorkerPool, run_blocking
 logger = logging.getLogger(__name__)
 
 
-class _TasksState(msgspec.Struct):
-    position: Annotated[int, msgspec.Meta(ge=0)]
+class _State(msgspec.Struct):
+    position: Count
     progress: dict[str, Any]
     curriculum: dict[str, Any]
     adaptive: WeightsState | None = None
@@ -106,8 +99,13 @@ class Tasks:
         system_prompt: str | None = None,
         task_modules: str | Sequence[str] = (),
     ) -> None:
-        given = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
-        by_task = {name: _level(name, level) for name, level in given.items()}
+        by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
+        for name, level in by_task.items():
+            try:
+                check_setting(level)
+            except ValueError as error:
+                where = "levels" if name == "*" else f"levels.{name}"
+                raise SettingError(str(error), where) from error
         index, count = shard
         if not 0 <= index < count:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
@@ -130,17 +128,17 @@ class Tasks:
         )
         self._target_accuracy = target_accuracy
         self._system_prompt = system_prompt
-        self.task_modules = own_modules(task_modules)
+        self.task_modules = items.own_modules(task_modules)
         self.failures: Counter[str] = Counter()
-        self._set_up(_TasksState(0, {}, {}))
+        self._set_up(_State(0, {}, {}))
 
-    def _set_up(self, state: _TasksState) -> None:
+    def _set_up(self, state: _State) -> None:
         """Initialize what belongs to this process and is not pickled."""
         self._lock = threading.RLock()
         _open.add(self)
         self._begin(state)
 
-    def _begin(self, state: _TasksState) -> None:
+    def _begin(self, state: _State) -> None:
         """Continue from a state; an invalid one raises ValueError, with no change."""
         feedback = Feedback(self._target_accuracy)
         if state.progress:
@@ -193,26 +191,24 @@ class Tasks:
 
     def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
         """Return the item of the first usable attempt, or None if there is none."""
-        make = functools.partial(
-            first_usable, attempts=attempts, deadline_s=MAKING_DEADLINE_S
-        )
         if task in self._left_out:
             return None
+        how: dict[str, Any] = {"attempts": attempts}
+        how["deadline_s"] = items.MAKING_DEADLINE_S
+        make = functools.partial(items.first_usable, **how)
         try:
             item = run_blocking(make, shared_pool(self.task_modules))
-        except NOT_MADE as error:
-            self._count_failure(task, why_no_entry(error))
+        except items.NOT_MADE as error:
+            with self._lock:
+                self.failures[task] += 1
+                is_first = self.failures[task] == 1
+            if is_first:
+                reason = items.why_no_entry(error)
+                logger.warning("an item of task %s is left out: %s", task, reason)
             return None
         return dataclasses.replace(
             item, system_prompt=self._system_prompt, task_modules=self.task_modules
         )
-
-    def _count_failure(self, task: str, reason: str) -> None:
-        with self._lock:
-            self.failures[task] += 1
-            count = self.failures[task]
-        if count == 1:
-            logger.warning("an item of task %s is left out: %s", task, reason)
 
     def skip(self, draws: int) -> None:
         """Skip a number of draws (at least 0) without making their items."""
@@ -254,8 +250,7 @@ class Tasks:
             wanted = evaluation_specs(stream.choices, *how)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor(thread_name_prefix="evaluation") as threads:
-            made = threads.map(self._made, names, wanted)
-            yield from (item for item in made if item is not None)
+            yield from filter(None, threads.map(self._made, names, wanted))
 
     def _prepared(self) -> Stream:
         """Return the stream; the first call asks the library which tasks there are."""
@@ -267,11 +262,15 @@ class Tasks:
     async def _prepare(self, pool: WorkerPool) -> Stream:
         library = await read_library(pool)
         stream = await prepare_stream(pool, library, self._settings, self._feedback)
-        names = {choice.task for choice in stream.choices}
-        self._left_out = await _broken(pool, names.difference(TASKS), self._settings)
-        for task, fault in self._left_out.items():
-            logger.warning("task %s is left out: %s", task, fault)
-        if names <= self._left_out.keys():
+        names, params = stream.task_names, self._settings.task_params
+        for task in names:
+            if task not in TASKS:
+                own = Item(task, params.get(task, {}))
+                fault = await item_fault(pool, own, "library")
+                if fault is not None:
+                    self._left_out[task] = fault
+                    logger.warning("task %s is left out: %s", task, fault)
+        if self._left_out.keys() >= set(names):
             faults = (f"task {t}: {fault}" for t, fault in self._left_out.items())
             raise LibraryError(f"no chosen task can be used: {'; '.join(faults)}")
         self._categories = {name: library.tasks[name].category for name in names}
@@ -324,7 +323,7 @@ class Tasks:
     def levels(self) -> dict[str, float]:
         """Return the levels that follow results, of the tasks that have results."""
         with self._lock:
-            return dict(self._feedback.curriculum)
+            return self._feedback.curriculum.copy()
 
     # -- state -------------------------------------------------------------------------
 
@@ -342,7 +341,7 @@ class Tasks:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state; an invalid one raises ValueError, with no change."""
         with self._lock:
-            self._begin(msgspec.convert(state, _TasksState))
+            self._begin(msgspec.convert(state, _State))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return settings and state, but nothing that belongs to this process."""
@@ -352,28 +351,9 @@ class Tasks:
 
     def __setstate__(self, mine: dict[str, Any]) -> None:
         """Continue where the pickled object was."""
-        state = msgspec.convert(mine.pop("state"), _TasksState)
+        state = msgspec.convert(mine.pop("state"), _State)
         vars(self).update(mine)
         self._set_up(state)
-
-
-def _level(name: str, level: Any) -> LevelSetting:
-    try:
-        check_setting(level)
-    except ValueError as error:
-        where = "levels" if name == "*" else f"levels.{name}"
-        raise SettingError(str(error), where) from error
-    found: LevelSetting = list(level) if isinstance(level, tuple) else level
-    return found
-
-
-async def _broken(
-    pool: WorkerPool, own: Iterable[str], settings: StreamSettings
-) -> dict[str, str]:
-    """Return those of a user's own tasks that do not work, each with its fault."""
-    handles = {t: Item(t, dict(settings.task_params.get(t, {}))) for t in own}
-    found = {t: await item_fault(pool, h, "library") for t, h in handles.items()}
-    return {task: fault for task, fault in sorted(found.items()) if fault is not None}
 
 
 _open: weakref.WeakSet[Tasks] = weakref.WeakSet()

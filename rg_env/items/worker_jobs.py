@@ -134,38 +134,52 @@ def _scorers(
     return installed, installed
 
 
+def _dataset(task: str, params: Any) -> tuple[str, Any]:
+    """Return a task, and its dataset configured as for the item that is scored.
+
+    Args:
+        task: A registered task, or the module and class of a dataset, with a colon.
+        params: The parameters of the task, or the pickled config of the dataset.
+    """
+    if isinstance(params, bytes):
+        return _configured(*task.split(":"), params)
+    return task, library.scoring_dataset(task, params)
+
+
+# A call is prepared with the dataset that it scores with, and that may be large.
+@functools.lru_cache(maxsize=1)
+def _configured(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
+    loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
+    return library.dataset_from_config(module, class_name, loaded)
+
+
 def score_answers(
     task: str,
-    params: Mapping[str, Any],
+    params: Any,
     entry: Mapping[str, Any],
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Score answers to one entry with the dataset configured as it was made.
+    """Return rows that `scoring.read_rows` reads, one for each answer to an entry.
 
-    Returns:
-        Rows that `scoring.read_rows` reads, one for each answer.
+    For `task` and `params` see `_dataset`.
     """
-    dataset = library.scoring_dataset(task, params)
-    return _score_all(task, dataset, entry, answers, rules)
+    return _score_all(*_dataset(task, params), entry, answers, rules)
 
 
 def prepare_scores(
-    task: str, params: Mapping[str, Any], entry: Mapping[str, Any], rules: ScoringRules
+    task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
-    """Build the dataset of `score_answers`, and load what its scorer loads at first."""
-    _warm_up(task, library.scoring_dataset(task, params), entry, rules)
+    """Build the dataset of `score_answers`, and load what its scorer loads at first.
 
-
-def _warm_up(
-    task: str, dataset: Any, entry: Mapping[str, Any], rules: ScoringRules
-) -> None:
-    """Score the entry's own answer, unless an answer of its task was scored before."""
+    The entry's own answer is scored, unless an answer of its task was scored before.
+    """
+    name, dataset = _dataset(task, params)
     gold = entry.get("answer")
-    if isinstance(gold, str) and source_task(task, entry) not in _scored:
+    if isinstance(gold, str) and source_task(name, entry) not in _scored:
         # What it raises is said where the task is checked.
         with contextlib.suppress(Exception):
-            _score_all(task, dataset, entry, [gold], rules)
+            _score_all(name, dataset, entry, [gold], rules)
 
 
 def solution_of(task: str, entry: Entry) -> str | None:
@@ -195,37 +209,6 @@ def reference_fault(
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return own_tasks.cause_of(error)
     return ""
-
-
-# A call is prepared with the dataset that it scores with, and that may be large.
-@functools.lru_cache(maxsize=1)
-def _dataset_of(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
-    of_pool = pickle.loads(config)  # noqa: S301 - made by the pool's owner
-    return library.dataset_from_config(module, class_name, of_pool)
-
-
-def score_answers_by_config(
-    module: str,
-    class_name: str,
-    config: bytes,
-    entry: Mapping[str, Any],
-    answers: Sequence[str],
-    rules: ScoringRules = DEFAULT_RULES,
-) -> list[ScoreRow]:
-    """Score answers with a dataset given by its class and the pickle of its config."""
-    task, dataset = _dataset_of(module, class_name, config)
-    return _score_all(task, dataset, entry, answers, rules)
-
-
-def prepare_scores_by_config(
-    module: str,
-    class_name: str,
-    config: bytes,
-    entry: Mapping[str, Any],
-    rules: ScoringRules,
-) -> None:
-    """Do the same for `score_answers_by_config`."""
-    _warm_up(*_dataset_of(module, class_name, config), entry, rules)
 
 
 def describe_fixes() -> dict[str, bool]:

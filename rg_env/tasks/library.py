@@ -68,8 +68,7 @@ class LibraryDescription:
     """What is installed: the tasks by name, the version and where it was found.
 
     `system_prompt` is that of the published evaluations, "" if it is not there.
-    `modules` has the digests of those that a user's own tasks are of, by name;
-    `has_framework` says whether one of them imports it.
+    `modules` has the digests of those that a user's own tasks are of, by name.
     """
 
     tasks: Mapping[str, TaskInfo]
@@ -78,7 +77,6 @@ class LibraryDescription:
     from_submodule: bool
     system_prompt: str = ""
     modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    has_framework: bool = False
 
     @property
     def own_names(self) -> list[str]:
@@ -156,7 +154,6 @@ def describe() -> LibraryDescription:
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
             system_prompt=published_system_prompt(),
             modules=own_tasks.DIGESTS,
-            has_framework=bool(own_tasks.names()) and "atroposlib" in sys.modules,
         )
     except Exception as error:  # the registry of another version may hold anything
         raise not_readable(error) from error

@@ -344,7 +344,7 @@ class Hooks:
         self.logs += 1
 
 
-ITEMS = SimpleNamespace(is_catching_up=False)
+ITEMS = SimpleNamespace(sampled={})
 
 
 def written(hooks, total, items=ITEMS, there=0, gave_up=False):
@@ -376,7 +376,7 @@ def test_it_gives_up_after_many_groups_without_a_row_that_no_earlier_run_tried(
     is_catching_up, monkeypatch, logged
 ):
     monkeypatch.setattr(patience, "FRUITLESS_GROUPS_IN_A_ROW", 5)
-    items = SimpleNamespace(is_catching_up=is_catching_up)
+    items = SimpleNamespace(sampled=is_catching_up)
     hooks = Hooks(fruitless=range(20))
     assert written(hooks, 4, items) == (4 if is_catching_up else 0)
     assert ("5 groups in a row gave no row" in logged.text) is not is_catching_up
@@ -393,7 +393,7 @@ def test_it_says_how_many_items_are_needed():
     needed = []
 
     class Items:
-        is_catching_up = False
+        sampled = ()
 
         def __setattr__(self, name, value):
             needed.append(value)

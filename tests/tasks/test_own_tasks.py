@@ -36,7 +36,6 @@ def test_they_are_described_beside_the_librarys(own):
     assert info.parameters == {"highest": "999"}
     assert "double" in library.own_names and "gcd" not in library.own_names
     assert library.versions.keys() == {"reasoning_gym", "own_tasks"}
-    assert not library.has_framework
 
 
 def test_an_entry_is_its_seed_alone_though_everybodys_generator_is_read(own):

@@ -268,8 +268,8 @@ def test_text_of_an_input_stays_text():
 def test_programs_run_in_workers_that_are_soon_replaced(pool):
     made = entry(SORTED, {"data": [1]}, [1])
     scorer = GroupScorer(pool, GUARD_S, ScoringRules())
-    _, limits = scorer._job(Item("codeio"), made, ["[]"])
-    assert limits["trust"].brief
+    _, trust = scorer._job(Item("codeio"), made, ["[]"])
+    assert trust.brief
 
 
 # -- entries that are not used ---------------------------------------------------------
