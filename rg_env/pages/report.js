@@ -40,39 +40,12 @@ const REPORT = (() => {
   const whole = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "");
   const colour = (word) => (["right", "partial", "wrong"].includes(word) ? `o-${word}` : "o-none");
 
-  /** Return names cut in the middle to a length, or of what all begin with; no two become the same. */
+  /** Return names cut in the middle to a length; no two become the same. */
   function shortened(names, length) {
-    let same = 0;
-    while (same < names[0]?.length && names.every((name) => name[same] === names[0][same])) same += 1;
-    const half = Math.floor(length / 2), longest = Math.max(...names.map((name) => name.length));
-    const words = names.length > 1 ? [...names[0].slice(0, same).matchAll(/(?<=[-_/., ])(?![-_/., ])/g)].map((found) => found.index) : [];
-    const end = words.find((at) => longest - at <= (2 * length) / 3) ?? words.at(-1) ?? 0; // where what differs begins, with words before it that fit
-    const begins = new Set(names.map((name) => name.slice(0, length - 5)));
-    const cut = (name) => {
-      const rest = begins.size === names.length ? 4 : name.length - end, isLong = rest >= length;
-      const begin = isLong && end ? `…${name.slice(end, end + half - 1)}` : name.slice(0, isLong ? half : length - 1 - rest);
-      return `${begin}…${name.slice(begin.length + 1 - length)}`;
-    };
-    const found = names.map((name) => (name.length <= length ? name : cut(name)));
+    const cut = (name) => (name.length <= length ? name : `${name.slice(0, length / 2 - 2)}…${name.slice(-length / 2 - 1)}`);
+    const found = names.map(cut);
     return found.map((name, k) => (found.indexOf(name) === found.lastIndexOf(name) ? name : names[k]));
   }
-
-  // -- files of what is shown --------------------------------------------------------
-
-  /** Return a value as a field; a text that a spreadsheet would take for a formula begins with an apostrophe. */
-  function field(value) {
-    if (typeof value === "number") return String(Number(value.toPrecision(7)));
-    const text = String(value ?? ""), safe = /^[=@\t\r]|^[+-](?!\d)/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  }
-
-  function saveFile(name, rows) {
-    const text = rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
-    const href = URL.createObjectURL(new Blob([text.toWellFormed()], { type: "text/csv" }));
-    el("a", { href, download: `${name}.csv` }).click();
-    setTimeout(() => URL.revokeObjectURL(href), 1000);
-  }
-  const saver = (name, rows) => el("button", { class: "link csv no-print", type: "button", title: `Save ${name} as CSV`, click: () => saveFile(name, rows()) }, "CSV");
 
   // -- numbers -----------------------------------------------------------------------
 
@@ -104,13 +77,12 @@ const REPORT = (() => {
     ["truncated", "truncated", percent, "Share that reached their longest length"],
   ];
 
-  /** Return B less A on the items that both have, if it is known yet. */
+  /** Return B less A on the items that both have, if the report has it. */
   function differenceOf(part) {
-    if (differing) return differing.parts.get(part);
-    const row = data.differences.find((one) => one[0] === part);
+    const row = data.differences.find(([a, b, of]) => of === part && Math.min(a, b) === Math.min(state.a, state.b) && Math.max(a, b) === Math.max(state.a, state.b));
     if (!row) return undefined;
-    const [, mean, low, high, items] = row;
-    return state.a === 0 ? { mean, low, high, items } : { mean: -mean, low: -high, high: -low, items };
+    const [a, , , mean, low, high, items] = row;
+    return state.a === a ? { mean, low, high, items } : { mean: -mean, low: -high, high: -low, items };
   }
 
   function showCards() {
@@ -130,13 +102,6 @@ const REPORT = (() => {
   // What is unknown is sorted as less than all else, and saved as nothing.
   const numeric = (form) => (value, type) => (type === "display" ? form(value) : known(value) ? value : type === "csv" ? "" : -9);
 
-  /** Return the rows of a table that are shown, on all of its pages, headings first. */
-  function shownRows(box, columns) {
-    const rows = box === "found-rows" ? hits : tables[box].rows({ search: "applied", order: "applied" }).data().toArray();
-    const saved = columns.flatMap((column) => Object.entries(column.csv || { [column.title]: (row) => column.render(column.data ? row[column.data] : row, "csv", row) }));
-    return [saved.map(([title]) => title), ...rows.map((row) => saved.map(([, value]) => value(row)))];
-  }
-
   function table(box, columns, rows, more) {
     if (tables[box]) tables[box].destroy();
     const heads = columns.map((column) => el("th", { scope: "col", title: column.about || false }, column.title));
@@ -146,14 +111,14 @@ const REPORT = (() => {
     // A title that it is given becomes HTML; without one it keeps the text of the heading.
     const untitled = columns.map(({ title, ...column }) => ({ ...column, ariaTitle: visible(title) }));
     tables[box] = new DataTable(made, { data: rows, columns: untitled, autoWidth: false, pageLength: PAGE, paging: rows.length > (more.pageLength || PAGE),
-      layout: { topStart: isSearched ? "search" : null, topEnd: () => saver(name, () => shownRows(box, columns)), bottomStart: isSearched || more.serverSide ? "info" : null, bottomEnd: "paging" }, ...more });
+      layout: { topStart: isSearched ? "search" : null, topEnd: more.serverSide ? null : { buttons: [{ extend: "csv", text: "CSV", className: "csv", title: null, filename: name, escapeExcelFormula: true, exportOptions: { orthogonal: "csv" } }] }, bottomStart: isSearched || more.serverSide ? "info" : null, bottomEnd: "paging" }, ...more });
     return made;
   }
 
   const bar = (value, k) => el("span", { class: "meter" }, el("span", { class: k ? "bar second" : "bar", style: `width:${(100 * (value || 0)).toFixed(1)}%` }));
   const scoreColumn = (title) => ({ title, data: "score", className: "n", render: (v, type) => (type !== "display" ? numeric(points)(v, type) : known(v) ? el("span", {}, points(v), " ", bar(v)) : "") });
   const intervalColumn = (form, value) => ({ title: "95 % interval", data: null, className: "n soft", orderable: false, about: "Clustered by item",
-    render: (row) => span(value(row)?.low, value(row)?.high, form), csv: { low: (row) => value(row)?.low, high: (row) => value(row)?.high } });
+    render: (row) => span(value(row)?.low, value(row)?.high, form) });
   const partsShown = () => parts.filter((part) => part.kind === state.by);
 
   /** Show the rollouts of a part; of a category, its tasks. */
@@ -199,8 +164,7 @@ const REPORT = (() => {
       const { score, low, high } = row.of[run];
       return el("span", { class: "heat", style: `--heat:${(60 * score).toFixed(0)}%` }, row.part.kind === "category" ? points(score) : link(points(score), () => openPart(row.part, { a: run, b: NONE })), el("small", {}, span(low, high)));
     };
-    const columns = data.runs.map(({ short }, run) => ({ title: short, about: runName(run), data: null, className: "n", render: (row, type) => (type === "display" ? row.of[run] ? shown(run, row) : "" : numeric()(row.of[run]?.score, type)),
-      csv: Object.fromEntries(["score", "low", "high"].map((key) => [`${runName(run)} ${key}`, (row) => row.of[run]?.[key]])) }));
+    const columns = data.runs.map(({ short }, run) => ({ title: short, about: runName(run), data: null, className: "n", render: (row, type) => (type === "display" ? row.of[run] ? shown(run, row) : "" : numeric()(row.of[run]?.score, type)) }));
     table("matrix-rows", [partColumn(), ...columns], rows, { order: [[0, "asc"]] });
   }
 
@@ -210,8 +174,7 @@ const REPORT = (() => {
     const columns = [{ title: "run or model", data: "name", render: name }];
     for (const [key, label, form, about] of figureColumns()) {
       const shown = (row) => el("span", {}, form(row[key]), key === "score" && known(row.score) ? el("span", {}, " ", bar(row.score)) : "", el("small", { class: "soft" }, span(...(row.ends[key] || []), form)));
-      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: `${about}, with its 95 % interval`, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)),
-        csv: { [label]: (row) => row[key], [`${label} low`]: (row) => row.ends[key]?.[0], [`${label} high`]: (row) => row.ends[key]?.[1] } });
+      if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: `${about}, with its 95 % interval`, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)) });
     }
     for (const [key, title, about] of [["samples", "rollouts"], ["scored", "scored", "Rollouts that the run has scored; its dump files hold some of them"], ["items", "items"]]) {
       if (rows.some((row) => known(row[key]))) columns.push({ title, about, data: key, className: "n", render: numeric(whole) });
@@ -225,7 +188,7 @@ const REPORT = (() => {
     const text = (title, k) => ({ title, data: null, render: (row, type) => asText(row[k], type) });
     const said = (row, type) => (type === "display" ? el("div", {}, row[4], ...row[5].map((example) => el("div", {}, el("code", {}, example)))) : visible(row[4]));
     const columns = [text("alarm", 1), text("task", 2), { title: "times", data: null, className: "n", render: (row, type) => numeric(whole)(row[3], type) }, text("run", 0),
-      { title: "newest, and examples", data: null, className: "said", orderable: false, render: said, csv: { newest: (row) => visible(row[4]), examples: (row) => row[5].map(visible).join(" | ") } }];
+      { title: "newest, and examples", data: null, className: "said", orderable: false, render: said }];
     table("alarm-rows", columns, alarms, { order: [], pageLength: PAGE_OF_READER });
   }
 
@@ -242,9 +205,9 @@ const REPORT = (() => {
     places.forEach((_, k) => {
       const name = (text) => (isPair() ? `${text} ${"AB"[k]}` : text), shown = ({ share, ends }) => el("span", {}, percent(share), el("small", { class: "soft" }, span(...ends, percent)));
       columns.push({ title: name("rollouts"), data: null, className: "n", render: (row, type) => numeric(whole)(row.of[k].n, type) }, { title: name("share"), about: "With its 95 % interval, clustered by item", data: null, className: "n",
-        render: (row, type) => (type === "display" ? shown(row.of[k]) : numeric()(row.of[k].share, type)), csv: { [name("share")]: (row) => row.of[k].share, [name("low")]: (row) => row.of[k].ends[0], [name("high")]: (row) => row.of[k].ends[1] } });
+        render: (row, type) => (type === "display" ? shown(row.of[k]) : numeric()(row.of[k].share, type)) });
     });
-    columns.push({ title: "", data: null, orderable: false, render: (row) => el("div", { class: "bars" }, ...row.of.map((of, k) => bar(of.share, k))), csv: {} }, { title: "what it means", data: "meaning", render: asText });
+    columns.push({ title: "", data: null, orderable: false, render: (row, type) => (type === "display" ? el("div", { class: "bars" }, ...row.of.map((of, k) => bar(of.share, k))) : "") }, { title: "what it means", data: "meaning", render: asText });
     table("outcome-rows", columns, rows, { order: [], searching: false });
   }
 
@@ -261,13 +224,11 @@ const REPORT = (() => {
     return el("i", { style: `color:${shade(line)};background:repeating-linear-gradient(90deg,${stops.join() || "currentColor,currentColor"})` });
   }
 
-  /** Draw lines, each with a label, a hue, its values and perhaps its raw values or an interval of each. */
+  /** Draw lines, each with a label, a hue, its values and perhaps an interval of each. */
   function chart(box, title, x, lines, { figure: shows = null, steps = false, names = null } = {}) {
     const isUnit = shows === points || shows === percent, form = (v) => (known(v) ? (shows || ((n) => String(Number(n.toPrecision(4)))))(v) : "–"), label = (v) => (names ? names(v) : whole(v));
     const at = el("span", { class: "at" });
-    const saved = lines.flatMap((line) => [["", line.values], [" raw", line.raw], [" low", line.low], [" high", line.high]].filter(([, of]) => of).map(([word, of]) => [(line.title || line.label) + word, of]));
-    const rows = () => [["x", ...saved.map(([head]) => head)], ...x.map((v, k) => [names ? names(v) : v, ...saved.map(([, of]) => of[k])])];
-    const figure = el("figure", {}, el("figcaption", {}, el("span", {}, title), at, saver(title, rows)));
+    const figure = el("figure", {}, el("figcaption", {}, el("span", {}, title), at));
     byId(box).append(figure);
     const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
     const series = [{}], columns = [x], bands = [];
@@ -275,7 +236,6 @@ const REPORT = (() => {
     for (const line of lines) {
       const [name, dash] = hueOf(line), stroke = style(name), faint = `${stroke}33`;
       if (line.high) bands.push({ series: [add(line.high, { width: 0, stroke: faint }), add(line.low, { width: 0, stroke: faint })], fill: faint });
-      if (line.raw) add(line.raw, { stroke: `${stroke}55`, width: 1 });
       add(line.values, { stroke, dash, width: 1.5, ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: faint } : {}) });
     }
     const top = (u, low, high) => (isUnit && !steps ? [0, 1.02] : [Math.min(0, low || 0), Math.max(0, high || 0) * 1.05 || (low < 0 ? 0 : 1)]);
@@ -283,29 +243,14 @@ const REPORT = (() => {
     const drawn = new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, legend: { show: false }, bands, scales: { x: { time: false }, y: { range: top } }, hooks: { setCursor: [read] },
       axes: [{ ...axis, size: 30, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52, ...(shows === percent ? { values: (_, ticks) => ticks.map((v) => `${Number((100 * v).toFixed(2))}%`) } : {}) }], series }, columns, figure);
     charts.push(drawn);
-    const said = lines.map((line) => {
-      const there = [...x.keys()].filter((k) => known(line.values[k])), values = there.map((k) => line.values[k]), end = (k) => `${form(line.values[k])} at ${label(x[k])}`;
-      return there.length ? `${line.label}: ${end(there[0])}, ${end(there.at(-1))}, lowest ${form(Math.min(...values))}, highest ${form(Math.max(...values))}` : `${line.label}: no values`;
-    });
     drawn.root.setAttribute("role", "img");
-    drawn.root.setAttribute("aria-label", visible(`${title}. ${said.join("; ")}`));
+    drawn.root.setAttribute("aria-label", visible(`${title}: ${lines.map((line) => `${line.label} ends at ${form(line.values.findLast(known))}`).join(", ")}`));
   }
 
   /** Say above charts which colour is which run, in one line. */
   function legend(box, lines, more) {
     const shown = lines.map((line) => el("span", { title: line.title || line.label }, swatch(line), line.label));
     byId(box).replaceChildren(...shown, more ? el("span", {}, more) : "");
-  }
-
-  /** Return values averaged over those before them, with weights that fall by a factor. */
-  function smoothed(values, factor) {
-    let sum = 0, weight = 0;
-    return values.map((value) => {
-      if (!known(value)) return value;
-      sum = factor * sum + value;
-      weight = factor * weight + 1;
-      return sum / weight;
-    });
   }
 
   function chosenRuns() {
@@ -315,7 +260,7 @@ const REPORT = (() => {
   const CURVES = { mean_score: "score", "train/mean_score": "score", "train/groups_with_variance": "variance", "train/level": "level", "train/completion_tokens": "length", "train/truncated": "truncated", "eval/mean_score": "score" };
 
   function showCurves() {
-    const key = byId("metric").value, all = key && metrics ? metrics : data.metrics, factor = Number(byId("smoothing").value);
+    const key = byId("metric").value, all = key && metrics ? metrics : data.metrics;
     const isOf = (run, one) => data.runs[run].name === one.name || data.runs[run].name.endsWith(`, ${one.name}`);
     const own = chosenRuns().flatMap((run, hue) => all.filter((one) => isOf(run, one)).map((one) => ({ ...one, hue, label: lettered(run), title: runName(run) })));
     const drawn = own.length ? own : all.slice(0, HUES.length).map((one, hue) => ({ ...one, hue, label: one.name }));
@@ -323,7 +268,7 @@ const REPORT = (() => {
       const of = drawn.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
       if (!of.length) continue;
       const [x, ...values] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
-      const lines = of.map((one, k) => ({ ...one, values: factor ? smoothed(values[k], factor) : values[k], raw: factor ? values[k] : null }));
+      const lines = of.map((one, k) => ({ ...one, values: values[k] }));
       const [, label, figure] = figureColumns().find(([one]) => one === CURVES[name]) || [null, name, null];
       chart("curve-charts", `${label.replace(data.unit, "tokens")}${name.startsWith("eval/") ? " of evaluations" : ""} over steps`, x, lines, { figure });
     }
@@ -391,52 +336,23 @@ const REPORT = (() => {
     return { question: text(0), gold: text(1), command: text(2), completion: text(3), answer: text(4), system: text(5), place: text(6), more: row[7] };
   }
 
-  /** Return Student's 97.5 % quantile. */
-  function student(freedom) {
-    const z = 1.959963984540054, terms = [(z ** 3 + z) / 4, (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96, (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384];
-    return terms.reduce((sum, term, i) => sum + term / freedom ** (i + 1), z);
-  }
-
-  /** Return the mean of some differences with its interval, each task a stratum, as `compare` does. */
-  function estimated(byTask) {
-    const lists = [...byTask.values()], all = lists.flat(), mean = all.reduce((x, y) => x + y, 0) / all.length;
-    const strata = lists.filter((of) => of.length > 1), alone = lists.filter((of) => of.length === 1).flat();
-    if (alone.length) strata.push(alone);
-    if (all.length < 2) return { mean, low: -1, high: 1, items: all.length };
-    const squares = strata.map((of) => {
-      const n = of.length, middle = n > 1 ? of.reduce((x, y) => x + y, 0) / n : mean;
-      return (n > 1 ? n / (n - 1) : 1) * of.reduce((sum, v) => sum + (v - middle) ** 2, 0);
-    });
-    const half = student(all.length - strata.length) * Math.sqrt(squares.reduce((x, y) => x + y, 0)) / all.length;
-    return { mean, low: Math.max(-1, mean - half), high: Math.min(1, mean + half), items: all.length };
-  }
-
+  /** Find the items on which A and B disagree. */
   function findDifferences() {
     if (!isPair() || !samples) { differing = null; return; }
     const means = new Map();
     samples.run.forEach((run, i) => {
       if ((run !== state.a && run !== state.b) || samples.score[i] === null) return;
-      const of = means.get(samples.item[i]) || means.set(samples.item[i], [0, 0, 0, 0, i]).get(samples.item[i]);
+      const of = means.get(samples.item[i]) || means.set(samples.item[i], [0, 0, 0, 0, samples.task[i]]).get(samples.item[i]);
       const k = run === state.a ? 0 : 2;
       of[k] += samples.score[i];
       of[k + 1] += 1;
     });
-    const categories = new Map(parts.filter((part) => part.kind === "category").map((part) => [part.name, part.number])), levels = parts.filter((part) => part.kind === "level");
-    const levelOf = (value) => known(value) && levels.find((part) => (part.low === part.high ? Math.abs(part.low - value) < 1e-4 : value < part.high - 1e-9 || part.high === 1))?.number;
-    const found = new Map();
-    differing = { items: new Set(), byTask: new Map(), parts: new Map() };
-    for (const [item, [a, n, b, m, i]] of means) {
-      if (!n || !m) continue;
-      const task = samples.task[i], difference = b / m - a / n;
-      for (const part of [ALL, task, categories.get(parts[task].category), levelOf(samples.level[i])].filter((one) => typeof one === "number")) {
-        const of = found.get(part) || found.set(part, new Map()).get(part);
-        (of.get(task) || of.set(task, []).get(task)).push(difference);
-      }
-      if (Math.abs(difference) < DIFFERENCE) continue;
+    differing = { items: new Set(), byTask: new Map() };
+    for (const [item, [a, n, b, m, task]] of means) {
+      if (!n || !m || Math.abs(b / m - a / n) < DIFFERENCE) continue;
       differing.items.add(item);
       differing.byTask.set(task, (differing.byTask.get(task) || 0) + 1);
     }
-    for (const [part, of] of found) differing.parts.set(part, estimated(of));
   }
 
   // -- the reader --------------------------------------------------------------------
@@ -492,7 +408,6 @@ const REPORT = (() => {
       ["length", (i) => samples.length[i], (i) => whole(samples.length[i])], ["answer", (i) => samples.preview[i] ?? ""],
     ];
     const made = table("found-rows", columns.map(([title, value, form]) => ({ title, data: null, className: title === "answer" ? "answer" : "", orderable: title !== "answer",
-      csv: { [title]: title === "rollout" ? (i) => i + 1 : value },
       render: (i, type) => (type === "display" ? [(form || ((k) => visible(value(k))))(i)].map((v) => (v instanceof Node ? v : document.createTextNode(v)))[0] : "") })), [], {
       serverSide: true, pageLength: PAGE_OF_READER, searching: false, paging: true, order: [],
       ajax: (asked, answer) => {
@@ -519,20 +434,6 @@ const REPORT = (() => {
     return [visible(text[0]), el("mark", {}, `\n\n… ${whole(left)} of ${whole(text[2])} characters are left out here; all of them are in ${place} …\n\n`), visible(text[1])];
   }
 
-  /** Return an answer as nodes, each line marked between its common begin and end with the gold one. */
-  function marked(answer, gold) {
-    if (Array.isArray(answer) || Array.isArray(gold) || gold === null || answer === gold) return null;
-    const golden = gold.split("\n"), found = [];
-    answer.split("\n").forEach((line, k) => {
-      const other = golden[k] ?? "";
-      let first = 0, last = 0;
-      while (first < Math.min(line.length, other.length) && line[first] === other[first]) first += 1;
-      while (last < Math.min(line.length, other.length) - first && line.at(-1 - last) === other.at(-1 - last)) last += 1;
-      found.push(visible((k ? "\n" : "") + line.slice(0, first)), el("mark", {}, line.slice(first, line.length - last)), visible(line.slice(line.length - last)));
-    });
-    return found;
-  }
-
   function completion(texts, outcome) {
     const parts = [].concat(texts.completion ?? ""), begun = parts[0].trimStart().startsWith("<think>") || outcome === "unfinished_thinking";
     const end = parts[0].lastIndexOf("</think>"), after = end + "</think>".length;
@@ -553,7 +454,7 @@ const REPORT = (() => {
     const isSame = texts.answer !== null && texts.answer === texts.gold;
     return el("section", {}, el("p", {}, el("b", {}, runName(samples.run[i])), ` · rollout ${i + 1} · score `, el("b", {}, points(samples.score[i]) || "none"), " · ", el("b", { class: colour(word) }, word), meaning ? `: ${meaning}` : ""),
       el("div", { class: "beside" },
-        el("div", {}, el("h3", {}, isSame ? "Extracted answer, equal to the gold answer" : "Extracted answer"), texts.answer === null ? el("p", {}, "None was found.") : el("pre", { tabindex: 0 }, ...(marked(texts.answer, texts.gold) || shownText(texts.answer, texts.place)))),
+        el("div", {}, el("h3", {}, isSame ? "Extracted answer, equal to the gold answer" : "Extracted answer"), texts.answer === null ? el("p", {}, "None was found.") : el("pre", { tabindex: 0 }, ...shownText(texts.answer, texts.place))),
         el("div", {}, el("h3", {}, "Gold answer"), texts.gold === null ? el("p", {}, "None is recorded.") : el("pre", { tabindex: 0 }, ...shownText(texts.gold, texts.place)))),
       facts.length ? el("p", {}, facts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `From ${texts.place}`));
   }
@@ -667,8 +568,7 @@ const REPORT = (() => {
     byId("by-choice").hidden = kinds.length < 2;
     for (const id of ["rollouts", "alarms"]) byId(id).tabIndex = -1;
     const drawn = async () => { await load("metrics.js"); showCharts(); };
-    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))),
-      el("label", {}, "smoothing ", el("input", { id: "smoothing", type: "range", min: 0, max: 0.98, step: 0.02, value: 0, input: later(() => showCharts()) })));
+    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))));
     byId("metric-choice").hidden = !data.numbers.length;
     document.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -676,22 +576,14 @@ const REPORT = (() => {
     });
   }
 
-  function theme() {
-    const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
-    const set = (isDark) => { root.classList.toggle("dark", isDark); if (data) showCharts(); };
-    set(dark.matches);
-    dark.addEventListener("change", () => set(dark.matches));
-    const rows = (sizeOf) => { for (const id of ["task-rows", "matrix-rows", "run-rows", "alarm-rows"]) tables[id]?.page.len(sizeOf(id)).draw(); };
-    addEventListener("beforeprint", () => { set(false); rows(() => -1); }); // paper is white and long
-    addEventListener("afterprint", () => { set(dark.matches); rows((id) => (id === "alarm-rows" ? PAGE_OF_READER : PAGE)); });
-    let width = innerWidth;
-    addEventListener("resize", later(() => { if (innerWidth !== width) { width = innerWidth; showCharts(); } }));
+  function redraws() {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showCharts);
+    addEventListener("resize", later(showCharts));
   }
 
   function about() {
     byId("about").append(visible(`${times(data.samples, "rollout")} of ${times(data.runs.length, "run")} in ${times(data.files, "file")} of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
-    const folded = data.settings.map(([name, values]) => el("details", {}, el("summary", {}, `Settings of ${name}`), el("pre", {}, Object.entries(values).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n"))));
-    byId("about").after(...(data.alarms.length ? [alarmNote()] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, `${said[0].toUpperCase()}${said.slice(1)}.`)), ...folded);
+    byId("about").after(...(data.alarms.length ? [alarmNote()] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, `${said[0].toUpperCase()}${said.slice(1)}.`)));
   }
 
   return {
@@ -716,9 +608,10 @@ const REPORT = (() => {
       showOutcomes();
       byId("alarms").parentElement.hidden = !data.alarms.length;
       if (data.alarms.length) load("alarms.js");
-      theme();
-      const begin = async (goes, isPart) => { if (goes || isPart) await choose({}, goes); if (state.open !== NONE) show(state.open); };
-      begin(goes, isPair() && !data.differences.length);
+      showCharts();
+      redraws();
+      const begin = async (goes) => { if (goes) await choose({}, goes); if (state.open !== NONE) show(state.open); };
+      begin(goes);
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); begin(read()); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },

@@ -28,7 +28,6 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +37,8 @@ from rg_env import installation
 from rg_env.errors import SettingError
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside
 from rg_env.new_folder import new_folder
+from rg_env.pages import runs
 from rg_env.pages.report_tally import ReportTally
-from rg_env.pages.runs import (
-    Place,
-    alarms_of,
-    is_dumped,
-    metrics_of,
-    names_of,
-    overview_of,
-    place_of,
-    read_all_metrics,
-    settings_of,
-)
 from rg_env.reports.terminal import WorkProgress
 from rg_env.tasks.baselines import guessing_notes
 
@@ -79,17 +68,6 @@ SHOWN += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
 """What the reader shows of a sample's row, unchanged."""
 
 
-# -- one sample ------------------------------------------------------------------------
-
-
-def _cut(text: str) -> str | list[Any]:
-    """Return a text, or its begin, its end and how long it is where it is too long."""
-    if len(text) <= LONGEST_TEXT:
-        return text
-    half = LONGEST_TEXT // 2
-    return [text[:half], text[-half:], len(text)]
-
-
 def command_of(row: Mapping[str, Any]) -> str | None:
     """Return the command that makes an item again, None where its file does not say."""
     task, dataset, index = row.get("task"), row.get("dataset"), row.get("index")
@@ -99,7 +77,7 @@ def command_of(row: Mapping[str, Any]) -> str | None:
         options = "".join(f" --param {param}" for param in params)
         show = f"{installation.COMMAND} show {shlex.quote(str(task))}"
         return f"{show} --seed {row['seed']}{options}"
-    if isinstance(dataset, dict) and isinstance(index, int):
+    if dataset and isinstance(index, int):
         call = f"reasoning_gym.create_dataset({task!r}, **{dataset!r})[{index}]"
         return f"python -c {shlex.quote(f'import reasoning_gym; print({call})')}"
     return None
@@ -114,27 +92,28 @@ def _script(path: Path, name: str, value: Any) -> None:
     path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
 
 
+def _cut(text: str) -> str | list[Any]:
+    """Return a text, or its begin, its end and how long it is where it is too long."""
+    half = LONGEST_TEXT // 2
+    is_long = len(text) > LONGEST_TEXT
+    return [text[:half], text[-half:], len(text)] if is_long else text
+
+
 class _Texts:
     """Writes the texts of samples into files of about a megabyte, each text once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._count, self._size = folder, 0, 0
+        self._rows, self._texts = list[list[Any]](), dict[str, int]()
         self.starts: list[int] = []
-        self._count = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._rows: list[list[Any]] = []
-        self._table: dict[str, int] = {}
-        self._size = 0
 
     def _number(self, value: object) -> int | None:
         if value is None:
             return None
         text = str(value)
-        if text not in self._table:
+        if text not in self._texts:
             self._size += min(len(text), LONGEST_TEXT)
-        return self._table.setdefault(text, len(self._table))
+        return self._texts.setdefault(text, len(self._texts))
 
     def add(self, row: Mapping[str, Any]) -> None:
         names = ("question", "gold_answer", "command", "completion", "answer", "system")
@@ -147,50 +126,28 @@ class _Texts:
             self.flush()
 
     def flush(self) -> None:
-        if not self._rows:
-            return
         self.starts.append(self._count)
         self._count += len(self._rows)
-        chunk = {
-            "number": len(self.starts),
-            "texts": [_cut(text) for text in self._table],
-            "rows": self._rows,
-        }
-        name = f"texts-{len(self.starts):04}.js"
-        _script(self._folder / name, "texts", chunk)
-        self._begin()
-
-
-def _copy_libraries(folder: Path) -> None:
-    for name, (package, place) in LIBRARIES.items():
-        # Found and not imported, which would take pandas and seconds.
-        spec = importlib.util.find_spec(package)
-        origin = spec.origin if spec is not None else None
-        if origin is None:
-            raise SettingError(f"report: the package {package} is not installed")
-        text = (Path(origin).parent / place).read_text(encoding="utf-8")
-        if name == "datatables.js":  # a module, which a page from the disk cannot load
-            form = r"\bexport\{[^}]*?([\w$]+) as default[^}]*\};"
-            text, count = re.subn(form, r"globalThis.DataTable=\1;", text)
-            if count != 1:
-                raise SettingError(
-                    "report: another itables is needed; see constraints.txt"
-                )
-            text = f"(()=>{{{text}\n}})();\n"
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def _shown(paths: Sequence[str]) -> list[str]:
-    """Return what a report says that it is of: two names, and how many more."""
-    names = [Path(path).name or path for path in paths]
-    more = [f"{len(names) - 2} more"] if len(names) > 2 else []
-    return names[:2] + more
+        number, texts = len(self.starts), [*map(_cut, self._texts)]
+        chunk = {"number": number, "texts": texts, "rows": self._rows}
+        _script(self._folder / f"texts-{number:04}.js", "texts", chunk)
+        self._rows, self._texts, self._size = [], {}, 0
 
 
 def _write_page(folder: Path, **values: Any) -> None:
     """Write the page, our script and the libraries."""
+    for name, (package, place) in LIBRARIES.items():
+        # Found and not imported, which would take pandas and seconds.
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.origin is None:
+            raise SettingError(f"report: the package {package} is not installed")
+        text = (Path(spec.origin).parent / place).read_text(encoding="utf-8")
+        if name == "datatables.js":  # a module, which a page from the disk cannot load
+            form = r"\bexport\{[^}]*?([\w$]+) as default[^}]*\};"
+            text = re.sub(form, r"globalThis.DataTable=\1;", text)
+            text = f"(()=>{{{text}\n}})();\n"
+        (folder / name).write_text(text, encoding="utf-8")
     here = Path(__file__).parent
-    _copy_libraries(folder)
     shutil.copyfile(here / "report.js", folder / MARK)
     templates = Environment(
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
@@ -214,7 +171,7 @@ def write_report(
     Args:
         paths: Files and folders of samples, and of metrics.
         folder: Where it goes.
-        title: Its heading; the paths if empty.
+        title: Its heading; Report if empty.
         note: A sentence below that.
         shows_progress: Whether standard error says how far it is.
 
@@ -228,10 +185,10 @@ def write_report(
         StoppedError: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
-    beside = {of(file) for file in files for of in (metrics_beside, metrics_of)}
+    beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
-    tally, dumped, has_rows = ReportTally(), Counter[Place](), False
+    tally, dumped, has_rows = ReportTally(), Counter[runs.Place](), False
     shows: Any = contextlib.nullcontext()
     if shows_progress:
         shows = WorkProgress("report", sources.total_kb, "kB")
@@ -239,36 +196,37 @@ def write_report(
         texts = _Texts(new)
         for sample in sources.samples(progress):
             source, model = str(sample.row["source"]), sample.row.get("model")
-            place = place_of(source, sample.row.get("run"))
-            tally.add(sample, (place, model and str(model)))
+            place = runs.place_of(source, sample.row.get("run"))
+            tally.add(sample, (place, model))
             has_rows |= "reward" in sample.row
-            dumped[place] += is_dumped(source)
+            dumped[place] += runs.is_dumped(source)
             texts.add(sample.row)
         texts.flush()
-        metrics = read_all_metrics(files)  # last: they know of no less than the dumps
+        metrics = runs.read_metrics(files)  # last: they know of no less than the dumps
         if not len(tally) and not metrics:
-            said = "; ".join(sources.reasons()) or "they are empty"
-            raise SettingError(f"report: no completion in {', '.join(paths)}: {said}")
-        names = names_of(chain((run.place for run in metrics), dumped))
+            why = "; ".join(sources.reasons()) or "they are empty"
+            raise SettingError(f"report: no completion in {', '.join(paths)}: {why}")
+        names = runs.names_of([*(run["place"] for run in metrics), *dumped])
         overview = {
             **tally.overview(names),
-            **overview_of(metrics, +dumped, names, has_rows=has_rows),
-            "settings": [found for file in files if (found := settings_of(file))],
-            "paths": _shown(paths),
+            **runs.overview_of(metrics, +dumped, names, has_rows=has_rows),
+            "paths": [Path(path).name or path for path in paths],
             "files": len(files),
             "unread": sources.reasons(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
-        _script(new / "overview.js", "overview", overview)
-        curves = [one.curves(names, usual=False) for one in metrics]
-        _script(new / "metrics.js", "metrics", curves)
-        _script(new / "alarms.js", "alarms", alarms_of(metrics, names))
-        columns = {**tally.columns(), "starts": texts.starts}
-        _script(new / "samples.js", "samples", columns)
+        scripts = {
+            "overview": overview,
+            "metrics": runs.curves_of(metrics, names, usual=False),
+            "alarms": runs.alarms_of(metrics, names),
+            "samples": {**tally.columns(), "starts": texts.starts},
+        }
+        for name, value in scripts.items():
+            _script(new / f"{name}.js", name, value)
         _write_page(new, title=title or "Report", note=note)
-    for said in sources.reasons():
-        logger.warning("not in the report: %s", said)
+    for reason in sources.reasons():
+        logger.warning("not in the report: %s", reason)
     return len(tally)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -43,19 +43,14 @@ HISTOGRAMS = {
 MOST_LEVELS = 12
 """That are parts of their own; where there are more, a part is a tenth of the scale."""
 
+MOST_PAIRED = 6
+"""Of so many runs every two are compared."""
+
 UNKNOWN = ALL = -1
 """In place of a number: what no file says; all runs, or all parts."""
 
 PLACE = ("result", "part")
 """A run and a part: the number of a task, a category or a level."""
-
-Numbers = dict[str, Any]
-T = TypeVar("T")
-
-
-def numbered(names: Iterable[T]) -> dict[T, int]:
-    """Return numbers for names, in the order in which they come."""
-    return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _short(value: float | None) -> float | int:
@@ -66,18 +61,14 @@ def _short(value: float | None) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _ends(found: Estimate) -> list[float | int]:
-    """Return the ends of an interval; none of one that says nothing."""
-    ends = (found.low, found.high)
-    return [] if math.isinf(found.high) else [*map(_short, ends)]
-
-
-def _named(name: str, model: str | None) -> str:
-    return name if not model or model in name else f"{model}, {name}"
+def _with_ends(of: Estimate) -> list[float | int]:
+    """Return a mean with its interval, if that says anything."""
+    ends = (of.low, of.high) * (not math.isinf(of.high))
+    return [*map(_short, (of.mean, *ends))]
 
 
 def _figures(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Return samples with `pass`, `variance` and the category of their task, and k."""
+    """Return samples with `pass` and `variance`, and the completions k of an item."""
     scored, item = table.filter(HAS_SCORE), ["result", "item"]
     # As many as every run has of most of its items.
     sizes = scored.group_by(item, maintain_order=True).len()
@@ -102,17 +93,6 @@ def _histogram(table: pl.DataFrame, bins: pl.Expr) -> list[int]:
     return [counts.get(k, 0) for k in range(max(counts, default=-1) + 1)]
 
 
-def _cells(
-    scores: Mapping[Any, Estimate], means: Mapping[Any, Sequence[Any]]
-) -> Iterator[list[float | int]]:
-    """Yield run, part, figures and interval of every part but the whole."""
-    for (run, part), (number, *values) in sorted(means.items()):
-        if part != ALL:
-            score = scores.get((run, part))
-            ends = _ends(score) if score else (UNKNOWN, UNKNOWN)
-            yield [run, part, number, *map(_short, values), *ends]
-
-
 class ReportTally:
     """Counts samples for the overview and keeps their columns for the reader."""
 
@@ -130,102 +110,97 @@ class ReportTally:
         number = self._runs.setdefault(run, len(self._runs))
         self._rows.append(row_of(sample, number))
         answer, versions = sample.row.get("answer"), sample.row.get("versions")
-        begin = answer[:PREVIEW_CHARS] if isinstance(answer, str) else None
-        self._previews.append(begin)
+        self._previews.append(answer and answer[:PREVIEW_CHARS])
         if isinstance(versions, dict):
-            pairs = sorted(versions.items())
-            said = ", ".join(f"{name} {is_at}" for name, is_at in pairs)
-            self._versions[said] = None
+            pairs = (f"{name} {of}" for name, of in sorted(versions.items()))
+            self._versions[", ".join(pairs)] = None
 
-    def overview(self, names: Mapping[Place, str]) -> Numbers:
+    def overview(self, names: Mapping[Place, str]) -> dict[str, Any]:
         """Return what the page shows before anything is chosen.
 
         Args:
             names: Of the places of runs.
         """
         table = table_of(self._rows)
+        self._rows.clear()
         unit = "characters" if table["tokens"].null_count() else "tokens"
         # Of a task all of whose samples are of one category.
-        self._table = table.with_columns(
+        table = self._table = table.with_columns(
             pl.col(unit).alias("length"), pl.col("category").last().over("task")
         )
-        self._tasks = numbered(table["task"])
-        self._outcomes = numbered([*OUTCOMES, *table["outcome"]])
-        figures, k = _figures(self._table)
-        parts, categories = self._parts(figures)
-        scores: dict[Any, Estimate] = {}
-        means: dict[Any, list[Any]] = {}
-        differences: dict[Any, Any] = {}
+        self._tasks = {name: n for n, name in enumerate(dict.fromkeys(table["task"]))}
+        words = dict.fromkeys([*OUTCOMES, *table["outcome"]])
+        self._outcomes = {word: n for n, word in enumerate(words)}
+        categories = dict(table.select("task", "category").unique().iter_rows())
+        figures, k = _figures(table)
+        kinds, parts = self._parts(table)
+        cells, differences = list[Any](), list[Any]()
+        runs = range(len(self._runs))
+        pairs = [*itertools.combinations(runs, 2)] * (len(runs) <= MOST_PAIRED)
         for part in parts:
+            of_part = figures.with_columns(part.alias("part")).drop_nulls("part")
             for run in (pl.col("result"), pl.lit(ALL)):
-                those = figures.with_columns(run.alias("result"), part.alias("part"))
-                those = those.drop_nulls("part")
-                scores |= estimates(those, by=PLACE)
-                each = those.group_by(PLACE).agg(pl.len(), *map(pl.mean, FIGURES))
-                means |= {(run, of): row for run, of, *row in each.iter_rows()}
-            if len(self._runs) == 2:
-                those = figures.with_columns(part.alias("part")).drop_nulls("part")
-                differences |= paired(those, 0, 1, ["part"])
+                cells += _cells(of_part.with_columns(run.alias("result")))
+            for a, b in pairs:
+                for (number,), pair in paired(of_part, a, b, ["part"]).items():
+                    if of := pair.by_item:
+                        differences.append([a, b, number, *_with_ends(of), of.samples])
         every = self._of_runs(figures)
         if len(self._runs) > 1:
             every += self._of_runs(figures.with_columns(result=pl.lit(ALL)))
-        runs = [
-            {"name": _named(names[at], model), **every[number]}
-            for (at, model), number in self._runs.items()
-        ]
         return {
             "samples": len(self),
             "unit": unit,
             "k": k,
             "tasks": [[name, categories[name]] for name in self._tasks],
-            "parts": [*self._others],
+            "parts": kinds,
             "outcomes": [[w, OUTCOMES.get(w, "")] for w in self._outcomes],
             "figures": ["samples", *FIGURES, "low", "high"],
-            "cells": [*_cells(scores, means)],
-            "differences": [
-                [*map(_short, (part, it.mean, it.low, it.high, it.samples))]
-                for (part,), of in differences.items()
-                if (it := of.by_item)
+            "cells": sorted(cells),
+            "differences": differences,
+            "runs": [
+                {"name": name if not model or model in name else f"{model}, {name}"}
+                | every[number]
+                for (at, model), number in self._runs.items()
+                for name in [names[at]]
             ],
-            "runs": runs,
             "all": every[-1],
             "versions": [*self._versions],
         }
 
-    def _parts(self, table: pl.DataFrame) -> tuple[list[pl.Expr], dict[str, str]]:
-        """Return what numbers the parts of samples; and the categories of tasks.
+    def _parts(self, table: pl.DataFrame) -> tuple[list[list[Any]], list[pl.Expr]]:
+        """Return the categories and levels, whose numbers follow those of the tasks.
 
-        Categories and levels follow the tasks. A level is named by its lowest and its
-        highest value.
+        The expressions give the number of each kind of part that a sample is of. A
+        level is named by its lowest and its highest value.
         """
-        categories = dict(table.select("task", "category").unique().iter_rows())
-        names = sorted({*categories.values()} - {""})
-        parts: dict[str, dict[Any, Any]] = {"category": {c: (c,) for c in names}}
+        names = sorted({*table["category"]} - {""})
         levels = table["level"].drop_nulls().unique().sort().to_list()
-        # 1 - 0.9 is a little less than 0.1.
-        tenths = {level: min(9, int(level * 10 + 1e-9)) for level in levels}
-        parts["level"] = {v: (k / 10, (k + 1) / 10) for v, k in tenths.items()}
-        if len(levels) <= MOST_LEVELS:
-            parts["level"] = {level: (level, level) for level in levels}
-        for kind, of in parts.items():
-            parts[kind] = {value: (kind, *ends) for value, ends in of.items()}
-        self._others = numbered(chain(*(of.values() for of in parts.values())))
-        found, first = [pl.lit(ALL, pl.Int64)], len(self._tasks)
-        numbers: dict[str, dict[Any, int]] = {"task": self._tasks}
-        for kind, of in parts.items():
-            numbers[kind] = {v: self._others[part] + first for v, part in of.items()}
+        ends = {level: (level, level) for level in levels}
+        if len(levels) > MOST_LEVELS:
+            # 1 - 0.9 is a little less than 0.1.
+            tenths = {level: min(9, int(level * 10 + 1e-9)) for level in levels}
+            ends = {level: (k / 10, (k + 1) / 10) for level, k in tenths.items()}
+        kinds = [["category", name] for name in names]
+        kinds += [["level", *of] for of in dict.fromkeys(ends.values())]
+        first = len(self._tasks)
+        numbers: dict[str, dict[Any, int]] = {
+            "task": self._tasks,
+            "category": {
+                name: first + kinds.index(["category", name]) for name in names
+            },
+            "level": {v: first + kinds.index(["level", *of]) for v, of in ends.items()},
+        }
         how: Any = {"default": None, "return_dtype": pl.Int64}
-        found += [
-            pl.col(k).replace_strict(of, **how) for k, of in numbers.items() if of
-        ]
-        return found, categories
+        given = (pl.col(k).replace_strict(of, **how) for k, of in numbers.items() if of)
+        return kinds, [pl.lit(ALL, pl.Int64), *given]
 
-    def _of_runs(self, table: pl.DataFrame) -> list[Numbers]:
+    def _of_runs(self, table: pl.DataFrame) -> list[dict[str, Any]]:
         """Return the numbers of each run, with their intervals."""
-        by, length = ["result"], dict[str, Any](within=(0.0, math.inf))
+        by, of_length = ["result"], dict[str, Any](within=(0.0, math.inf))
         figures = {
             name: estimates(
-                table, pl.col(name), by, **(length if name == "length" else {})
+                table, pl.col(name), by, **(of_length if name == "length" else {})
             )
             for name in FIGURES
         }
@@ -234,28 +209,26 @@ class ReportTally:
             for word, number in self._outcomes.items()
         }
         counts = table.group_by(by).agg(pl.len(), pl.col("item").n_unique()).sort(by)
-        found = []
-        for run, number, items in counts.rows() or [(ALL, 0, 0)]:
-            of_run = table.filter(result=run)
-            of = [figures[name].get((run,)) for name in FIGURES]
-            outcomes = {word: share.get((run,)) for word, share in shares.items()}
-            found.append(
-                {
-                    "samples": number,
-                    "items": items,
-                    "figures": [it and [_short(it.mean), *_ends(it)] for it in of],
-                    "outcomes": {
-                        word: [round(number * it.mean), *_ends(it)]
-                        for word, it in outcomes.items()
-                        if it and it.mean
-                    },
-                    "histograms": {
-                        name: _histogram(of_run, bins)
-                        for name, bins in HISTOGRAMS.items()
-                    },
-                }
-            )
-        return found
+        return [
+            {
+                "samples": number,
+                "items": items,
+                "figures": [
+                    of and _with_ends(of)
+                    for of in (figures[name].get((run,)) for name in FIGURES)
+                ],
+                "outcomes": {
+                    word: [round(number * of.mean), *_with_ends(of)[1:]]
+                    for word, share in shares.items()
+                    if (of := share.get((run,))) and of.mean
+                },
+                "histograms": {
+                    name: _histogram(table.filter(result=run), bins)
+                    for name, bins in HISTOGRAMS.items()
+                },
+            }
+            for run, number, items in counts.rows() or [(ALL, 0, 0)]
+        ]
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of all samples, which the reader filters."""
@@ -272,3 +245,14 @@ class ReportTally:
             },
             "preview": self._previews,
         }
+
+
+def _cells(table: pl.DataFrame) -> Iterator[list[float | int]]:
+    """Yield run, part, figures and interval of every part but the whole."""
+    scores = estimates(table, by=PLACE)
+    means = table.group_by(PLACE).agg(pl.len(), *map(pl.mean, FIGURES))
+    for run, part, number, *values in means.iter_rows():
+        of = scores.get((run, part))
+        ends = (of.low, of.high) if of else (None, None)
+        if part != ALL:
+            yield [run, part, number, *map(_short, (*values, *ends))]
