@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import RunError
-from rg_env.evaluation.numbers import Estimate, estimate
+from rg_env.evaluation.numbers import Estimate, estimates, row_of, table_of, with_parts
+from rg_env.evaluation.samples import Sample
 
 PAUSE_S = 60.0
 """Between two groups: so long nothing was asked for."""
@@ -45,17 +46,15 @@ def held_out_scores(folder: Path, known: Container[str]) -> Scores:
     Raises:
         RunError: An item has no score, since its requests failed.
     """
-    scores: dict[str, dict[str, float]] = {}
-    for sample in _lines(folder / "samples.jsonl"):
-        if sample.get("score") is None:
-            raise RunError(f"{folder}: an item has no score: {sample['outcome']}")
-        if key(sample["question"]) not in known:
-            of_task = scores.setdefault(sample["task"], {})
-            of_task[key(sample["question"])] = sample["score"]
-    return {
-        task: estimate(list(of_question.values()), list(of_question))
-        for task, of_question in sorted(scores.items())
-    }
+    samples: dict[tuple[str, str], Sample] = {}
+    for row in _lines(folder / "samples.jsonl"):
+        task, question, score = row["task"], key(row["question"]), row.get("score")
+        if score is None:
+            raise RunError(f"{folder}: an item has no score: {row['outcome']}")
+        if question not in known:
+            samples[task, question] = Sample(task, "", question, score, row["outcome"])
+    table = with_parts(table_of(map(row_of, samples.values())), ["task"])
+    return {str(task): found for (_, task), found in estimates(table).items()}
 
 
 def held_out_keys(folder: Path) -> set[str]:

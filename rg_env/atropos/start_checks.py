@@ -172,7 +172,8 @@ def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None
 
 def _loads(name: str) -> bool:
     """Return whether a tokenizer loads from what is on this machine."""
-    from transformers import AutoTokenizer  # seconds, which `launch` does without
+    # It takes seconds, which `launch` does without.
+    from atroposlib.envs.base import AutoTokenizer
 
     try:
         AutoTokenizer.from_pretrained(name, local_files_only=True)
