@@ -20,8 +20,7 @@ import orjson
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.http_app import serve_as_child
-from rg_env.demo.inference_server import InferenceServer, build_app
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_as_child
 from rg_env.demo.model import Generation, TokenEncoder
 
 VARIANTS = 16

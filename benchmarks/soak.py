@@ -34,10 +34,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.throughput import Processes
-from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.child_process import running_program
-from rg_env.demo.stand_in_trainer import Groups, TrainerConfig
+from rg_env.demo.child_process import RUN_API, running_program
+from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
 from rg_env.installation import PROJECT
 from rg_env.rollouts.json_encoding import read_groups
 
@@ -125,7 +124,8 @@ class Api:
     async def start(self) -> None:
         step = self.received["batches"]
         config = dataclasses.replace(self._config, starting_step=step)
-        running = trained_api(config, self._take, port=self._port)
+        api = running_program(RUN_API, f"--port={self._port}")
+        running = trained_api(config, self._take, api)
         _, self._trainer = await self._running.enter_async_context(running)
 
     async def stop(self) -> None:

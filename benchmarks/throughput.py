@@ -39,10 +39,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.child_process import read_log_end, running_program
-from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
+from rg_env.demo.child_process import RUN_API, read_log_end, running_program
+from rg_env.demo.stand_in_trainer import (
+    WITHOUT_END,
+    StandInTrainer,
+    TrainerConfig,
+    trained_api,
+)
 
 FOLDER = Path(__file__).resolve().parent
 OURS = FOLDER.parent / "reasoning_gym_environment.py"
@@ -163,8 +167,10 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        program = RUN_API if api == "quick" else "tests.support.stock_api"
+        running_api = running_program(program, "--port=0")
         async with (
-            trained_api(config, is_quick=api == "quick") as (api_url, trainer),
+            trained_api(config, api=running_api) as (api_url, trainer),
             running_program(
                 "benchmarks.fixed_server", f"--latency_ms={latency_ms}"
             ) as server,

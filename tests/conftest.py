@@ -237,7 +237,7 @@ def simulated() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def only_api() -> Iterator[str]:
     """The address of the Atropos API of this pytest process."""
-    from rg_env.demo.api_process import running_api
+    from tests.support.stock_api import running_api
 
     loop = asyncio.new_event_loop()
     api = running_api()

@@ -21,15 +21,18 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from rg_env.demo.chat_tokenizer import (
-    CHAT_TEMPLATE,
-    END,
-    PAD,
-    SPECIAL_TOKENS,
-    TOKENIZER_FOLDER,
-)
+from rg_env.demo.chat_tokenizer import END, START, TOKENIZER_FOLDER
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.tasks.library import describe, usable_entries
+
+PAD = "<|pad|>"
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] }}"
+    "{{ '<|im_end|>\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
 
 VOCABULARY_SIZE = 4096
 ENTRIES_PER_TASK = 12
@@ -66,7 +69,7 @@ def train(texts: Iterator[str]) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY_SIZE,
-        special_tokens=list(SPECIAL_TOKENS),
+        special_tokens=[START, END, PAD],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )

@@ -34,20 +34,17 @@ from transformers import AutoTokenizer
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.sampler import Sample, Sampler
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.http_app import (
+from rg_env.demo.inference_server import (
     MAX_BODY_BYTES,
-    explain_bad_requests,
-    read_body,
-    serve_as_child,
-)
-from rg_env.demo.model import Generation
-from rg_env.demo.protocols import (
-    COMPLETION,
-    Answer,
     BadRequestError,
     Body,
+    explain_bad_requests,
+    read_body,
     read_query,
+    serve_as_child,
+    shape_reply,
 )
+from rg_env.demo.model import Generation
 from rg_env.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
@@ -270,8 +267,8 @@ class SmallServer:
             samples = await self._batches.sample(asked)
         except Exception as error:  # noqa: BLE001 - as many kinds as policies
             return _failure("the policy could not sample", error)
-        answer = Answer("", asked.prompt, [self._generation(*s) for s in samples])
-        encoded = orjson.dumps(COMPLETION(body, answer))
+        generations = [self._generation(*sample) for sample in samples]
+        encoded = orjson.dumps(shape_reply(body, asked.prompt, generations))
         return web.Response(body=encoded, content_type="application/json")
 
     def _generation(self, ids: list[int], logprobs: list[float]) -> Generation:

@@ -34,9 +34,8 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from examples.vllm_on_cpu import VLLM, Vllm, VllmError, make_python
-from rg_env.demo.api_process import WITHOUT_END, trained_api
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.stand_in_trainer import Groups, TrainerConfig
+from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
 
 GROUP_SIZE = 4
 BATCH_GROUPS = 4

@@ -31,7 +31,7 @@ from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.settings.environment_settings import DATA_DUMPS
 
 if TYPE_CHECKING:
-    from rg_env.demo.answer_key import AnswerKey
+    from rg_env.demo.model import AnswerKey
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
 ROLLOUTS = click.IntRange(2, 4096)
@@ -84,17 +84,16 @@ def _note(number: signal.Signals) -> None:
 async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
     """Run all parts; return the exit status."""
     # A second of imports, which --help does without.
-    from rg_env.demo.answer_key import AnswerKey
-    from rg_env.demo.api_process import running_api
-    from rg_env.demo.http_app import serve_app
-    from rg_env.demo.inference_server import InferenceServer, build_app
-    from rg_env.demo.model import PolicyModel
+    from rg_env.demo.child_process import RUN_API, running_program
+    from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
+    from rg_env.demo.model import AnswerKey, PolicyModel
     from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     key = AnswerKey()
     app = build_app(InferenceServer(PolicyModel(key), options.latency_ms))
-    async with running_api(is_quick=True) as api, serve_app(app) as server:
+    running_api = running_program(RUN_API, "--port=0")
+    async with running_api as api, serve_app(app) as server:
         print(f"API {api}, simulated inference server {server}", flush=True)
         env = _build_env(_telling(env_cls, key), options, api, server)
         config = TrainerConfig(
@@ -127,7 +126,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
 
 def _telling(env_cls: Any, key: AnswerKey) -> Any:
     """Return the class of an environment that tells the simulated model the answers."""
-    from rg_env.demo.answer_key import build_entry
+    from rg_env.demo.model import build_entry
 
     class Telling(env_cls):  # type: ignore[misc]
         async def get_next_item(self) -> Any:

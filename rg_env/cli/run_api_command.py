@@ -7,11 +7,15 @@ every machine; this one to its own, unless it is told otherwise.
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from rg_env.atropos import run_api as api
 from rg_env.cli import listening
 from rg_env.cli.command import Command
+from rg_env.cli.main import main
+from rg_env.demo.child_process import end_with_parent
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's command lets wait."""
@@ -36,3 +40,8 @@ def run_api(
         who = listening.who_reaches(host, port, secret_file, RISK)
         listening.serve(served, listener, ready, who)
     return 0
+
+
+if __name__ == "__main__":  # of the demo
+    end_with_parent()
+    sys.exit(main(None, ["run-api", *sys.argv[1:]]))

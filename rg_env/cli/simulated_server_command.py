@@ -20,11 +20,9 @@ from rg_env.cli import listening
 from rg_env.cli.command import LATENCY_MS, Command, option, workers
 from rg_env.cli.main import main
 from rg_env.cli.setting_options import BareOptions
-from rg_env.demo.answer_key import AnswerKey, build_entry, sampled_entries
 from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.http_app import serve_app
-from rg_env.demo.inference_server import InferenceServer, build_app
-from rg_env.demo.model import PolicyModel
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
+from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
 from rg_env.items.chosen_tasks import StreamSettings
@@ -69,7 +67,7 @@ def simulated_server(
 ) -> int:
     """Run an inference server with a simulated model.
 
-    The server speaks the protocols of vLLM, SGLang and OpenAI. It loads no model: it
+    The server speaks the protocol of vLLM, with chats. It loads no model: it
     knows the answers to the items and makes mistakes at a set rate. The other options
     are settings of the environment and must have the same values as there.
     """

@@ -14,18 +14,7 @@ from tokenizers import Tokenizer
 
 TOKENIZER_FOLDER = Path(__file__).resolve().parent / "tokenizer"
 
-START = "<|im_start|>"
-END = "<|im_end|>"
-PAD = "<|pad|>"
-SPECIAL_TOKENS = (START, END, PAD)
-
-CHAT_TEMPLATE = (
-    "{% for message in messages %}"
-    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] }}"
-    "{{ '<|im_end|>\n' }}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
+START, END = "<|im_start|>", "<|im_end|>"
 
 
 def build_prompt(messages: Sequence[tuple[str, str]]) -> str:
@@ -61,9 +50,6 @@ class ChatTokenizer:
     def decode(self, token_ids: Sequence[int]) -> str:
         """Decode tokens; raises `ValueError` if an id is outside the vocabulary."""
         if token_ids and not 0 <= min(token_ids) <= max(token_ids) < self._size:
-            raise ValueError(
-                f"token ids lie in [0, {self._size}); the prompt was encoded with"
-                " another tokenizer than the simulated server's"
-            )
+            raise ValueError(f"token ids lie in [0, {self._size}): another tokenizer?")
         text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
         return text

@@ -16,13 +16,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import BinaryIO
+from typing import IO
 
 from rg_env.errors import EXIT_REFUSED, RunError
 from rg_env.installation import PROJECT
+
+RUN_API = "rg_env.cli.run_api_command"
+"""The program of the Atropos API; it takes `--port`."""
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 5.0
@@ -73,10 +75,6 @@ def read_log_end(log_path: Path) -> str:
     return "\n".join(lines[-SHOWN_LOG_LINES:]) or "(its log is empty)"
 
 
-def _open_log(log_path: Path | None) -> BinaryIO:
-    return log_path.open("wb") if log_path else tempfile.TemporaryFile()
-
-
 class ChildProgram:
     """A program that is started at once, and ended by `stop`.
 
@@ -85,18 +83,12 @@ class ChildProgram:
         argv: Its command line.
         log_path: File for what it prints, overwritten; None for one without a name,
             which goes with us however we end.
-        variables: Of its environment, beside ours.
     """
 
-    def __init__(
-        self,
-        module: str,
-        *argv: str,
-        log_path: Path | None = None,
-        variables: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
         self._module = module
-        self._log = _open_log(log_path)
+        self._log: IO[bytes]
+        self._log = log_path.open("wb") if log_path else tempfile.TemporaryFile()  # noqa: SIM115
         paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *argv],
@@ -105,7 +97,7 @@ class ChildProgram:
             stderr=self._log,
             # Ctrl-C at the terminal is for us; the child is told by us to end.
             start_new_session=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | dict(variables),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
 
     def wait_for_url(self) -> str:

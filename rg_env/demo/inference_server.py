@@ -1,39 +1,150 @@
-"""A simulated inference server: any simulated model behind any protocol, over HTTP.
+"""A simulated inference server: any simulated model behind vLLM's protocol, over HTTP.
 
-It speaks to the env as a vLLM, SGLang or OpenAI server does (see
-`rg_env.demo.protocols`); the host and the env cannot tell, the counts at `GET /stats`
-can. Malformed requests get status 400 and a JSON object that says what was expected.
-It keeps no context limit of its own and checks no key.
+    POST /v1/completions        {"prompt": "..", "return_token_ids": true, ...}
+    POST /v1/chat/completions   {"messages": [..], ...}
+
+Only the prompt, `n` and the token limit are read; everything else in a body is accepted
+and has no effect, but `stream`, which is refused. Malformed requests get status 400 and
+what was expected. It keeps no context limit of its own and checks no key. Replies have
+the shape of a stock vLLM 0.32.0; what was answered is counted at `GET /stats`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import signal
 import time
-from functools import partial
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+import msgspec
 import orjson
 from aiohttp import web
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
-from rg_env.demo.http_app import MAX_BODY_BYTES, explain_bad_requests, read_body
-from rg_env.demo.model import PROBE_TOKENS, Model
-from rg_env.demo.protocols import (
-    CHAT,
-    COMPLETION,
-    Answer,
-    BadRequestError,
-    Body,
-    InferenceProtocol,
-    Query,
-    choose_native,
-    read_query,
-)
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer, build_prompt
+from rg_env.demo.child_process import announce
+from rg_env.demo.model import PROBE_TOKENS, Generation
 
 DEFAULT_MAX_TOKENS = 1024
 MODEL_NAME = "simulated-policy"
-VERSION = "0.0.0+simulated"
+CHAT_PATH = "/v1/chat/completions"
+MAX_BODY_BYTES = 64 * 1024**2
+
+Body = dict[str, Any]
+
+
+# -- requests --------------------------------------------------------------------------
+
+
+class BadRequestError(ValueError):
+    """A request that cannot be answered; its text says what was expected."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """One prompt, as text or tokens, and how many completions it gets, how long."""
+
+    prompt: str | list[int]
+    n: int
+    max_tokens: int
+
+
+class _Message(msgspec.Struct):
+    role: str
+    content: str
+
+
+class _Request(msgspec.Struct):
+    prompt: str | Annotated[list[int], msgspec.Meta(min_length=1)] | None = None
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)] | None = None
+    n: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    stream: bool | None = False
+
+
+async def read_body(request: web.Request) -> Body:
+    """Read a request's JSON object; raises `BadRequestError` if it is none."""
+    try:
+        body: Any = orjson.loads(await request.read())
+    except json.JSONDecodeError as error:  # orjson's is a subclass of this one
+        raise BadRequestError(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise BadRequestError("the body is not a JSON object")
+    return body
+
+
+def read_query(body: Body, default_max_tokens: int) -> Query:
+    """Read the body of a request; raises `BadRequestError`."""
+    try:
+        request = msgspec.convert(body, _Request)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(str(error).replace("`$.", "`")) from error
+    if request.stream:
+        raise BadRequestError("`stream`: the simulated server does not stream")
+    prompt = request.prompt
+    if request.messages:
+        prompt = build_prompt([(m.role, m.content) for m in request.messages])
+    if prompt is None:
+        raise BadRequestError("expected `prompt` or `messages`")
+    return Query(prompt, request.n or 1, request.max_tokens or default_max_tokens)
+
+
+# -- replies ---------------------------------------------------------------------------
+
+
+def _encode_id(token: int | str, logprob: float | None) -> bytes:
+    return json.dumps(token).encode()
+
+
+def _encode_logprob(token: int | str, logprob: float | None) -> bytes:
+    return json.dumps(logprob).encode()
+
+
+def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
+    return b'"token_id:%s"' % str(token).encode()
+
+
+def shape_reply(
+    body: Body, prompt_ids: Sequence[int], generations: Sequence[Generation]
+) -> Body:
+    """Return the reply to a request; it may hold `orjson.Fragment`."""
+    choices: list[Body] = []
+    for index, each in enumerate(generations):
+        choice: Body = {"index": index, "finish_reason": each.finish_reason}
+        choice["logprobs"] = None
+        if "messages" in body:
+            choice["message"] = {"role": "assistant", "content": each.encode_text()}
+        else:
+            choice["text"] = each.encode_text()
+        if body.get("return_token_ids"):
+            choice["token_ids"] = each.encode_tokens(_encode_id)
+            choice["prompt_token_ids"] = prompt_ids
+        if body.get("logprobs") is not None:
+            scored: Body = {"token_logprobs": each.encode_tokens(_encode_logprob)}
+            if body.get("return_tokens_as_token_ids"):
+                scored["tokens"] = each.encode_tokens(_encode_as_token)
+            choice["logprobs"] = scored
+        choices.append(choice)
+    completion_tokens = sum(len(each.token_ids) for each in generations)
+    return {
+        "id": "simulated",
+        "object": "chat.completion" if "messages" in body else "text_completion",
+        # The time would be the one thing that differs between two equal runs.
+        "created": 0,
+        "model": body.get("model") or "simulated",
+        "choices": choices,
+        "usage": {
+            "prompt_tokens": len(prompt_ids),
+            "completion_tokens": completion_tokens,
+            "total_tokens": len(prompt_ids) + completion_tokens,
+        },
+    }
+
+
+# -- the server ------------------------------------------------------------------------
 
 
 class InferenceServer:
@@ -44,25 +155,21 @@ class InferenceServer:
         latency_ms: How long every answer takes, counted from its request.
     """
 
-    def __init__(self, model: Model, latency_ms: float = 0.0) -> None:
+    def __init__(self, model: Any, latency_ms: float = 0.0) -> None:
         self.model = model
         self.tokenizer = ChatTokenizer()
         self.latency_s = latency_ms / 1000
         self._requests = self._completions = 0
 
-    async def health(self, request: web.Request) -> web.Response:
-        """Say that all is well."""
-        return web.json_response({"status": "ok", "simulated": True})
-
-    async def models(self, request: web.Request) -> web.Response:
-        """Name the one model."""
-        root = str(TOKENIZER_FOLDER)  # as vLLM says where a model lies
-        model = {"id": MODEL_NAME, "object": "model", "root": root}
-        return web.json_response({"object": "list", "data": [model]})
-
-    async def version(self, request: web.Request) -> web.Response:
-        """Name the version, as vLLM does."""
-        return web.json_response({"version": VERSION})
+    async def page(self, request: web.Request) -> web.Response:
+        """Answer what is always the same."""
+        # As vLLM says where a model lies.
+        model = {"id": MODEL_NAME, "object": "model", "root": str(TOKENIZER_FOLDER)}
+        pages = {
+            "/v1/models": {"object": "list", "data": [model]},
+            "/version": {"version": "0.0.0+simulated"},
+        }
+        return web.json_response(pages.get(request.path, {}))
 
     async def stats(self, request: web.Request) -> web.Response:
         """Return everything that is counted."""
@@ -73,34 +180,26 @@ class InferenceServer:
         served = {"requests": self._requests, "completions": self._completions}
         return served | dict(self.model.counts())
 
-    async def handle(
-        self, request: web.Request, protocol: InferenceProtocol | None = None
-    ) -> web.StreamResponse:
-        """Read a request, of a native protocol if none is given, and answer it."""
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Read a request and answer it."""
         body = await read_body(request)
-        protocol = protocol or choose_native(body)
-        query = read_query(body, DEFAULT_MAX_TOKENS)
-        return await self.serve(request, protocol, body, query)
+        return await self.serve(request, body, read_query(body, DEFAULT_MAX_TOKENS))
 
     async def serve(
-        self,
-        request: web.Request,
-        protocol: InferenceProtocol,
-        body: Body,
-        query: Query,
+        self, request: web.Request, body: Body, query: Query
     ) -> web.StreamResponse:
         """Answer a query."""
         arrived = time.monotonic()
-        answer = await self.answer(query)
-        encoded = orjson.dumps(protocol(body, answer))
+        prompt_ids, generations = await self.answer(query)
+        encoded = orjson.dumps(shape_reply(body, prompt_ids, generations))
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         if query.max_tokens > PROBE_TOKENS:
             self._requests += 1
-            self._completions += len(answer.generations)
+            self._completions += len(generations)
         return web.Response(body=encoded, content_type="application/json")
 
-    async def answer(self, query: Query) -> Answer:
-        """Have the model answer one prompt."""
+    async def answer(self, query: Query) -> tuple[list[int], Sequence[Generation]]:
+        """Have the model answer one prompt; return the prompt's tokens as well."""
         if isinstance(query.prompt, str):
             text, ids = query.prompt, self.tokenizer.encode(query.prompt)
         else:
@@ -109,8 +208,7 @@ class InferenceServer:
                 text = self.tokenizer.decode(ids)
             except ValueError as error:
                 raise BadRequestError(str(error)) from error
-        generations = await self.model.generate(text, query.n, query.max_tokens)
-        return Answer(text, ids, generations)
+        return ids, await self.model.generate(text, query.n, query.max_tokens)
 
 
 def build_app(server: InferenceServer) -> web.Application:
@@ -118,15 +216,67 @@ def build_app(server: InferenceServer) -> web.Application:
     app = web.Application(
         middlewares=[explain_bad_requests], client_max_size=MAX_BODY_BYTES
     )
+    pages = ("/health", "/v1/models", "/version")
     app.add_routes(
         [
-            web.get("/health", server.health),
+            *(web.get(path, server.page) for path in pages),
             web.get("/stats", server.stats),
-            web.get("/v1/models", server.models),
-            web.get("/version", server.version),
-            web.post("/generate", server.handle),
-            web.post("/v1/completions", partial(server.handle, protocol=COMPLETION)),
-            web.post("/v1/chat/completions", partial(server.handle, protocol=CHAT)),
+            web.post("/v1/completions", server.handle),
+            web.post(CHAT_PATH, server.handle),
         ]
     )
     return app
+
+
+# -- over HTTP -------------------------------------------------------------------------
+
+
+@web.middleware
+async def explain_bad_requests(
+    request: web.Request,
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+) -> web.StreamResponse:
+    """Answer a bad request with status 400 and what was expected."""
+    try:
+        return await handler(request)
+    except BadRequestError as error:
+        details = {"message": str(error), "type": "invalid_request_error"}
+        return web.json_response({"error": details}, status=400)
+
+
+@contextlib.asynccontextmanager
+async def serve_app(
+    app: web.Application,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    notices_departures: bool = False,
+) -> AsyncIterator[str]:
+    """Serve an application while the context lasts; yields the base URL.
+
+    With `notices_departures`, a handler is cancelled when its client goes away.
+    """
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=1.0,  # a waiting answer must not hold up the end
+        handler_cancellation=notices_departures,
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def serve_as_child(app: web.Application, port: int, what: str) -> None:
+    """Serve an application, announced to the parent, until SIGINT or SIGTERM."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with serve_app(app, port=port, notices_departures=True) as url:
+        announce(url, what)
+        await stopped.wait()

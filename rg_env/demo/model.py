@@ -1,49 +1,135 @@
-"""What plays the model behind a simulated inference server, and what it generates.
+"""What plays the model behind a simulated server: the policy, and the answers it knows.
 
-`PolicyModel` joins the tokenizer, the answer key and the simulated policy, and knows
-nothing of HTTP. A completion depends on the seed, the prompt's text, how many times
-that prompt was sent before and the place among the n choices; on nothing else, so that
-a run with one seed can be repeated and two protocols asked the same thing say the same.
+An item is a pure function of seed, split and index, so whoever draws the same stream
+meets the same questions. A key cannot follow a curriculum, since levels move with the
+results: of one it has to be told the entries before they are queried, as in the demo.
 
-Sampling parameters (temperature, top_p, stop) change nothing, and the log-probabilities
-are dice, finite and negative, not any model's.
+A completion depends on the seed, the prompt's text, how many times that prompt was sent
+before and the place among the n choices; on nothing else. Sampling parameters
+(temperature, top_p, stop) change nothing, and the log-probabilities are dice, finite
+and negative, not any model's.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import json
+import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import orjson
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
-from rg_env.demo.policy import PolicyProfile, SimulatedCompletion, sample_completion
+from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
+from rg_env.items.item import Item
+from rg_env.items.run_stream import NoItemsError, RunStream
 
-if TYPE_CHECKING:
-    from rg_env.demo.answer_key import AnswerKey
+logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
 """A limit up to here is of somebody who probes whether a model answers, and how."""
 
+MAX_AHEAD = 1024
+"""Draws beyond the newest that was queried, more than the items that the env prepares
+ahead. Unknown questions must not draw so far that the first are forgotten."""
+
+MAX_KNOWN = 50_000
+"""Entries of the stream that are kept."""
+
 TokenEncoder = Callable[["int | str", "float | None"], bytes]
-"""From a token and its log-probability to the JSON that a protocol has for the two."""
+"""From a token and its log-probability to the JSON that a reply has for the two."""
+
+
+class AnswerKey:
+    """A key that draws from a stream as far as the questions need.
+
+    Args:
+        stream: Entries in the order in which the env samples them, finite or not.
+        known: Entries that are known from the beginning and never forgotten.
+
+    Attributes:
+        drawn: Entries drawn so far.
+        misses: Queries whose question was not found within the bounds.
+    """
+
+    def __init__(
+        self,
+        stream: AsyncIterator[KeyEntry] | None = None,
+        *,
+        known: Iterable[KeyEntry] = (),
+    ) -> None:
+        self._stream = stream
+        self._known = {entry.question: entry for entry in known}
+        self._met: dict[str, tuple[int, KeyEntry]] = {}
+        self._newest_queried = 0
+        self._lock = asyncio.Lock()
+        self.drawn = 0
+        self.misses = 0
+
+    def lookup(self, question: str) -> KeyEntry | None:
+        """Return the entry of a question that is known or drawn already, or None."""
+        met = self._met.get(question)
+        if met is None:
+            return self._known.get(question)
+        self._newest_queried = max(self._newest_queried, met[0])
+        return met[1]
+
+    async def find(self, question: str) -> KeyEntry | None:
+        """Return the entry of a question, drawing as far as MAX_AHEAD for it."""
+        entry = self.lookup(question) or await self._drawn(question)
+        self.misses += entry is None
+        if entry is None and self.misses == 1:
+            logger.warning(
+                "the simulated policy does not know a question and guesses: is the"
+                " environment started with the same seed and tasks? (said once)"
+            )
+        return entry
+
+    async def _drawn(self, question: str) -> KeyEntry | None:
+        async with self._lock:  # one question draws at a time
+            entry = self.lookup(question)
+            last = self._newest_queried + MAX_AHEAD
+            while entry is None and self._stream is not None and self.drawn < last:
+                if (drawn := await anext(self._stream, None)) is None:
+                    return None
+                self.remember(drawn)
+                if drawn.question == question:
+                    entry = self.lookup(question)
+            return entry
+
+    def remember(self, entry: KeyEntry) -> None:
+        """Know the next entry of the stream."""
+        self.drawn += 1
+        self._met[entry.question] = self.drawn, entry
+        if len(self._met) > MAX_KNOWN:
+            del self._met[next(iter(self._met))]
+
+
+def build_entry(item: Item) -> KeyEntry:
+    """Return what the policy has to know of an item."""
+    answer = item.gold or "no solution known"  # which is wrong
+    return KeyEntry(item.task, item.question, answer, item.level)
+
+
+async def sampled_entries(items: RunStream) -> AsyncIterator[KeyEntry]:
+    """Yield what an environment of the same settings samples, without end."""
+    with contextlib.suppress(NoItemsError):
+        while True:
+            yield build_entry(await items.next())
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One simulated completion.
+    """One simulated completion; the end token is among its tokens.
 
-    Attributes:
-        text: Its text without the end token.
-        token_ids: Its tokens, shape (T,), the end token included.
-        logprobs: One finite value <= 0 per token, shape (T,). Only a server that
-            misbehaves on purpose has other values and other tokens.
-        finish_reason: "stop", or "length" when it was cut at `max_tokens`.
+    It has one finite value <= 0 per token, and ends with "stop", or "length" when it
+    was cut. Only a server that misbehaves on purpose has other values and tokens.
     """
 
     text: str
@@ -51,31 +137,14 @@ class Generation:
     logprobs: Sequence[float | None]
     finish_reason: str
 
-    @property
-    def num_tokens(self) -> int:
-        """All its tokens."""
-        return len(self.token_ids)
-
     def encode_tokens(self, encode: TokenEncoder) -> orjson.Fragment:
-        """Return the list of all tokens in the form of a protocol."""
+        """Return the list of all tokens, each as `encode` writes it."""
         scored = zip(self.token_ids, self.logprobs, strict=True)
         return orjson.Fragment(b"[%s]" % b",".join([encode(*pair) for pair in scored]))
 
     def encode_text(self) -> orjson.Fragment:
         """Return the whole text; it may hold what is no Unicode."""
         return orjson.Fragment(json.dumps(self.text).encode())
-
-
-class Model(Protocol):
-    """Answers prompts. There is no model behind it: it is simulated."""
-
-    async def generate(
-        self, prompt: str, n: int, max_tokens: int
-    ) -> Sequence[Generation]:
-        """Answer a text, special tokens included, n times, in so many tokens each."""
-
-    def counts(self) -> Mapping[str, Any]:
-        """Return what else it counts, for `GET /stats`."""
 
 
 def throw_logprobs(count: int, rng: random.Random) -> list[float]:
@@ -97,10 +166,7 @@ def cut_text(
 class PolicyModel:
     """Answers prompts with completions of the simulated policy.
 
-    Args:
-        key: Where the answers come from; a question outside it is answered by a guess.
-        profile: How the policy behaves.
-        seed: Decides every completion.
+    A question outside the key is answered by a guess. The seed decides all completions.
     """
 
     def __init__(
@@ -110,42 +176,34 @@ class PolicyModel:
         self._profile = profile or PolicyProfile()
         self._tokenizer = ChatTokenizer()
         self._sent: Counter[bytes] = Counter()
-        self._unknown_questions = 0
         self._kinds: Counter[str] = Counter()
 
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
-        """Answer one prompt n times."""
+        """Answer a text, special tokens included, n times, in so many tokens each."""
         # Counted before the first await: the order of arrival decides.
         digest = hashlib.blake2b(prompt.encode(), digest_size=8).digest()
         self._sent[digest] += 1
         number = self._sent[digest]
         question = extract_last_user_message(prompt)
-        if max_tokens <= PROBE_TOKENS:
-            # No answer fits: it is a probe. To draw for such a question would keep
-            # those that wait for it waiting for a minute.
-            entry = self._key.lookup(question)
-        else:
-            entry = await self._key.find(question)
-            self._unknown_questions += entry is None
+        # To draw for a probe, which no answer fits, would hold up all others.
+        is_probe = max_tokens <= PROBE_TOKENS
+        entry = (
+            self._key.lookup(question) if is_probe else await self._key.find(question)
+        )
         generations = []
         for choice in range(n):
             # A text gives the same numbers in every process, unlike its `hash`.
             rng = random.Random(f"{self._seed}/{number}/{choice}/{prompt}")
             completion = sample_completion(entry, self._profile, rng)
             self._kinds[completion.kind] += 1
-            generations.append(self._finish(completion, max_tokens, rng))
+            text = completion.text
+            if completion.kind == "unfinished":  # fills up to the limit
+                text *= max_tokens // len(self._tokenizer.encode(text)) + 1
+            text, ids, reason = cut_text(self._tokenizer, text, max_tokens)
+            logprobs = throw_logprobs(len(ids), rng)
+            generations.append(Generation(text, ids, logprobs, reason))
         return generations
 
     def counts(self) -> Mapping[str, Any]:
         """Return the completions by kind, and the questions it guessed."""
-        return {"unknown_questions": self._unknown_questions, "kinds": self._kinds}
-
-    def _finish(
-        self, completion: SimulatedCompletion, max_tokens: int, rng: random.Random
-    ) -> Generation:
-        """Turn a completion into tokens; one without an end fills up to the limit."""
-        text = completion.text
-        if completion.kind == "unfinished":
-            text *= max_tokens // len(self._tokenizer.encode(text)) + 1
-        text, ids, reason = cut_text(self._tokenizer, text, max_tokens)
-        return Generation(text, ids, throw_logprobs(len(ids), rng), reason)
+        return {"unknown_questions": self._key.misses, "kinds": self._kinds}

@@ -1,10 +1,9 @@
 """A simulated policy: text that looks like a model's, made from the known answer.
 
-It is a stand-in for a language model on a machine without an accelerator. It reads
-nothing and learns nothing: told the entry that a question belongs to, it throws dice
-and writes a completion of a chosen kind. What the dice favour is a rule that one can
-check a curriculum against: every task has a skill in (0, 1), the level of the item is
-its difficulty, and the chance of a right answer is logistic in their difference.
+It reads nothing and learns nothing: told the entry that a question belongs to, it
+throws dice and writes a completion of a chosen kind. Every task has a skill in (0, 1),
+the level of the item is its difficulty, and the chance of a right answer is logistic in
+their difference.
 """
 
 import hashlib
@@ -63,8 +62,7 @@ _OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
 class KeyEntry:
     """What is known of one question, whose text is exactly that of the user message.
 
-    Its answer has the full score; its level is in [0, 1], None for the library's
-    defaults.
+    The level is in [0, 1], None for the library's defaults.
     """
 
     task: str
@@ -79,17 +77,14 @@ class PolicyProfile:
 
     Attributes:
         seed: Decides which tasks it is good at.
-        mean_skill: Middle of the skills of the tasks, in (0, 1).
-        skill_spread: Half the width of the range of skills, in [0, 0.5]; skills are
-            uniform in it and kept within [0.02, 0.98].
+        mean_skill, skill_spread: Middle of the skills of the tasks, in (0, 1), and half
+            the width of their range.
         sharpness: How fast the chance of a right answer falls as the level passes the
-            skill; positive. At level = skill the chance is one half.
-        bad_format: Chance in [0, 1] of a completion whose answer cannot be extracted.
-        unfinished: Chance in [0, 1] of thinking that never ends.
-        hedged: Chance in [0, 1] of two answers within one pair of tags; the three sum
-            to 1 at most.
-        thinking_words: Mean number of words of the thinking, at least 1; single lengths
-            are log-normal around it, with sigma 0.5.
+            skill, where it is one half.
+        bad_format, unfinished, hedged: Chances of a completion whose answer cannot be
+            extracted, of thinking that never ends, and of two answers within one pair
+            of tags.
+        thinking_words: Mean number of words of the thinking.
     """
 
     seed: int = 0
@@ -104,12 +99,9 @@ class PolicyProfile:
 
 @dataclass(frozen=True)
 class SimulatedCompletion:
-    """One completion of the simulated policy.
+    """One completion; of an unfinished one, the text is to be repeated for ever.
 
-    Attributes:
-        text: The completion; of an unfinished one, a piece to be repeated for ever.
-        kind: What it was meant to be. A wrong answer may now and then score above zero,
-            or be right by luck; the scorer decides, not this field.
+    One that was meant to be wrong may be right by luck: the scorer decides.
     """
 
     text: str
@@ -144,7 +136,10 @@ def sample_completion(
         return SimulatedCompletion(f"<think>\n{thinking}\n", kind)
     answer = entry.answer if entry else str(rng.randrange(100))
     if kind == "bad_format":
-        return SimulatedCompletion(_misform(thinking, answer, rng), kind)
+        form = rng.choice(BAD_FORMS)
+        other = spoil_answer(answer, rng) if "{other}" in form else ""
+        text = form.format(thinking=thinking, answer=answer, other=other)
+        return SimulatedCompletion(text, kind)
     if kind == "wrong":
         answer = spoil_answer(answer, rng)
     if kind == "hedged":
@@ -189,13 +184,6 @@ def spoil_answer(answer: str, rng: random.Random) -> str:
             others = set(alphabet) - {answer[place], "0"}
             return answer[:place] + rng.choice(sorted(others)) + answer[place + 1 :]
     return answer.strip()[:-1] or "0"
-
-
-def _misform(thinking: str, answer: str, rng: random.Random) -> str:
-    """Lay out an answer so that it must not be extracted."""
-    form = rng.choice(BAD_FORMS)
-    other = spoil_answer(answer, rng) if "{other}" in form else ""
-    return form.format(thinking=thinking, answer=answer, other=other)
 
 
 def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:

@@ -1,29 +1,34 @@
 """A stand-in for a trainer: it takes batches from the Atropos API and trains nothing.
 
-It registers, asks for batches as a trainer does, checks every group as strictly as the
-strictest known trainer reads it, and counts. It is there for machines without an
-accelerator, for tests and for measuring an env alone. It does not follow the API's
-step, which runs ahead of the trainer, because the API makes all possible batches at
-once and hands out the newest first: its own count of batches is its step.
+It checks every group as strictly as the strictest known trainer reads it, and counts.
+It does not follow the API's step, which runs ahead of the trainer, because the API
+makes all possible batches at once and hands out the newest first: its own count of
+batches is its step.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
 import orjson
 
+from rg_env.demo.child_process import RUN_API, running_program
 from rg_env.errors import RunError
 from rg_env.patience import tried_again
+
+WITHOUT_END = 10**9
+"""A number of steps that no run reaches."""
 
 MASKED = -100
 """What the host writes into a mask where a token is not trained on."""
@@ -50,15 +55,11 @@ class TrainerConfig:
     """Settings of a stand-in trainer.
 
     Attributes:
-        api_url: Base URL of the Atropos API.
-        batch_size: Rollouts in a batch; a multiple of group_size, or the API never
-            makes one.
-        group_size: Rollouts in a group.
-        max_token_len: Longest sequence in tokens; the host drops the whole group of a
-            sequence that reaches it.
+        batch_size, group_size: Rollouts in a batch and in a group.
+        max_token_len: The host drops the whole group of a sequence that reaches it.
         num_steps, checkpoint_dir, save_checkpoint_interval, starting_step: What the
             envs are told.
-        step_time_s: Simulated time of one training step, at least 0.
+        step_time_s: Simulated time of one training step.
         give_up_s: How long the API may be unreachable before an error.
         longest_wait_s: Longest pause between two requests for a batch.
         checked_groups: Groups of a batch that are checked, from its beginning; None
@@ -81,15 +82,9 @@ class TrainerConfig:
 
 @dataclass
 class TrainerCounts:
-    """What a stand-in trainer has received.
+    """What a stand-in trainer has received: batches, each of which is one step.
 
-    Attributes:
-        steps: Batches taken, each of which is one step.
-        groups: Groups in them, invalid ones included.
-        rollouts: Sequences in them.
-        tokens: Tokens of all sequences, prompts included.
-        invalid_groups: Groups with at least one fault, among those that were checked.
-        faults: How often each fault was found, by its name.
+    `tokens` includes prompts. `invalid_groups` of those that were checked have a fault.
     """
 
     steps: int = 0
@@ -105,12 +100,9 @@ def find_faults(
 ) -> list[str]:
     """Name everything that keeps a trainer from using a group, each fault once.
 
-    Args:
-        group: What the API holds for one group. Expected are `tokens`, `masks` and
-            `inference_logprobs` of shape (G, T_i), `scores` of shape (G,), `overrides`
-            null or G objects.
-        group_size: G.
-        max_token_len: Every T_i is below it.
+    Expected are `tokens`, `masks` and `inference_logprobs` of shape (G, T_i) with G of
+    `group_size` and T_i below `max_token_len`, `scores` of shape (G,), and `overrides`
+    null or G objects.
     """
     tokens = group.get("tokens") or []
     scores, overrides = group.get("scores") or [], group.get("overrides")
@@ -142,21 +134,17 @@ def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
 
 def _masks_fit(tokens: Sequence[Sequence[int]], masks: Sequence[Sequence[int]]) -> bool:
     """Tell whether each mask repeats or masks its tokens, and leaves some to train."""
-    for mask, sequence in zip(masks, tokens, strict=True):
-        both = zip(mask, sequence, strict=True)
-        if not all(value in (MASKED, token) for value, token in both):
-            return False
-        if all(value == MASKED for value in mask):
-            return False
-    return True
+    return all(
+        all(value in (MASKED, token) for value, token in zip(mask, row, strict=True))
+        and any(value != MASKED for value in mask)
+        for mask, row in zip(masks, tokens, strict=True)
+    )
 
 
 class StandInTrainer:
     """Takes batches from the API, checks and counts them; trains nothing.
 
-    Args:
-        config: Its settings.
-        on_step: Given the groups of each step, in the event loop; it has to be quick.
+    `on_step` is given the groups of each step, in the event loop; it has to be quick.
     """
 
     def __init__(
@@ -187,11 +175,7 @@ class StandInTrainer:
         return self.counts
 
     async def _register(self, session: aiohttp.ClientSession) -> None:
-        """Register, and make sure that the API took our values.
-
-        The first registration wins and a later one is answered as if it had: only
-        `/info` tells.
-        """
+        """Register; the first one wins and a later one is answered as if it had."""
         config = self._config
         ours = {"batch_size": config.batch_size, "max_token_len": config.max_token_len}
         values = {
@@ -275,3 +259,25 @@ class StandInTrainer:
         if len(sequences) != config.batch_size:
             counts.faults["batch_size"] += 1
         self._on_step(groups)
+
+
+@contextlib.asynccontextmanager
+async def trained_api(
+    config: TrainerConfig,
+    on_step: Callable[[Groups], object] = lambda groups: None,
+    api: AbstractAsyncContextManager[str] | None = None,
+) -> AsyncIterator[tuple[str, StandInTrainer]]:
+    """Run an API and the trainer, which takes all it gets; yields URL and trainer.
+
+    The API is `run-api` at a free port, or another program that runs while a context
+    lasts; its URL replaces that of the settings.
+    """
+    async with api or running_program(RUN_API, "--port=0") as url:
+        trainer = StandInTrainer(replace(config, api_url=url), on_step)
+        training = asyncio.create_task(trainer.run(WITHOUT_END))
+        try:
+            yield url, trainer
+        finally:
+            training.cancel()
+            with contextlib.suppress(asyncio.CancelledError, TrainerError):
+                await training

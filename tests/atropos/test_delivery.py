@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from rg_env.atropos import delivery
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.rollouts.json_encoding import encode_groups
 from tests.support.groups import group
 from tests.support.parts import build_env

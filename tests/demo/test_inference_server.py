@@ -1,31 +1,22 @@
-"""The simulated policy server, asked over real HTTP by the host's own clients."""
+"""The simulated policy server, asked over real HTTP."""
 
 import asyncio
 import contextlib
 import json
-import math
 
 import aiohttp
 import pytest
-from atroposlib.envs.server_handling.openai_server import OpenAIServer
-from atroposlib.envs.server_handling.server_baseline import APIServerConfig
-from atroposlib.envs.server_handling.sglang_server import SGLangServer
-from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from rg_env.demo.answer_key import AnswerKey
-from rg_env.demo.chat_tokenizer import (
-    TOKENIZER_FOLDER,
-    build_prompt,
-    load_tokenizer,
-)
-from rg_env.demo.http_app import serve_app
-from rg_env.demo.inference_server import InferenceServer, build_app
-from rg_env.demo.model import PolicyModel
+from rg_env.demo.chat_tokenizer import build_prompt, load_tokenizer
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
+from rg_env.demo.model import AnswerKey, PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
+from rg_env.inference.completions import why_unusable
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.routes import read_completions
 
+COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 QUESTION = "What is 6 times 7?\nAnswer with a number."
 MESSAGES = [
     {"role": "system", "content": "Think, then answer."},
@@ -39,6 +30,7 @@ ALWAYS_RIGHT = PolicyProfile(
 NEVER_ENDS = PolicyProfile(bad_format=0, unfinished=1, hedged=0)
 TOKENIZER = load_tokenizer()
 END_ID = TOKENIZER.token_to_id("<|im_end|>")
+IDS = {"logprobs": 0, "return_token_ids": True, "return_tokens_as_token_ids": True}
 
 
 @contextlib.asynccontextmanager
@@ -48,37 +40,12 @@ async def serving(profile=ALWAYS_RIGHT, seed=0):
         yield url
 
 
-def ask_host(kind, call, profile=ALWAYS_RIGHT, **given):
-    """Call a method of one of the host's clients, for a server of its own."""
-
-    async def run():
-        async with serving(profile) as url:
-            config = APIServerConfig(
-                base_url=f"{url}/v1",
-                api_key="x",
-                model_name=str(TOKENIZER_FOLDER),
-                # Its own health check would be counted among the completions.
-                health_check=False,
-            )
-            client = kind(config)
-            reply = await getattr(client, call)(model="m", **given)
-            await client.openai.close()
-            return reply
-
-    return asyncio.run(run())
-
-
-def ask_tokens(kind, profile=ALWAYS_RIGHT, **given):
-    call = "tokens_and_logprobs_completion"
-    return ask_host(kind, call, profile, prompt=PROMPT, **given)
-
-
-def ask(method, path, times=1, seed=0, **body):
+def ask(method, path, times=1, seed=0, profile=ALWAYS_RIGHT, **body):
     """Send a request to a server of its own; return the last status and all replies."""
 
     async def run():
         replies = []
-        async with serving(seed=seed) as url, aiohttp.ClientSession(url) as http:
+        async with serving(profile, seed) as url, aiohttp.ClientSession(url) as http:
             for _ in range(times):
                 async with http.request(method, path, **body) as response:
                     replies.append(await response.json())
@@ -87,51 +54,43 @@ def ask(method, path, times=1, seed=0, **body):
     return asyncio.run(run())
 
 
+def tokens_of(profile=ALWAYS_RIGHT, **more):
+    """Return the completions of a prompt, as our client reads them."""
+    body = {"prompt": PROMPT, "n": 2, **IDS, **more}
+    _, (reply,) = ask("POST", COMPLETIONS, profile=profile, json=body)
+    return list(read_completions(json.dumps(reply).encode()))
+
+
+def test_completions_can_be_used_and_end_with_the_end_token():
+    for choice in tokens_of(max_tokens=2000):
+        assert why_unusable(*choice[:3]) is None and choice.finish_reason == "stop"
+        assert choice.tokens.index(END_ID) == len(choice.tokens) - 1
+        decoded = TOKENIZER.decode(choice.prompt, skip_special_tokens=False)
+        assert decoded == PROMPT and "<answer>42</answer>" in choice.text
+
+
+def test_a_long_completion_is_cut_at_the_limit_without_end_token():
+    for choice in tokens_of(NEVER_ENDS, max_tokens=700):
+        assert len(choice.tokens) == 700 and END_ID not in choice.tokens
+        assert choice.finish_reason == "length"
+
+
+def test_token_ids_are_there_only_where_they_are_asked_for():
+    with pytest.raises(RequestFailedError, match="no token ids"):
+        tokens_of(return_token_ids=False, return_tokens_as_token_ids=False)
+
+
+def test_chats_are_answered():
+    body = {"messages": MESSAGES, "n": 3, "max_tokens": 500}
+    choices = ask("POST", CHAT, json=body)[1][0]["choices"]
+    assert [choice["finish_reason"] for choice in choices] == ["stop"] * 3
+    assert all("<answer>42</answer>" in c["message"]["content"] for c in choices)
+
+
 def texts_of(n=4, **how):
     body = {"prompt": PROMPT, "n": n, "max_tokens": 400}
-    _, replies = ask("POST", "/generate", json=body, **how)
-    return [text for reply in replies for text in reply["text"]]
-
-
-NATIVE = pytest.mark.parametrize("kind", [VLLMServer, SGLangServer])
-
-
-@NATIVE
-@pytest.mark.parametrize("n", [1, 3])
-def test_the_host_reads_n_completions_which_end_with_the_end_token(kind, n):
-    prompt, tokens, logprobs, reasons = ask_tokens(kind, n=n, max_tokens=2000)
-    assert TOKENIZER.decode(prompt, skip_special_tokens=False) == PROMPT
-    assert all("stop" in str(reason) for reason in reasons)
-    assert len(tokens) == len(logprobs) == len(reasons) == n
-    for ids, values in zip(tokens, logprobs, strict=True):
-        assert len(ids) == len(values) and ids.index(END_ID) == len(ids) - 1
-        assert all(math.isfinite(value) and value <= 0 for value in values)
-
-
-@NATIVE
-def test_a_long_completion_is_cut_at_the_limit_without_end_token(kind):
-    _, tokens, _, reasons = ask_tokens(kind, NEVER_ENDS, n=2, max_tokens=700)
-    assert [len(ids) for ids in tokens] == [700, 700]
-    assert not any(END_ID in ids for ids in tokens)
-    assert all("length" in str(reason) for reason in reasons)
-
-
-def test_both_native_dialects_say_the_same():
-    vllm, sglang = (
-        ask_tokens(kind, n=3, max_tokens=400) for kind in (VLLMServer, SGLangServer)
-    )
-    assert vllm[:3] == sglang[:3]
-
-
-def test_the_host_reads_n_chats_and_n_texts_cut_at_the_limit():
-    how = {"messages": MESSAGES, "n": 3, "max_tokens": 500}
-    choices = ask_host(OpenAIServer, "chat_completion", **how).choices
-    assert [choice.finish_reason for choice in choices] == ["stop"] * 3
-    assert all("<answer>42</answer>" in choice.message.content for choice in choices)
-    how = {"prompt": PROMPT, "n": 2, "max_tokens": 5}
-    choices = ask_host(OpenAIServer, "completion", **how).choices
-    assert [choice.finish_reason for choice in choices] == ["length"] * 2
-    assert all(choice.text.startswith("<think>") for choice in choices)
+    _, replies = ask("POST", COMPLETIONS, json=body, **how)
+    return [choice["text"] for reply in replies for choice in reply["choices"]]
 
 
 def test_the_seed_the_order_and_the_choice_decide_a_completion_and_nothing_else():
@@ -144,15 +103,14 @@ def test_the_seed_the_order_and_the_choice_decide_a_completion_and_nothing_else(
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [
-        ("/generate", {"json": {"n": 1}}, "expected `prompt`"),
-        ("/generate", {"json": {"prompt": [1, "2"]}}, "Expected `int`, got `str`"),
-        ("/generate", {"json": {"prompt": [10**6]}}, "another tokenizer"),
-        ("/generate", {"json": {"prompt": "x", "n": 0}}, "at `n`"),
-        ("/generate", {"json": {"prompt": "x", "max_tokens": "9"}}, "`max_tokens`"),
-        ("/generate", {"json": [1]}, "not a JSON object"),
-        ("/generate", {"data": b"{"}, "not JSON"),
-        ("/v1/completions", {"json": {"prompt": "x", "stream": True}}, "`stream`"),
-        ("/v1/chat/completions", {"json": {"messages": []}}, "`messages`"),
+        (COMPLETIONS, {"json": {"n": 1}}, "expected `prompt`"),
+        (COMPLETIONS, {"json": {"prompt": [1, "2"]}}, "Expected `int`, got `str`"),
+        (COMPLETIONS, {"json": {"prompt": [10**6]}}, "another tokenizer"),
+        (COMPLETIONS, {"json": {"prompt": "x", "n": 0}}, "at `n`"),
+        (COMPLETIONS, {"json": [1]}, "not a JSON object"),
+        (COMPLETIONS, {"data": b"{"}, "not JSON"),
+        (COMPLETIONS, {"json": {"prompt": "x", "stream": True}}, "`stream`"),
+        (CHAT, {"json": {"messages": []}}, "`messages`"),
     ],
 )
 def test_a_malformed_request_gets_400_and_the_reason(path, body, expected):
@@ -168,18 +126,21 @@ def test_health_models_and_version_answer():
     assert "simulated" in ask("GET", "/version")[1][0]["version"]
 
 
-async def test_the_ledger_counts_every_completion_by_kind_and_is_named_simulated():
+async def test_every_completion_is_counted_by_kind_and_named_simulated():
     async with serving() as url, aiohttp.ClientSession(url) as http:
-        for prompt in (PROMPT, PROMPT, "hi"):
-            body = {"prompt": prompt, "n": 3, "max_tokens": 2000}
-            async with http.post("/generate", json=body) as response:
+        for prompt, limit in (PROMPT, 2000), (PROMPT, 2000), ("hi", 2000), ("ho", 1):
+            body = {"prompt": prompt, "n": 3, "max_tokens": limit}
+            async with http.post(COMPLETIONS, json=body) as response:
                 await response.read()
         async with http.get("/stats") as response:
             stats = await response.json()
-    assert stats["simulated"] is True
-    assert (stats["requests"], stats["completions"]) == (3, 9)
-    assert stats["unknown_questions"] == 1
-    assert stats["kinds"] == {"right": 6, "guess": 3}
+    assert stats == {
+        "simulated": True,
+        "requests": 3,
+        "completions": 9,
+        "unknown_questions": 1,
+        "kinds": {"right": 6, "guess": 6},
+    }
 
 
 @pytest.mark.parametrize(("max_tokens", "count"), [(PROBE_TOKENS, 0), (100, 1)])
@@ -191,18 +152,3 @@ def test_an_unknown_question_is_counted_and_said_but_of_a_probe(
     asyncio.run(model.generate("hi", 1, max_tokens))
     assert key.misses == model.counts()["unknown_questions"] == count
     assert logged.text.count("does not know a question") == count
-
-
-def test_completions_hold_the_ids_and_logprobs_that_are_asked_for():
-    def completed(**more):
-        body = {"prompt": PROMPT, "n": 2, "max_tokens": 500, **more}
-        _, (reply,) = ask("POST", "/v1/completions", json=body)
-        choices = read_completions(json.dumps(reply).encode())
-        return map(list, zip(*(choice[:3] for choice in choices), strict=True))
-
-    ids = {"return_token_ids": True, "return_tokens_as_token_ids": True}
-    tokens, logprobs, ends = completed(logprobs=0, **ids)
-    assert tokens[0][-1] == END_ID and ends == ["stop"] * 2
-    assert [len(row) for row in logprobs] == [len(row) for row in tokens]
-    with pytest.raises(RequestFailedError, match="no token ids"):
-        completed()

@@ -101,7 +101,7 @@ async def killed(folder):
             "killed": ledger,
             "state": world.last_state(),
             # Each of the two runs has probed the server with two.
-            "served": server.served.completions - 2 * 2,
+            "served": server.completions - 2 * 2,
             "dumped": len(world.dumped()),
             "unsent": world.dumped("UNSENT_rollouts"),
             "unfinished": list((folder / "dumps").glob("*.part")),

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.inference import connection
 from rg_env.inference.completions import Sampling
 from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
@@ -231,7 +231,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
     async with both as (env, gone, there):
         gone.runs.clear()
         await query_often(env, 16)
-        answered_there = there.served.completions
+        answered_there = there.completions
         gone.runs.set()
         while env.server.servers[0].is_out:
             await query(env)
@@ -253,7 +253,7 @@ async def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypa
     app.add_routes(
         [
             web.get("/health", no_such_page),
-            web.post("/generate", FaultyServer(listed()).handle),
+            web.post("/v1/completions", FaultyServer(listed()).handle),
         ]
     )
     async with serve_app(app) as url:

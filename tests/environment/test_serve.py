@@ -2,7 +2,6 @@
 
 import asyncio
 
-from rg_env.demo.api_process import running_api
 from rg_env.demo.stand_in_trainer import StandInTrainer
 from tests.support.parts import (
     GUARD_S,
@@ -13,6 +12,7 @@ from tests.support.parts import (
     until,
 )
 from tests.support.runs import serve, trainer_config
+from tests.support.stock_api import running_api
 
 
 def served(api, url, steps=4, trainer_changes=None, **changes):

@@ -9,7 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from examples.train_small.small_server import SmallServer, build_app
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
 from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.routes import COMPLETIONS

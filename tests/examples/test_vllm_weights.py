@@ -10,7 +10,7 @@ from aiohttp import web
 from examples.trainer import vllm_weights
 from examples.trainer.policy import TrainingError
 from examples.trainer.vllm_weights import VllmWeights
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from tests.examples.policies import WEIGHTS, policy_of
 
 REQUEST_S = 0.5

@@ -14,7 +14,7 @@ from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
 from rg_env import patience
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
 from rg_env.inference.client import Client
 from rg_env.inference.completions import (

@@ -6,7 +6,7 @@ import gzip
 import pytest
 from aiohttp import web
 
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.inference.client import ANY_REPLY_BYTES, TOKEN_BYTES
 from rg_env.inference.connection import REFUSAL_BYTES, Connection, url_of
 from rg_env.inference.request_failures import RequestFailedError

@@ -1,49 +1,24 @@
 """What a simulated server does wrong on purpose, by a script.
 
 Every request suffers what its script says: nothing, a fault of any HTTP server, or one
-that only a reply of completions can have. What was injected is counted.
+that only a reply of completions can have.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer
 from rg_env.demo.model import Generation, throw_logprobs
-from rg_env.demo.protocols import (
-    CHAT,
-    COMPLETION,
-    SGLANG,
-    VLLM,
-    Answer,
-    InferenceProtocol,
-    Query,
-)
 
 LONGEST_HANG_S = 30.0
 SLOW_S = 0.4
 RETRY_AFTER_S = 1
-
-SERVER_FAULTS = (
-    *("status_500", "status_503", "status_429", "hang", "slow", "reset", "truncated"),
-    *("not_json", "wrong_shape", "empty_object", "no_choices", "too_few", "too_many"),
-    *("no_logprobs", "null_logprob", "nan_logprob", "bad_token", "abort_one"),
-    *("abort_all", "empty_one", "nasty_text", "endless_text"),
-)
-"""What a request to an inference server can suffer."""
-
-API_FAULTS = (
-    *("status_500", "status_400", "not_json", "reset", "slow", "reply_lost"),
-    "faulted_after",
-)
-"""What a request to the API can suffer; the last two after it has been served."""
 
 NASTY = [
     "<answer>\x00</answer>",
@@ -55,26 +30,6 @@ NASTY = [
 
 LONE = "\ud800 half a pair \udfff <answer>1</answer>"
 """What only servers of text can send: no token decodes to it."""
-
-_SGLANG_WITHOUT_TOKENS = [
-    {"text": "", "meta_info": {"finish_reason": {"type": "stop"}}}
-]
-BROKEN = {
-    (VLLM, "wrong_shape"): {"logprobs": "none", "finish_reasons": 3},
-    (VLLM, "empty_object"): {},
-    (VLLM, "no_logprobs"): {"logprobs": None, "finish_reasons": ["stop"]},
-    (SGLANG, "wrong_shape"): _SGLANG_WITHOUT_TOKENS,
-    (SGLANG, "empty_object"): _SGLANG_WITHOUT_TOKENS,
-    (SGLANG, "no_logprobs"): _SGLANG_WITHOUT_TOKENS,
-    (COMPLETION, "wrong_shape"): {"choices": 3},
-    (COMPLETION, "empty_object"): {},
-    (COMPLETION, "no_logprobs"): {
-        "choices": [
-            {"text": "", "token_ids": [1], "logprobs": None, "finish_reason": "stop"}
-        ]
-    },
-}
-"""Replies that no client can use, by protocol and the fault that calls for them."""
 
 ENDLESS_TEXT = "<answer>" + "on " * 1_000_000
 
@@ -92,31 +47,17 @@ def always(fault: str) -> Script:
     return lambda number: fault
 
 
-def dice(seed: int, rate: float, names: Sequence[str]) -> Script:
-    """Return a script in which each request suffers something with a chance."""
-
-    def fault(number: int) -> str:
-        rng = random.Random(f"{seed}/{number}")
-        return rng.choice(names) if rng.random() < rate else ""
-
-    return fault
-
-
 class Faults:
     """The faults of one server by its script, which may be replaced at any time."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self.requests = 0
-        self.injected: Counter[str] = Counter()
 
     def next_fault(self) -> str:
         """Count a request; return the fault that it suffers, "" for none."""
-        fault = self.script(self.requests)
         self.requests += 1
-        if fault:
-            self.injected[fault] += 1
-        return fault
+        return self.script(self.requests - 1)
 
 
 def cut_connection(request: web.Request) -> web.Response:
@@ -154,22 +95,16 @@ async def send_half(request: web.Request, body: bytes) -> web.StreamResponse:
 
 
 def bend(
-    fault: str,
-    protocol: InferenceProtocol,
-    query: Query,
-    answer: Answer,
-    tokenizer: ChatTokenizer,
-    rng: random.Random,
-) -> Answer:
-    made = _bend_completions(fault, answer.generations)
-    if fault in ("nasty_text", "endless_text"):
-        encoding = None if protocol is CHAT else tokenizer
-        made = [_write_bad_text(fault, encoding, query.max_tokens, rng), *made[1:]]
-    return dataclasses.replace(answer, generations=made)
-
-
-def _bend_completions(fault: str, made: Sequence[Generation]) -> list[Generation]:
+    fault: str, made: Sequence[Generation], tokenizer: ChatTokenizer | None, limit: int
+) -> Sequence[Generation]:
+    """Return other completions; without a tokenizer, they are of a chat."""
     first, *others = made
+    cut = {"token_ids": first.token_ids[:2], "logprobs": first.logprobs[:2]}
+    changes = {
+        "abort_one": {**cut, "finish_reason": "abort"},
+        "null_logprob": {"logprobs": [None, *first.logprobs[1:]]},
+        "empty_one": {"text": "", "token_ids": [], "logprobs": []},
+    }
     if fault == "no_choices":
         return []
     if fault == "too_few":
@@ -177,40 +112,18 @@ def _bend_completions(fault: str, made: Sequence[Generation]) -> list[Generation
     if fault == "too_many":
         return [*made, *made[:2]]
     if fault == "abort_all":
-        return [_abort(generation) for generation in made]
-    if fault == "abort_one":
-        first = _abort(first)
-    if fault == "null_logprob":
-        first = _with_first_logprob(first, None)
-    if fault == "nan_logprob":
-        first = _with_first_logprob(first, math.nan)
-    if fault == "bad_token":
-        first = dataclasses.replace(first, token_ids=["word", *first.token_ids[1:]])
-    if fault == "empty_one":
-        first = dataclasses.replace(first, text="", token_ids=[], logprobs=[])
-    return [first, *others]
-
-
-def _abort(generation: Generation) -> Generation:
-    return dataclasses.replace(
-        generation,
-        token_ids=generation.token_ids[:2],
-        logprobs=generation.logprobs[:2],
-        finish_reason="abort",
-    )
-
-
-def _with_first_logprob(generation: Generation, value: float | None) -> Generation:
-    return dataclasses.replace(generation, logprobs=[value, *generation.logprobs[1:]])
+        return [bend("abort_one", [each], tokenizer, limit)[0] for each in made]
+    if fault in ("nasty_text", "endless_text"):
+        return [_write_bad_text(fault, tokenizer, limit), *others]
+    return [dataclasses.replace(first, **changes.get(fault, {})), *others]
 
 
 def _write_bad_text(
-    fault: str, tokenizer: ChatTokenizer | None, max_tokens: int, rng: random.Random
+    fault: str, tokenizer: ChatTokenizer | None, limit: int
 ) -> Generation:
-    """Write nasty text or one above the limit; without a tokenizer, of a chat."""
     is_nasty = fault == "nasty_text"
     if tokenizer is None:
         return Generation(LONE if is_nasty else ENDLESS_TEXT, [], [], "stop")
-    text = rng.choice(NASTY) if is_nasty else "<think>" + "on and on " * max_tokens
+    text = random.choice(NASTY) if is_nasty else "<think>" + "on and on " * limit
     ids = tokenizer.encode(text)
-    return Generation(text, ids, throw_logprobs(len(ids), rng), "stop")
+    return Generation(text, ids, throw_logprobs(len(ids), random.Random()), "stop")

@@ -29,7 +29,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 from rg_env.demo.child_process import ChildProgram
-from rg_env.demo.http_app import serve_app
+from rg_env.demo.inference_server import serve_app
 from rg_env.inference.probe import PROBE_TOKENS
 
 REPO_ROOT = Path(__file__).resolve().parents[2]

@@ -1,25 +1,19 @@
 """A door to the Atropos API that spoils requests on purpose, by a script.
 
-    python -m tests.support.spoilt_api --of http://127.0.0.1:8000 --rate 0.05
-
 Every request is handed on to a real API, before or after a fault. Only environments go
-through it and suffer; the trainer asks the real one. What it did is at `GET /stats`.
+through it and suffer; the trainer asks the real one.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import gzip
-import sys
-from collections.abc import Sequence
 
 import aiohttp
 from aiohttp import web
 
-from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.http_app import serve_app, serve_as_child
+from rg_env.demo.inference_server import serve_app
 from tests.support import faults
 
 MAX_BODY_BYTES = 64 * 1024**2
@@ -28,12 +22,7 @@ KEPT_HEADERS = ("Content-Type", "Content-Encoding")
 
 
 class SpoiltApi:
-    """The handlers of one door; only requests of a path suffer, where one is given.
-
-    Attributes:
-        accepted: Groups that the real API took.
-        acknowledged: Those of them of which the environment was told.
-    """
+    """The handlers of one door; only requests of a path suffer, where one is given."""
 
     def __init__(
         self, script: faults.Script, url: str, only: str | None = None
@@ -42,18 +31,6 @@ class SpoiltApi:
         self._only = only
         self._http: aiohttp.ClientSession | None = None
         self.faults = faults.Faults(script)
-        self.accepted = self.acknowledged = 0
-
-    async def stats(self, request: web.Request) -> web.Response:
-        return web.json_response(
-            {
-                "simulated": True,
-                "requests": self.faults.requests,
-                "injected": self.faults.injected,
-                "accepted": self.accepted,
-                "acknowledged": self.acknowledged,
-            }
-        )
 
     async def hand_on(self, request: web.Request) -> web.StreamResponse:
         """Hand a request on, unless its fault is one that comes before."""
@@ -70,13 +47,10 @@ class SpoiltApi:
             status, body = await self._ask(request, body)
         except (aiohttp.ClientError, asyncio.TimeoutError):
             return web.Response(status=502)
-        is_group = request.path == "/scored_data" and status == 200
-        self.accepted += is_group
         if fault == "reply_lost":
             return faults.cut_connection(request)
         if fault == "faulted_after":
             return web.Response(status=500)
-        self.acknowledged += is_group
         return web.Response(body=body, status=status, content_type="application/json")
 
     async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes]:
@@ -96,7 +70,6 @@ class SpoiltApi:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.router.add_get("/stats", self.stats)
         app.router.add_route("*", "/{path:.*}", self.hand_on)
         app.on_cleanup.append(self.close)
         return app
@@ -116,25 +89,3 @@ async def faulty_api(script: faults.Script, url: str, only: str | None = None):
     api = SpoiltApi(script, url, only)
     async with serve_app(api.app()) as api.url:
         yield api
-
-
-async def _serve(api: SpoiltApi, port: int) -> None:
-    what = "spoilt API"
-    await serve_as_child(api.app(), port, what, notices_departures=False)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.support.spoilt_api")
-    parser.add_argument("--of", required=True, help="URL of the real API")
-    parser.add_argument("--port", type=int, default=0, help="0 for a free one")
-    parser.add_argument("--rate", type=float, default=0.0, help="of spoilt requests")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(argv)
-    end_with_parent()
-    script = faults.dice(options.seed, options.rate, faults.API_FAULTS)
-    asyncio.run(_serve(SpoiltApi(script, options.of), options.port))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

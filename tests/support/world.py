@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 
-from rg_env.demo.api_process import WITHOUT_END, trained_api
+from rg_env.demo.stand_in_trainer import WITHOUT_END, trained_api
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import ENTRY, GUARD_S, NOWHERE, options_of, until
 from tests.support.processes import descendants, left_alive
 from tests.support.runs import trainer_config
+from tests.support.stock_api import running_api
 
 SLOW_END = """
 import runpy, sys
@@ -87,7 +88,7 @@ class World:
     @contextlib.asynccontextmanager
     async def with_api(self, **trainer):
         config = trainer_config(steps=WITHOUT_END, **trainer)
-        async with trained_api(config) as (self.api, self.trainer):
+        async with trained_api(config, api=running_api()) as (self.api, self.trainer):
             yield
 
     async def __aenter__(self):

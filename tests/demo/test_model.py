@@ -6,8 +6,8 @@ import itertools
 import pytest
 
 from rg_env.cli.simulated_server_command import build_key
-from rg_env.demo import answer_key
-from rg_env.demo.answer_key import AnswerKey
+from rg_env.demo import model
+from rg_env.demo.model import AnswerKey
 from rg_env.demo.policy import KeyEntry
 from rg_env.items.prepare import prepare_items
 from rg_env.settings.environment_settings import CheckedSettings
@@ -31,7 +31,7 @@ async def few(*names):
 
 @pytest.fixture
 def bounded(monkeypatch):
-    monkeypatch.setattr(answer_key, "MAX_AHEAD", 25)
+    monkeypatch.setattr(model, "MAX_AHEAD", 25)
 
 
 def find(key, *questions):
@@ -75,7 +75,7 @@ def test_a_stream_that_ends_and_none_leave_the_rest_unknown():
 def test_the_oldest_entries_are_forgotten_at_the_limit_and_the_known_ones_are_not(
     monkeypatch,
 ):
-    monkeypatch.setattr(answer_key, "MAX_KNOWN", 5)
+    monkeypatch.setattr(model, "MAX_KNOWN", 5)
     key = AnswerKey(endless(), known=[entry("e1")])
     find(key, "q9")
     assert key.lookup("q4") is None
