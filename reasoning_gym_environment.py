@@ -81,8 +81,8 @@ from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.result_files import taking_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.atropos.rows import resume_rows, taking_over_rows
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
@@ -94,7 +94,7 @@ from rg_env.items.prepare import prepare_items
 from rg_env.items.run_stream import PATIENCE_S
 from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.run_dumps import Dumps
+from rg_env.rollouts.dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.settings import environment_settings, server_settings
 from rg_env.settings.kept_settings import settings_text
@@ -321,15 +321,14 @@ class ReasoningGymEnv(OldNames, BaseEnv):
             rows.say_where()
         else:
             servers, versions = self.server.servers, self._rewards.versions
-            rows.settings = settings_text(self.config, servers, versions)
+            settings = settings_text(self.config, servers, versions)
             # The rows of a screen are read again, also where none is missing.
-            left = await off_loop(
-                resume_rows, rows, total, even_complete=bool(self.screen)
+            self._items.sampled, results = await off_loop(
+                rows.resume, settings, total, even_complete=bool(self.screen)
             )
             self.config.data_path_to_save_groups = str(rows.path)
-            self._items.sampled = left.sampled
-            await off_loop(self._feedback.replay, left.results)
-            self.curr_step = len(left.results)
+            await off_loop(self._feedback.replay, results)
+            self.curr_step = len(results)
         self._dumps.put_numbers(metrics_beside(rows.path))
         written = await self._groups.write_rows(
             self._kind, total, self.curr_step, self._items

@@ -19,8 +19,8 @@ If the trainer saves no checkpoints, the newest state alone is kept, below the f
 the dump files. It is continued whatever its step, as no weights belong to it, and one
 of a run with other settings is left aside instead of refused.
 
-Mends B10 of docs/host_defects.md: a checkpoint sets any attribute, needs the exact
-step, and is silently left out where it is missing.
+Mends B10 of docs/host_defects.md: a checkpoint is written in place, sets any attribute,
+needs the exact step, and is silently left out where it is missing.
 """
 
 from __future__ import annotations
@@ -35,23 +35,35 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rg_env.atropos import checkpoint_files
-from rg_env.atropos.checkpoint_files import BadCheckpointError, Stateful
+from rg_env.errors import SettingError
 from rg_env.items.run_stream import RunStream
+from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import Ending, Ledger
-from rg_env.rollouts.line_file import try_lock
-from rg_env.rollouts.run_dumps import Dumps
 from rg_env.tasks.feedback import Feedback
+from rg_env.whole_files import try_lock
 
 if TYPE_CHECKING:
     from atroposlib.envs.base import BaseEnv
 
 logger = logging.getLogger(__name__)
 
+VERSION = 2
+
+OF_ORIGINAL = {
+    *("iter", "rng_state", "completion_lengths", "task_complexity_levels"),
+    *("processed_item_count", "save_file_batch_num", "task_performance_history"),
+    *("failed_processed_item_count", "failed_save_file_batch_num", "task_group_counts"),
+}
+"""Keys of a checkpoint of the original. Source: atropos 296a0bc, save_checkpoint()."""
+
 MAX_NAMES = 100
 
 SAVE_EVERY_S = 10.0
 """At least between two saves of a run whose trainer names no interval."""
+
+
+class BadCheckpointError(SettingError):
+    """A checkpoint that cannot be used; the text says which file and why."""
 
 
 def passed(interval: int, before: int, now: int) -> bool:
@@ -62,16 +74,11 @@ def passed(interval: int, before: int, now: int) -> bool:
     return interval > 0 and now // interval > before // interval
 
 
-def _lock(path: Path) -> int | None:
-    """Return the descriptor of a lock, None where a running process holds it.
-
-    A file system without locks gives every lock.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    if try_lock(descriptor) is False:
-        os.close(descriptor)
-        return None
-    return descriptor
+def newest(folder: Path, step: int) -> Path | None:
+    """Return the checkpoint of the latest step that is not after `step`, if any."""
+    steps = {path.stem[5:]: path for path in folder.glob("step-*.json")}
+    fitting = [n for n in steps if n.isdecimal() and int(n) <= step]
+    return steps[max(fitting, key=int)] if fitting else None
 
 
 class CheckpointFolder:
@@ -84,79 +91,86 @@ class CheckpointFolder:
         shard: Name of its part of the items; None where it has all of them.
 
     Attributes:
-        name: The folder's name.
+        path: The folder.
     """
 
     def __init__(self, root: str, name: str, shard: str | None = None) -> None:
-        self._root = root
+        base = Path(root) / "env_checkpoints"
         # The API appends its number to the name that was asked for.
         stem = name.rpartition("_")[0]
+        self._siblings = f"{stem}_*" if stem else name
         if shard is not None:
             name = f"{stem or name}_{shard}"
-        siblings = f"{stem}_*" if stem else ""
-        self._continued = siblings if shard is None else f"{name}.*"
-        self.name = name
+            self._siblings = f"{name}.*"
+        self.path = base / name
         self._held: int | None = None
         self._ledger: int | None = None
         self._ledger_bytes = 0
         try:
-            self._hold(name)
+            base.mkdir(parents=True, exist_ok=True)
+            for i in range(MAX_NAMES):
+                self.path = base / (f"{name}.{i}" if i else name)
+                self._held = self._lock(self.path)
+                if self._held is not None:
+                    break
         except OSError as error:
-            logger.warning("checkpoints cannot be saved in %s: %s", self._base, error)
+            logger.warning("checkpoints cannot be saved in %s: %s", base, error)
 
-    @property
-    def _base(self) -> Path:
-        return self.path(0).parent.parent
+    def _lock(self, folder: Path) -> int | None:
+        """Return the descriptor of a lock, None where a running process holds it.
 
-    def _lock_path(self, name: str) -> Path:
-        return self._base / f".{name}.lock"
+        A file system without locks gives every lock.
+        """
+        path = folder.with_name(f".{folder.name}.lock")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if try_lock(descriptor) is False:
+            os.close(descriptor)
+            return None
+        return descriptor
 
-    def _hold(self, name: str) -> None:
-        self._base.mkdir(parents=True, exist_ok=True)
-        for i in range(MAX_NAMES):
-            self.name = f"{name}.{i}" if i else name
-            self._held = _lock(self._lock_path(self.name))
-            if self._held is not None:
-                return
-        raise BlockingIOError(f"{MAX_NAMES} processes hold {name}")
+    def write(self, step: int, state: Mapping[str, Any]) -> None:
+        """Write a checkpoint: whatever happens, the old file is there or the new one.
 
-    def path(self, step: int) -> Path:
-        """Return where the checkpoint of a step is written."""
-        return checkpoint_files.path(self._root, self.name, step)
-
-    def left(self, step: int) -> list[Path]:
-        """Return the checkpoints to continue, the newest first, none after `step`."""
-        newest = [
-            checkpoint_files.newest(self._root, name, step)
-            for name in self._left_names()
-        ]
-        found = [path for path in newest if path is not None]
-        return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        Raises:
+            OSError: The disk refuses it; the old file stays.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        # One name for all steps: what a killed process left is written over.
+        part = self.path / ".part"
+        with part.open("w", encoding="utf-8") as file:
+            json.dump(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.path / f"step-{step}.json")
 
     def keep_only(self, step: int) -> None:
         """Remove our checkpoints of other steps."""
-        own = self.path(step)
-        for path in set(own.parent.glob("step-*.json")) - {own}:
-            path.unlink(missing_ok=True)
+        for path in self.path.glob("step-*.json"):
+            if path.name != f"step-{step}.json":
+                path.unlink(missing_ok=True)
 
-    def _left_names(self) -> Iterator[str]:
-        """Yield our name and those like it that no process holds."""
-        yield self.name
-        pattern = self._continued
-        for folder in sorted(self._base.glob(pattern)) if pattern else []:
-            if folder.name == self.name or not folder.is_dir():
-                continue
-            lock = _lock(self._lock_path(folder.name))
-            if lock is not None:
-                # Only a test: we read that folder now, and write to our own.
-                os.close(lock)
-                yield folder.name
+    def left(self, step: int) -> list[Path]:
+        """Return the checkpoints to continue, the newest first, none after `step`."""
+        candidates = [newest(folder, step) for folder in self._left_folders()]
+        checkpoints = [path for path in candidates if path is not None]
+        return sorted(checkpoints, key=lambda p: p.stat().st_mtime_ns, reverse=True)
+
+    def _left_folders(self) -> Iterator[Path]:
+        """Yield our folder and those like it that no process holds."""
+        yield self.path
+        for folder in sorted(self.path.parent.glob(self._siblings)):
+            if folder != self.path and folder.is_dir():
+                lock = self._lock(folder)
+                if lock is not None:
+                    # Only a test: we read that folder now, and write to our own.
+                    os.close(lock)
+                    yield folder
 
     def begin_ledger(self) -> None:
         """Keep a ledger from here on; a disk that refuses it is named."""
-        target = self.path(0).with_name("ledger.json")
+        target = self.path / "ledger.json"
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
             self._ledger = os.open(target, flags, 0o644)
             self._ledger_bytes = target.stat().st_size
@@ -184,16 +198,88 @@ class CheckpointFolder:
         self._ledger = self._held = None
 
 
-def left_ledger(source: Path) -> dict[str, Any] | None:
-    """Return the ledger that lies beside a checkpoint, None where there is none."""
+# -- what a checkpoint holds -----------------------------------------------------------
+
+
+def _check_run(
+    state: Mapping[str, Any], settings: Mapping[str, Any], source: Path
+) -> None:
+    """Raise `BadCheckpointError` for a checkpoint whose items are not those of now."""
+    if state.get("version") != VERSION:
+        raise BadCheckpointError(
+            f"{source} has version {state.get('version')!r}, needed is {VERSION};"
+            " move it away to begin anew"
+        )
+    then = state["settings"]
+    names = then.keys() | settings.keys()
+    different = sorted(n for n in names if then.get(n) != settings.get(n))
+    if different:
+        name = different[0]
+        raise BadCheckpointError(
+            f"{source} is of a run with another {name}: {then.get(name)!r}, now"
+            f" {settings.get(name)!r}; its items would not be those of this run, so set"
+            f" {', '.join(different)} as it was, or move the file away"
+        )
+
+
+def _of_original(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a checkpoint of the original can be continued.
+
+    A level was one of its own table, and is where ours begins. Its generator and its
+    histories, which lack the levels of their groups, have no meaning here.
+    """
+    groups = state.get("task_group_counts", {})
+    levels = {
+        task: {"level": level, "counted_from": None}
+        for task, level in state.get("task_complexity_levels", {}).items()
+        if groups.get(task)
+    }
+    names = {"batch_num": "save_file_batch_num", "groups_total": "processed_item_count"}
+    return {
+        "items": {"drawn": state["iter"], "outstanding": [], "asked": {}},
+        "curriculum": {"tasks": levels},
+        "saved": {ours: state.get(its, 0) for ours, its in names.items()},
+        "failed": {ours: state.get(f"failed_{its}", 0) for ours, its in names.items()},
+        "data": {key: v for key, v in state.items() if key not in OF_ORIGINAL},
+    }
+
+
+def load(
+    source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Load a checkpoint, also one of the original, into its parts: all or none.
+
+    Args:
+        source: The file.
+        parts: Have `state_dict` and `load_state_dict`.
+        settings: Those of this run that decide its items.
+
+    Returns:
+        What a subclass has saved with it.
+
+    Raises:
+        BadCheckpointError: The file is broken, of another version or run, or lacks
+            a part.
+    """
+    before = {name: part.state_dict() for name, part in parts.items()}
+    name = "JSON"
     try:
-        ledger = json.loads((source.parent / "ledger.json").read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        logger.warning("the ledger beside %s cannot be read: %s", source, error)
-        return None
-    return ledger if isinstance(ledger, dict) else None
+        state = json.loads(source.read_bytes())
+        if "version" not in state and "iter" in state:
+            logger.warning("%s is of the original, whose items were others", source)
+            state = {**before, **_of_original(state)}
+        else:
+            _check_run(state, settings, source)
+        own = dict(state.get("data", {}))
+        for name, part in parts.items():
+            part.load_state_dict(state[name])
+    except BadCheckpointError:
+        raise
+    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+        for each, part in parts.items():
+            part.load_state_dict(before[each])
+        raise BadCheckpointError(f"{source}: {name}: {error!r}") from error
+    return own
 
 
 class Checkpoints:
@@ -218,13 +304,10 @@ class Checkpoints:
         feedback: Feedback,
         sampled: Callable[[], RunStream | None],
     ) -> None:
-        self._env = env
-        self._dumps = dumps
-        self._feedback = feedback
-        self._sampled = sampled
+        self._env, self._dumps = env, dumps
+        self._feedback, self._sampled = feedback, sampled
         self._folder: CheckpointFolder | None = None
-        self.beside_dumps = False
-        self._is_begun = False
+        self.beside_dumps = self._is_begun = False
         self._saved_s = -math.inf
         self.kept_names: Collection[str] = ()
         self.ledger = Ledger(self._keep_ledger)
@@ -238,6 +321,13 @@ class Checkpoints:
         return self._env.wandb_prepend or str(self._env.name)
 
     @property
+    def _root(self) -> str:
+        env = self._env
+        return str(
+            env.config.data_dumps_dir if self.beside_dumps else env.checkpoint_dir
+        )
+
+    @property
     def folder(self) -> CheckpointFolder:
         """This instance's folder, held from the first time on."""
         if self._folder is None:
@@ -246,13 +336,6 @@ class Checkpoints:
             shard = None if count == 1 else f"shard{index}of{count}"
             self._folder = CheckpointFolder(self._root, self._name, shard)
         return self._folder
-
-    @property
-    def _root(self) -> str:
-        env = self._env
-        return str(
-            env.config.data_dumps_dir if self.beside_dumps else env.checkpoint_dir
-        )
 
     def begin(self) -> None:
         """Keep the ledger on disk, and save at the end; the files are this run's."""
@@ -289,7 +372,7 @@ class Checkpoints:
         elif self.beside_dumps and time.monotonic() - self._saved_s >= SAVE_EVERY_S:
             self.save(now)
 
-    def state_owners(self) -> dict[str, Stateful]:
+    def parts(self) -> dict[str, Any]:
         """Return the owner of each part of a checkpoint."""
         made, feedback = self._sampled(), self._feedback
         if made is None:
@@ -305,7 +388,7 @@ class Checkpoints:
             "failed": self._dumps.failed,
         }
 
-    def _stream_settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return the settings that decide the items, and the modules of own tasks."""
         made = self._sampled()
         modules = {} if made is None else dict(made.library.modules)
@@ -314,9 +397,10 @@ class Checkpoints:
 
     def write(self, step: int, data: Mapping[str, Any]) -> None:
         """Write the checkpoint of a step: the environment's state, and `data`."""
-        state = checkpoint_files.collect(self.state_owners(), self._stream_settings())
+        states = {name: part.state_dict() for name, part in self.parts().items()}
         own = {"data": dict(data)} if data else {}
-        checkpoint_files.write(self.folder.path(step), {**state, **own})
+        settings = {"version": VERSION, "settings": self._settings()}
+        self.folder.write(step, {**settings, **states, **own})
 
     def restore(self) -> None:
         """Continue from the newest checkpoint that is not after the current step.
@@ -327,19 +411,15 @@ class Checkpoints:
         """
         step = self._env.curr_step
         for source in self._sources(step):
-            owners, settings = self.state_owners(), self._stream_settings()
             try:
-                own = checkpoint_files.restore(owners, settings, source)
+                own = load(source, self.parts(), self._settings())
             except BadCheckpointError as error:
                 if not source.is_relative_to(self._env.config.data_dumps_dir):
                     raise
                 logger.warning("not continued: %s", error)
                 continue
             for name, value in own.items():
-                if name in self.kept_names:
-                    what = "which is the environment's own"
-                    logger.warning("%s: %s, %s, is not restored", source, name, what)
-                else:
+                if name not in self.kept_names:
                     setattr(self._env, name, value)
             self._continue_ledger(source)
             logger.info("continuing from %s at item %d", source, self._env.iter)
@@ -350,23 +430,23 @@ class Checkpoints:
     def _sources(self, step: int) -> list[Path]:
         if not self.beside_dumps:
             return self.folder.left(step)[:1]
-        kept = self.folder.left(sys.maxsize)
         # A trainer that saves none now may have saved some before.
-        theirs = checkpoint_files.newest(self._env.checkpoint_dir, self._name, step)
-        return kept or ([] if theirs is None else [theirs])
+        base = Path(self._env.checkpoint_dir) / "env_checkpoints"
+        theirs = newest(base / self._name, step)
+        return self.folder.left(sys.maxsize) or ([] if theirs is None else [theirs])
 
     def _continue_ledger(self, source: Path) -> None:
-        """Continue the ledger of the process that left a checkpoint.
+        """Continue the ledger beside a checkpoint.
 
-        What was in flight and not yet counted when it was killed is counted here.
+        What was in flight and not yet counted when its process was killed is counted.
         """
-        left = left_ledger(source)
-        if left is None:
-            return
         try:
-            self.ledger.load_state_dict(left)
-            self._dumps.take_over_losses(left)
-        except ValueError as error:
+            ledger = json.loads((source.parent / "ledger.json").read_bytes())
+            self.ledger.load_state_dict(ledger)
+            self._dumps.take_over_losses(ledger)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
             logger.warning("the ledger beside %s is not used: %s", source, error)
             return
         if self.ledger.in_flight > 0:

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from rg_env import patience
 from rg_env.atropos import start_checks
-from rg_env.atropos.evaluation_files import EvaluationFiles
 from rg_env.atropos.group_rewards import GroupRewards, scored_rollout
 from rg_env.atropos.pipeline import Flight, current_group
+from rg_env.atropos.result_files import EvaluationFiles
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.inference.connection import sampling_extra_of

@@ -13,6 +13,7 @@ from rg_env.inference.connection import sampling_extra_of
 from rg_env.items.group_scorer import GroupScorer, extract_in_time
 from rg_env.items.item import shared_pool
 from rg_env.reports.metrics import Metrics
+from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import (
     Group,
     Rollout,
@@ -20,7 +21,6 @@ from rg_env.rollouts.group import (
     has_variance,
     penalise_length,
 )
-from rg_env.rollouts.run_dumps import Dumps
 from rg_env.scoring.score import Score
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
@@ -211,9 +211,7 @@ class GroupRewards:
 
     def _tell(self, group: Group, logprobs: Sequence[float | None]) -> None:
         """Tell the metrics, the levels and the log of a scored group."""
-        self._metrics.record_group(group)
-        alarms = self._metrics.alarms.take(group, logprobs)
-        for line in [*self._metrics.new_warnings(group), *alarms]:
+        for line in self._metrics.record_group(group, logprobs):
             logger.warning("%s", line)
         change = self._feedback.take(
             group.task, group.mean_score, group.level, has_variance(group.rewards)

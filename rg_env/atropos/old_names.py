@@ -23,7 +23,7 @@ from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import DEADLINE_S
 from rg_env.items.item import shared_pool
 from rg_env.items.run_stream import RunStream
-from rg_env.rollouts.run_dumps import Dumps
+from rg_env.rollouts.dumps import Dumps
 from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
 from rg_env.tasks.feedback import Feedback

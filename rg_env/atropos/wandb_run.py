@@ -18,8 +18,8 @@ from rg_env import patience
 from rg_env.errors import RunError
 from rg_env.items.run_stream import RunStream
 from rg_env.reports.metrics import Metrics, run_numbers
+from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import listed
-from rg_env.rollouts.run_dumps import Dumps
 from rg_env.settings.kept_settings import env_settings
 from rg_env.tasks.feedback import Feedback
 

@@ -26,7 +26,7 @@ from rg_env.cli.setting_options import BareOptions
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import SettingError
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.run_dumps import METRICS_FOLDER
+from rg_env.rollouts.dumps import METRICS_FOLDER
 from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.settings.environment_settings import DATA_DUMPS
 
@@ -106,7 +106,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
         trainer = StandInTrainer(config)
         print("Setting up the environment over all tasks ...", flush=True)
         # Its progress would drown the demo's own.
-        logging.getLogger("rg_env.rollouts.dump_writer").setLevel(logging.WARNING)
+        logging.getLogger("rg_env.rollouts.dumps").setLevel(logging.WARNING)
         # It warns of answers that no scorer may see or can read. Here the simulated
         # policy writes them on purpose, and the report counts them.
         logging.getLogger("rg_env.atropos.group_rewards").setLevel(logging.ERROR)

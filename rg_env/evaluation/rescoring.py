@@ -35,12 +35,12 @@ from rg_env.items.item import Item, is_unusable, why_no_entry
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import NumberTable
 from rg_env.rollouts.json_encoding import readable
-from rg_env.rollouts.line_file import LineFile
 from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import UNSCORED, Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription
+from rg_env.whole_files import LineFile
 from rg_env.workers.pool_errors import (
     PoolClosedError,
     PoolError,
@@ -305,7 +305,7 @@ class RescoredFile:
 
     def __init__(self, path: Path, version: str) -> None:
         self._path, self._version = path, version
-        self._file = LineFile(path)
+        self._file = LineFile(path).open()
         self._done: set[tuple[str, str]] = set()
         self.close = self._file.close
 

@@ -36,11 +36,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env import installation
 from rg_env.errors import SettingError
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside
-from rg_env.new_folder import new_folder
 from rg_env.pages import runs
 from rg_env.pages.report_tally import ReportTally
 from rg_env.reports.terminal import WorkProgress
 from rg_env.tasks.baselines import guessing_notes
+from rg_env.whole_files import new_folder
 
 logger = logging.getLogger(__name__)
 

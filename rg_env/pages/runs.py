@@ -16,7 +16,7 @@ from typing import Any
 from rg_env.errors import counted
 from rg_env.evaluation.samples import finite, grouped
 from rg_env.evaluation.sources import HISTORY, METRICS
-from rg_env.rollouts.run_dumps import METRICS_FOLDER
+from rg_env.rollouts.dumps import METRICS_FOLDER
 
 # -- names -----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.logs import is_worth_a_line
@@ -23,18 +23,22 @@ def _in_words(numbers: Mapping[str, float], unit: str) -> str:
     return ", ".join(unit.format(name, number) for name, number in ordered)
 
 
+def _outcomes_of(group: Group) -> list[str]:
+    return [rollout.outcome for rollout in group.rollouts]
+
+
 @dataclasses.dataclass
 class TaskTally:
-    """Groups and rollouts of one task that were scored, and the sum of the scores."""
+    """The groups of one task that were scored, and their rollouts by outcome."""
 
     groups: int = 0
-    rollouts: int = 0
     score_sum: float = 0.0
+    outcomes: Counter[str] = dataclasses.field(default_factory=Counter)
 
     @property
     def mean_score(self) -> float:
         """Mean score of the task's rollouts, in [0, 1]; 0 before the first."""
-        return self.score_sum / self.rollouts if self.rollouts else 0.0
+        return self.score_sum / (self.outcomes.total() or 1)
 
 
 class Metrics:
@@ -43,7 +47,6 @@ class Metrics:
     Attributes:
         ledger: The outcomes of its rollouts.
         outcomes: Number of rollouts by outcome.
-        task_outcomes: The same by (task, outcome).
         events: Other things worth counting (retries, prompts too long), by name.
         alarms: What looks wrong in the scores.
         correct_since_log: 1.0 for each rollout since the last log that counts as
@@ -53,23 +56,32 @@ class Metrics:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.outcomes: Counter[str] = Counter()
-        self.task_outcomes: Counter[tuple[str, str]] = Counter()
-        self.tasks: dict[str, TaskTally] = {}
+        self.tasks: defaultdict[str, TaskTally] = defaultdict(TaskTally)
         self.events: Counter[str] = Counter()
         self.alarms = Alarms()
         self._outcomes_logged: Counter[str] = Counter()
         self.correct_since_log: list[float] = []
         self._since_log: defaultdict[str, list[float]] = defaultdict(list)
 
-    def record_group(self, group: Group) -> None:
-        """Count the rollouts of one scored group."""
-        tally = self.tasks.setdefault(group.task, TaskTally())
+    def record_group(
+        self, group: Group, logprobs: Sequence[float | None] = ()
+    ) -> list[str]:
+        """Count the rollouts of a scored group.
+
+        Args:
+            group: The group.
+            logprobs: The mean log-probability of each completion, if it is known.
+
+        Returns:
+            The warnings about it: alarms, and a task's first rejected answer, timeout
+            or scorer error, its second, fourth, eighth and so on, which keeps the log
+            of a long run readable.
+        """
+        tally, outcomes = self.tasks[group.task], Counter(_outcomes_of(group))
         tally.groups += 1
-        for rollout in group.rollouts:
-            tally.rollouts += 1
-            tally.score_sum += rollout.score
-            self.outcomes[rollout.outcome] += 1
-            self.task_outcomes[group.task, rollout.outcome] += 1
+        tally.score_sum += sum(group.scores)
+        tally.outcomes += outcomes
+        self.outcomes += outcomes
         self.correct_since_log += group.correct
         new = self._since_log
         new["train/mean_score"] += group.scores
@@ -79,6 +91,12 @@ class Metrics:
         for rollout in group.rollouts:
             new["train/completion_tokens"].append(rollout.completion_tokens)
             new["train/truncated"].append(rollout.finish_reason == "length")
+        trouble = [
+            f"{group.task}: outcome {outcome}, {tally.outcomes[outcome]} so far"
+            for outcome in sorted(outcomes.keys() & TROUBLE)
+            if is_worth_a_line(tally.outcomes[outcome], outcomes[outcome])
+        ]
+        return trouble + self.alarms.take(group, logprobs)
 
     @property
     def groups(self) -> int:
@@ -88,34 +106,22 @@ class Metrics:
     @property
     def mean_score(self) -> float:
         """Mean score of all rollouts scored, in [0, 1]; 0 before the first."""
-        rollouts = sum(self.outcomes.values())
         total = sum(tally.score_sum for tally in self.tasks.values())
-        return total / rollouts if rollouts else 0.0
+        return total / (self.outcomes.total() or 1)
 
     def task_table(self) -> tuple[list[str], list[list[Any]]]:
         """Return columns and rows of a table: a row a task, its outcomes counted."""
         outcomes = sorted(self.outcomes)
         rows = [
-            [task, tally.groups, tally.mean_score]
-            + [self.task_outcomes[task, outcome] for outcome in outcomes]
+            [
+                task,
+                tally.groups,
+                tally.mean_score,
+                *(tally.outcomes[name] for name in outcomes),
+            ]
             for task, tally in sorted(self.tasks.items())
         ]
         return ["task", "groups", "mean score", *outcomes], rows
-
-    def new_warnings(self, group: Group) -> list[str]:
-        """Return the warnings about the newest group.
-
-        There is a warning for a task's first rejected answer, timeout or scorer error,
-        and for its second, fourth, eighth and so on, which keeps the log of a long run
-        readable.
-        """
-        worth_saying = []
-        for outcome in sorted({r.outcome for r in group.rollouts} & TROUBLE):
-            now = self.task_outcomes[group.task, outcome]
-            new = sum(r.outcome == outcome for r in group.rollouts)
-            if is_worth_a_line(now, new):
-                worth_saying.append(f"{group.task}: outcome {outcome}, {now} so far")
-        return worth_saying
 
     def wandb_scalars(self) -> dict[str, float]:
         """Return the ledger's totals, and shares and means since the last call."""
@@ -134,7 +140,7 @@ class Metrics:
     def group_line(self, group: Group) -> str:
         """Return one line for the log: task, level and scores of the newest group."""
         at_level = "" if group.level is None else f" at level {group.level:.2f}"
-        outcomes = Counter(rollout.outcome for rollout in group.rollouts)
+        outcomes = Counter(_outcomes_of(group))
         return (
             f"group {self.groups}: {group.task}{at_level}, mean score"
             f" {group.mean_score:.3f} ({_in_words(outcomes, '{0} {1}')})"
@@ -142,7 +148,7 @@ class Metrics:
 
     def summary(self) -> str:
         """Return a line for the log: ends and scores of the rollouts, outcomes."""
-        scored = sum(self.outcomes.values())
+        scored = self.outcomes.total()
         if not scored:
             return f"{self.ledger}, none scored yet"
         shares = {name: n / scored for name, n in self.outcomes.items()}

@@ -50,13 +50,10 @@ def quick(value: Any) -> bytes:
 
 def encode_group(
     group: Mapping[str, Any],
-    encode: Callable[[Any], bytes],
+    encode: Callable[[Any], bytes] = readable,
     release_gil: Callable[[], None] = keep_gil,
 ) -> bytes:
-    """Encode a group as JSON by `readable` or `quick`.
-
-    `release_gil` is called after each row.
-    """
+    """Encode a group by `readable` or `quick`; call `release_gil` after each row."""
     parts = []
     for key, value in group.items():
         encoded = b""
@@ -70,22 +67,13 @@ def encode_group(
     return b"{%s}" % b", ".join(parts)
 
 
-def encode_line(
-    group: Mapping[str, Any], release_gil: Callable[[], None] = keep_gil
-) -> bytes:
-    """Encode a group as one line of a file; it raises what `readable` does."""
-    return encode_group(group, readable, release_gil) + b"\n"
-
-
-def read_groups(
-    path: Path, decode: Callable[[bytes], Any] = json.loads
-) -> Iterator[dict[str, Any]]:
+def read_groups(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the groups of a dump file, complete or not; a torn last line ends it."""
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 return
-            yield decode(line)
+            yield json.loads(line)
 
 
 def encode_groups(

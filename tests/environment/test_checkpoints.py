@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import checkpoint_files, checkpoints
-from rg_env.atropos.checkpoint_files import BadCheckpointError
+from rg_env.atropos import checkpoints
+from rg_env.atropos.checkpoints import BadCheckpointError
 from tests.support.parts import build_env, empty_api, ready_env
 from tests.support.runs import next_items, questions, serve, trainer_config
 
@@ -70,7 +70,7 @@ async def test_a_checkpoint_that_is_none_is_refused_and_nothing_of_it_loaded(tmp
     state = json.loads(file_of(tmp_path).read_text())
     async with ready_env() as env:
         checkpointed(env, tmp_path, 4)
-        owners = env._checkpoints.state_owners()
+        owners = env._checkpoints.parts()
         before = {n: owner.state_dict() for n, owner in owners.items()}
         for name, text in spoiled(state):
             file_of(tmp_path).write_text(text)
@@ -228,7 +228,7 @@ ANOTHER = {
 async def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
     tmp_path, api_url, simulated
 ):
-    torn = checkpoint_files.path(str(tmp_path), "reasoning_gym_0", 4)
+    torn = tmp_path / "env_checkpoints" / "reasoning_gym_0" / "step-4.json"
     torn.parent.mkdir(parents=True)
     torn.write_text("torn")
     with pytest.raises(BadCheckpointError, match=r"step-4\.json"):

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from rg_env.atropos.pipeline import Pipeline
-from rg_env.atropos.rows import settings_path
+from rg_env.atropos.result_files import settings_path
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.atropos.checkpoint_files import BadCheckpointError
+from rg_env.atropos.checkpoints import BadCheckpointError
 from rg_env.errors import SettingError
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (

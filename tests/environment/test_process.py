@@ -67,13 +67,13 @@ def test_it_leaves_rows_their_numbers_and_a_report(simulated, tmp_path, logged):
 
 
 def test_the_report_shows_the_alarms_of_the_run(tmp_path, simulated, monkeypatch):
-    monkeypatch.setattr(alarms, "GROUPS_WITHOUT_VARIANCE", 1)
+    monkeypatch.setattr(alarms, "WINDOW", 1)
     own = {"tasks": "gcd", "data_dumps_dir": tmp_path / "dumps"}
     process(tmp_path, simulated.url, total_steps=12, **own)
     overview = read_script(tmp_path / "rows_report" / "overview.js")
     rows = read_script(tmp_path / "rows_report" / "alarms.js")
     ((run, name, task, times, said, _),) = rows
-    assert (name, task, times) == ("no_variance", "gcd", 1)
+    assert (name, task) == ("no_variance", "gcd") and times > 0
     assert overview["metrics"][0]["name"] == run and "equal rewards" in said
 
 

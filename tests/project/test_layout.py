@@ -22,19 +22,19 @@ LIBRARY_DOOR = "rg_env/tasks/library_import.py"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"ending", "errors", "installation", "logs", "new_folder", "off_loop"}
+LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "whole_files"}
 LEAVES |= {"patience", "serving", "yaml_text"}
 PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"patience"},
-    "new_folder": {"ending", "errors"},
+    "whole_files": {"ending", "errors"},
     "serving": {"errors"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
     "tasks": {"errors", "task_rules"},
     "scoring": {"errors", "task_rules"},
-    "rollouts": {"off_loop", "items"},
+    "rollouts": {"off_loop", "items", "whole_files"},
     "settings": {"errors", "installation", "scoring", "tasks", "workers"},
     "workers": {"errors", "logs"},
     "items": {"errors", "logs", "off_loop", "yaml_text", "task_rules", "tasks"}
@@ -46,8 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
     "evaluation": LEAVES | PURE | {"workers", "items", "reports"},
-    "pages": {"errors", "evaluation", "installation", "new_folder", "reports"}
-    | {"rollouts", "scoring", "settings", "tasks", "yaml_text"},
+    "pages": {"errors", "evaluation", "installation", "reports"}
+    | {"rollouts", "scoring", "settings", "tasks", "whole_files", "yaml_text"},
     "atropos": LEAVES
     | PURE
     | {"settings", "workers", "items", "inference", "reports", "evaluation"},

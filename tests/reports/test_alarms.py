@@ -12,7 +12,6 @@ from rg_env.reports.alarms import (
     ALL,
     CHUNK_GROUPS,
     EXAMPLE_CHARS,
-    GROUPS_WITHOUT_VARIANCE,
     MOST_EXAMPLES,
     NAMES,
     WINDOW,
@@ -154,14 +153,13 @@ def test_one_answer_that_is_rewarded_in_every_question_rings():
     texts = [answering("0")] * GROUP_SIZE
     alarms, said = watched(gamed(WINDOW, texts))
     assert rung(alarms) == {"repeated_answer"}
-    (row,) = alarms.rows()
-    assert (row.name, row.task, row.count) == ("repeated_answer", "gcd", 1)
-    assert len(row.examples) == MOST_EXAMPLES
-    assert all(
-        text.startswith("answer '0', reference answer ") for text in row.examples
-    )
-    assert len(set(row.examples)) == MOST_EXAMPLES
-    assert len(said) == 1 and "the answer '0' was rewarded in" in said[0]
+    ((name, task, count, sentence, examples),) = alarms.news()
+    assert (name, task, count) == ("repeated_answer", "gcd", 1)
+    assert "the answer '0' was rewarded in" in sentence
+    assert len(said) == 1 and sentence in said[0]
+    assert all(text.startswith("answer '0', reference answer ") for text in examples)
+    assert len(set(examples)) == MOST_EXAMPLES
+    assert alarms.news() == []  # until one rings again
 
 
 @pytest.mark.parametrize("changes", [{"score": 0.3}, {"gold": lambda _: None}])
@@ -202,7 +200,7 @@ def test_a_score_that_rises_while_thinking_goes_rings():
     )
     assert rung(alarms) == {"shorter_and_better"}
     assert "correct completions went from" in said[0]
-    assert alarms.rows()[0].task == ALL
+    assert alarms.rows()[0][1] == ALL
 
 
 @pytest.mark.slow
@@ -226,7 +224,7 @@ def test_shorter_thinking_without_a_better_score_does_not_ring():
 @pytest.mark.parametrize("answer", ["1", "2"])
 def test_a_task_without_variance_rings(answer):
     always = [rollout(answering(answer), "1")] * GROUP_SIZE
-    groups = [scored("gcd", always, "1")] * GROUPS_WITHOUT_VARIANCE
+    groups = [scored("gcd", always, "1")] * WINDOW
     assert rung(watched(groups[1:])[0]) == set()
     alarms, said = watched(groups)
     assert rung(alarms) == {"no_variance"}
@@ -249,8 +247,8 @@ def test_trouble_of_the_scorer_rings(outcome, share, name):
     stream = simulated(random.Random(7), 300, tasks=TASKS[:5])
     alarms, _ = watched(with_outcome(stream, outcome, share))
     assert rung(alarms) == {name}
-    assert {row.task for row in alarms.rows()} == {*TASKS[:5], ALL}
-    examples = [e for row in alarms.rows() for e in row.examples]
+    assert {row[1] for row in alarms.rows()} == {*TASKS[:5], ALL}
+    examples = [example for row in alarms.rows() for example in row[4]]
     assert all(f", {outcome}, seed " in example for example in examples)
 
 
@@ -282,17 +280,8 @@ def test_an_alarm_that_goes_on_is_counted_once_a_window_and_said_ever_less():
     assert alarms.table()[1][0][:3] == ["repeated_answer", "gcd", 16]
 
 
-def test_all_alarms_of_a_run_are_told_again_when_one_has_rung():
-    alarms, _ = watched(gamed(WINDOW, [answering("0")] * GROUP_SIZE))
-    ((name, task, count, said, examples),) = alarms.news()
-    assert (name, task, count) == ("repeated_answer", "gcd", 1)
-    assert "'0'" in said and len(examples) == MOST_EXAMPLES
-    assert alarms.news() == []
-
-
 def test_what_is_kept_is_bounded():
     texts = [answering("0")] * GROUP_SIZE
     alarms, _ = watched(gamed(50, texts, gold=lambda index: f"{index}" * 10**5))
-    assert len(alarms._recent["gcd"].rewarded) == WINDOW
-    (row,) = alarms.rows()
-    assert max(map(len, row.examples)) < 2 * EXAMPLE_CHARS
+    assert len(alarms._windows["gcd"]) == WINDOW
+    assert max(map(len, alarms.rows()[0][4])) < 2 * EXAMPLE_CHARS

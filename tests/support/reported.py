@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.rollouts.group import Rollout
-from rg_env.rollouts.json_encoding import encode_line
+from rg_env.rollouts.json_encoding import encode_group
 from tests.support.groups import scored
 from tests.support.published import write
 
@@ -42,7 +42,7 @@ def group(
 def dump(folder: Path, groups: Iterable[Mapping[str, Any]], run: int = 1) -> Path:
     name = f"reasoning_gym_environment_rollouts_{UUID.format(run)}_0000.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(b"".join(map(encode_line, groups)))
+    (folder / name).write_bytes(b"".join(encode_group(g) + b"\n" for g in groups))
     return folder / name
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
-from pathlib import Path
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
@@ -52,8 +52,11 @@ async def status_of(work):
 
 def fill_disk_of(writer):
     """Let a writer of rows find its disk full."""
-    with Path("/dev/full").open("ab") as full:
-        os.dup2(full.fileno(), writer._file._file.fileno())
+
+    def refused(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer._file.append = refused
 
 
 async def next_items(env, n):

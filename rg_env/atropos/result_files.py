@@ -1,0 +1,376 @@
+"""The files of `process` and of `evaluate`, continued by the same command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.evaluation.samples import Row, read_rows
+from rg_env.items.run_stream import question_digest
+from rg_env.off_loop import off_loop, release_gil
+from rg_env.rollouts.group import has_variance
+from rg_env.rollouts.json_encoding import encode_group, quick, readable
+from rg_env.scoring.score import UNSCORED
+from rg_env.settings import kept_settings
+from rg_env.settings.environment_settings import OF_EVALUATION, deciding
+from rg_env.settings.setting_types import Decides
+from rg_env.tasks.curriculum import Count, Share
+from rg_env.whole_files import LineFile
+
+logger = logging.getLogger(__name__)
+
+METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
+
+DECIDES_EVALUATION = deciding(*OF_EVALUATION)
+"""Settings of the environment that decide an evaluation, or might."""
+
+DECIDES_ROWS = deciding(*set(Decides) - {Decides.NOTHING, Decides.EVAL_COMPLETIONS})
+"""Settings of the environment that decide rows."""
+
+TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
+
+
+def settings_path(rows: Path) -> Path:
+    """Return where the settings stand that a file of rows was made with."""
+    return rows.with_name(f"{rows.name}.settings.yaml")
+
+
+class RowWriter:
+    """Appends rows to a JSONL file, each on disk when `write` returns.
+
+    It stands in for the framework's writer, which buffers and fails on lone surrogates.
+
+    Args:
+        path: Where they go.
+        wanted: The name in the settings, which may have been taken.
+
+    Attributes:
+        with_tokens: Whether rows have their lists of tokens.
+        settings: What is written beside a file with its first row; None for nothing.
+        rows_lost: Rows that the disk did not take.
+    """
+
+    def __init__(
+        self, path: Path, wanted: Path | None = None, *, with_tokens: bool = True
+    ) -> None:
+        self._file = LineFile(path).open()
+        self.wanted = wanted or path
+        self.with_tokens = with_tokens
+        self.settings: str | None = None
+        self.rows_lost = 0
+
+    @property
+    def path(self) -> Path:
+        """Where the rows go."""
+        return self._file.path
+
+    def say_where(self) -> None:
+        """Log where the rows go, if the name in the settings was taken."""
+        if self.path != self.wanted:
+            logger.info("%s exists: rows go to %s", self.wanted, self.path)
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Write one row: what people read first, the token lists last.
+
+        Blocks on the disk, and on a long row for a while, and releases the GIL.
+
+        Raises:
+            OSError: The disk does not take it; nothing of it is in the file.
+        """
+        lists = {key: row[key] for key in TOKEN_LISTS if key in row}
+        first = {key: value for key, value in row.items() if key not in lists}
+        last = lists if self.with_tokens else {}
+        # `readable` keeps every text; the lists are numbers, and `quick` is faster.
+        head = encode_group(first, readable)
+        tail = encode_group(last, quick, release_gil)
+        comma = b", " if first and last else b""
+        try:
+            if self._file.end == 0 and self.settings is not None:
+                settings_path(self.path).write_text(self.settings, encoding="utf-8")
+            self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
+        except OSError:
+            self.rows_lost += 1
+            raise
+
+    def close(self) -> None:
+        """Close the file, and remove it if it holds nothing; may be called twice."""
+        self._file.close()
+
+    def resume(
+        self, settings: str, total: int, *, even_complete: bool = False
+    ) -> Resumed:
+        """Continue the file of an ended run of the same settings, if there is one.
+
+        The name in the settings is tried first, then the numbered names that exist. The
+        log says which file is continued, or why the first one is not.
+
+        Args:
+            settings: Those of this run, written beside the first row.
+            total: Rows that are asked for.
+            even_complete: Whether a file that has them is taken as well.
+        """
+        self.settings = settings
+        most = math.inf if even_complete else total
+        first: OSError | None = None
+        numbered = (f"{self.wanted.stem}_{n}" for n in itertools.count(1))
+        names = itertools.chain([self.wanted], map(self.wanted.with_stem, numbered))
+        for path in itertools.takewhile(lambda path: path != self.path, names):
+            file = LineFile(path)
+            try:
+                resumed = self._resumed(file, most)
+            except OSError as why:
+                file.close()
+                first = first or why
+                continue
+            self.close()
+            self._file = file
+            there = len(resumed[1])
+            logger.info("continuing %s: rows written %d, wanted %d", path, there, total)
+            return resumed
+        if first is not None:
+            logger.info("rows go to %s: %s", self.path, first)
+        return {}, []
+
+    def _resumed(self, file: LineFile, most: float) -> Resumed:
+        """Lock and read a file of rows; raise OSError where it cannot be continued."""
+        path = file.path
+        why = kept_settings.why_not(
+            settings_path(path), self.settings or "", DECIDES_ROWS
+        )
+        if why and path.stat().st_size:
+            raise FileExistsError(f"{path} {why}")
+        # Locked before it is read: nobody adds rows in between.
+        file.open().cut()
+        sampled, results = read_resumed(path)
+        if len(results) >= most:
+            raise FileExistsError(f"{path} is complete ({len(results)} rows)")
+        return sampled, results
+
+
+@contextlib.contextmanager
+def taking_over_rows(
+    env: Any, config: ReasoningGymEnvConfig, *, with_tokens: bool
+) -> Iterator[None]:
+    """Replace the writer of the file that the framework opens inside, if any.
+
+    Args:
+        env: Gets the writer.
+        config: Names the file, and afterwards the one that was free.
+        with_tokens: Whether rows have token ids.
+    """
+    wanted = config.data_path_to_save_groups
+    yield
+    path = config.data_path_to_save_groups
+    if env.jsonl_writer is not None:
+        env.jsonl_writer.close()
+        env.jsonl_writer = path and RowWriter(
+            Path(path), Path(wanted or path), with_tokens=with_tokens
+        )
+
+
+# -- the rows of an interrupted run ---------------------------------------------------
+
+Resumed = tuple[dict[int, tuple[str, int]], list[tuple[str, float, float | None, bool]]]
+"""Global index to the task and the digest of the question of each item, and of each row
+what `Feedback.take` takes, in the order of the file."""
+
+
+class _Row(msgspec.Struct):
+    """What is read of a line."""
+
+    index: Count
+    task: str
+    question: str
+    level: Share | None
+    scores: list[float]
+    task_scores: Annotated[list[Share], msgspec.Meta(min_length=1)]
+
+
+def read_resumed(path: Path) -> Resumed:
+    """Read a file of rows; lines that are none are passed over, which is logged.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    decoder = msgspec.json.Decoder(_Row)
+    sampled, results, damaged = {}, [], 0
+    with path.open("rb") as lines:
+        for line in lines:
+            release_gil()
+            try:
+                row = decoder.decode(line)
+            except (ValueError, RecursionError):
+                damaged += 1
+                continue
+            mean_score = sum(row.task_scores) / len(row.task_scores)
+            results.append((row.task, mean_score, row.level, has_variance(row.scores)))
+            sampled[row.index] = row.task, question_digest(row.question)
+    if damaged:
+        logger.warning("%s: %d lines are no rows", path, damaged)
+    return sampled, results
+
+
+# -- samples of an evaluation ---------------------------------------------------------
+
+
+class EvaluationFiles:
+    """Writes the folder of one evaluation.
+
+        evaluate_config.yaml    the settings and versions, with the first sample
+        samples.jsonl           a line for each completion, as it is scored
+        metrics.json            the numbers, once all samples are on disk
+
+    A folder without `metrics.json` contains an interrupted evaluation. `evaluate`
+    continues it if the settings that affect items, completions and scores are the same,
+    and also one that lacks scores because workers failed. Otherwise an existing
+    evaluation is left unchanged, and the new one goes to `folder_1`. The samples are
+    locked while they are written.
+
+    Args:
+        wanted: `data_dir_to_save_evals`; None keeps nothing.
+        settings: What is written beside the samples, as YAML.
+        completions: Number of completions that the evaluation needs.
+        resumes: Whether an evaluation that was ended may be continued; not in `serve`,
+            where the model has learned since.
+
+    Attributes:
+        done: Samples that an earlier run has left.
+    """
+
+    def __init__(
+        self, wanted: str | None, settings: str, completions: int, *, resumes: bool
+    ) -> None:
+        self._wanted, self._settings = wanted, settings
+        self._completions, self._resumes = completions, resumes
+        self._file: LineFile | None = None
+        self._kept = 0
+        self.done: Sequence[Row] = ()
+
+    async def __aenter__(self) -> EvaluationFiles:
+        """Begin the evaluation, or continue one that was ended."""
+        if self._wanted is not None:
+            await off_loop(self._begin, self._wanted.rstrip("/"))
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Close the samples; say where they are if the evaluation was interrupted."""
+        if self._file is None:
+            return
+        self._file.close()
+        if kind is not None and issubclass(kind, asyncio.CancelledError) and self._kept:
+            self._say_ended("was interrupted")
+        with contextlib.suppress(OSError):  # it holds an evaluation
+            self._file.path.parent.rmdir()
+
+    def _say_ended(self, how: str) -> None:
+        folder = self._file and self._file.path.parent
+        samples = f"{len(self.done) + self._kept} of {self._completions} samples"
+        logger.warning("the evaluation %s: %s are in %s", how, samples, folder)
+        if self._resumes:
+            option = f"--env.data_dir_to_save_evals {folder}"
+            logger.warning("the same command with %s continues it", option)
+
+    def _begin(self, wanted: str) -> None:
+        """Lock the first folder that is free, or whose evaluation can be continued."""
+        for number in itertools.count():
+            folder = Path(f"{wanted}_{number}" if number else wanted)
+            path = folder / SAMPLES
+            is_there = path.exists() and path.stat().st_size > 0
+            if is_there and not (self._resumes and self._is_ended(folder)):
+                continue
+            self._file = LineFile(path)
+            try:
+                self._file.open().cut()
+                if is_there:
+                    rows = read_rows(path)
+                    self.done = [row for row in rows if row.get("score") is not None]
+                    logger.info(
+                        "continuing the evaluation in %s: %d of %d samples are there",
+                        *(folder, len(self.done), self._completions),
+                    )
+            except BlockingIOError:
+                continue  # another process writes it
+            except OSError as error:
+                logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
+            return
+
+    def _is_ended(self, folder: Path) -> bool:
+        numbers = folder / METRICS
+        if numbers.exists() and not _lacks_scores(numbers):
+            return False
+        beside = folder / SETTINGS
+        return not kept_settings.why_not(beside, self._settings, DECIDES_EVALUATION)
+
+    async def keep(self, sample: Row) -> None:
+        """Write a sample; while the disk takes none it waits in memory."""
+        self._kept += 1
+        await off_loop(self._write, [sample])
+
+    def _write(self, samples: Iterable[Row]) -> None:
+        if self._file is None:
+            return
+        for sample in samples:
+            self._file.put(encode_group(sample) + b"\n")
+        beside = self._file.path.with_name(SETTINGS)
+        if self._file.end and not beside.exists():
+            with contextlib.suppress(OSError):
+                beside.write_text(self._settings, encoding="utf-8")
+
+    async def finish(
+        self,
+        rows: Sequence[Row],
+        write_numbers: Callable[[Path], Awaitable[None]] | None,
+    ) -> bool:
+        """Write the samples that have no score, and then the numbers.
+
+        Nothing is written of an evaluation without any score.
+
+        Args:
+            rows: Of all completions; those without a score are written.
+            write_numbers: Writes them into a folder; None where requests were given up,
+                so that the evaluation can be continued.
+
+        Returns:
+            Whether everything that was wanted is on disk; if not, it is said.
+        """
+        if self._file is None or not (self._kept or self.done):
+            return True
+        folder = self._file.path.parent
+        await off_loop(self._write, [row for row in rows if row.get("score") is None])
+        if missing := len(self._file.waiting) + self._file.lost:
+            there = self._completions - missing
+            logger.error("only %d of %d samples were written", there, self._completions)
+            return False
+        if write_numbers is None:
+            self._say_ended("was given up")
+            return False
+        try:
+            await write_numbers(folder)
+        except OSError as error:
+            # Half a file would make the evaluation a complete one.
+            (folder / METRICS).unlink(missing_ok=True)
+            logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
+            return False
+        if self._resumes and any(row["outcome"] == UNSCORED for row in rows):
+            self._say_ended("lacks scores")
+        logger.info("results: %s", folder)
+        return True
+
+
+def _lacks_scores(numbers: Path) -> bool:
+    """Say whether completions are missing there because workers gave no score."""
+    try:
+        results = json.loads(numbers.read_text(encoding="utf-8"))["results"]["all"]
+        return bool(results.get(f"eval/outcome/{UNSCORED}"))
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return False

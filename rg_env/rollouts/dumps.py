@@ -1,0 +1,356 @@
+"""Dump files: groups and numbers of a run, on a thread of their own.
+
+    reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl.part    being written
+    reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
+
+A file is complete when it is full or the run ends; none is ever overwritten. Each group
+is a line on disk before the next one is accepted; while the disk refuses, lines wait in
+memory up to a limit, and those beyond are counted as lost.
+
+One thread does all the encoding and writing, so the calls keep their order, and a
+caller that is cancelled leaves its group to be written all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import numbers
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rg_env.off_loop import release_gil
+from rg_env.rollouts.group import Group, is_worth_keeping
+from rg_env.rollouts.json_encoding import encode_group, readable
+from rg_env.whole_files import PART_SUFFIX, LineFile, recover_unfinished
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_FILE_BYTES = 2**28
+"""A file of megabyte texts is complete before it holds all its groups, which stay in
+memory as long as it is written."""
+
+PROGRESS_EVERY_GROUPS = 10
+
+AT_ONCE_S = 2.0
+"""For a disk at a hurried end; on a busy machine half a second was too short."""
+
+GROUPS_PER_FILE = {
+    "reasoning_gym_environment_rollouts": 100,
+    "reasoning_gym_environment_FAILED_rollouts": 50,
+    "reasoning_gym_environment_UNSENT_rollouts": 50,
+}
+"""What the names of the files begin with, and how many groups fill one."""
+
+METRICS_FOLDER, UNSENT_FOLDER = "metrics", "unsent"
+"""The folders, beside the files of groups, of what has another form."""
+
+
+class DumpWriter:
+    """Writes the groups of one kind into numbered files.
+
+    Calls block on the disk, one at a time; `state_dict` may be called beside them.
+
+    Args:
+        stem: What the file names begin with.
+        run_uuid: Names the process, so that several can share a folder.
+        groups_per_file: Groups in a complete file, at least 1.
+
+    Attributes:
+        batch_num: Number of the next file, from 0, or of the one being written.
+        groups_total: Groups accepted, those of continued runs included. Of groups that
+            a caller appends to `buffer`, only those that it adds here.
+        groups_lost: Groups that neither the disk nor the bounded memory took, or that
+            JSON cannot hold.
+    """
+
+    def __init__(
+        self, folder: Path, stem: str, run_uuid: str, groups_per_file: int
+    ) -> None:
+        self.folder, self._stem, self.run_uuid = folder, stem, run_uuid
+        self._groups_per_file = groups_per_file
+        self.batch_num = self.groups_total = self.groups_lost = 0
+        self._file: LineFile | None = None
+        self._buffer: list[dict[str, Any]] = []
+        self._handed_over = 0  # groups of the buffer that the file has
+
+    @property
+    def buffer(self) -> list[dict[str, Any]]:
+        """The groups of the file, and those that a caller adds to be written next."""
+        return self._buffer
+
+    @buffer.setter
+    def buffer(self, groups: list[dict[str, Any]]) -> None:
+        self._buffer[self._handed_over :] = groups
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that are not on disk yet."""
+        return len(self._file.waiting) if self._file else 0
+
+    def _current(self) -> LineFile:
+        """Return the file being written, or begin one."""
+        if self._file is None:
+            while True:
+                name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
+                if not (self.folder / name).exists():
+                    break
+                self.batch_num += 1
+            self._file = LineFile(self.folder / f"{name}{PART_SUFFIX}")
+        return self._file
+
+    def write(self, group: dict[str, Any]) -> None:
+        """Accept a group; it is on disk when this returns, unless the disk refuses."""
+        self._buffer.append(group)
+        self.groups_total += 1
+        self._hand_over()
+        file = self._current()
+        if file.waiting:
+            return
+        if file.lines >= self._groups_per_file or file.end > MAX_FILE_BYTES:
+            self.finish()
+        elif file.lines and file.lines % PROGRESS_EVERY_GROUPS == 0:
+            of = (file.lines, self._groups_per_file)
+            logger.info("%s: %d of %d groups", file.path.stem, *of)
+
+    def _hand_over(self) -> None:
+        """Give the file the groups that it does not have yet."""
+        while self._handed_over < len(self._buffer):
+            group = self._buffer[self._handed_over]
+            try:
+                line = encode_group(group, release_gil=release_gil) + b"\n"
+                is_taken = self._current().put(line)
+            except (TypeError, ValueError, RecursionError) as error:
+                logger.error("%s: a group cannot be dumped: %s", self._stem, error)
+                is_taken = False
+            if is_taken:
+                self._handed_over += 1
+            else:
+                del self._buffer[self._handed_over]
+                self._lose(1)
+
+    def _lose(self, groups: int) -> None:
+        self.groups_lost += groups
+        # A caller may have appended groups without counting them.
+        self.groups_total = max(0, self.groups_total - groups)
+
+    def finish(self) -> Path | None:
+        """Complete the file being written and begin the next.
+
+        Returns:
+            The complete file; None where there was nothing to write or the disk
+            refuses, in which case what waits stays in `buffer`.
+        """
+        self._hand_over()
+        file = self._file
+        if file is None or not file.flush():
+            return None
+        try:
+            complete = file.complete()
+        except OSError as error:
+            logger.error("%s cannot be completed: %s", file.path, error)
+            del self._buffer[: self._handed_over]  # else it would grow with the file
+            self._handed_over = 0
+            return None
+        if complete is not None:
+            logger.info("wrote %d groups to %s", file.lines, complete)
+            self.batch_num += 1
+        self._file = None
+        self._buffer.clear()
+        self._handed_over = 0
+        return complete
+
+    def close(self) -> None:
+        """Complete the file being written; what the disk refuses is counted lost."""
+        self.finish()
+        if (file := self._file) is None:
+            return
+        if lost := len(file.waiting):
+            # Without them, the file can be completed.
+            file.waiting.clear()
+            del self._buffer[-lost:]
+            self._handed_over -= lost
+            self._lose(lost)
+            self.finish()
+            logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
+        file.close()
+        self._file = None
+
+    def state_dict(self) -> dict[str, int]:
+        """Return the counters."""
+        return {"batch_num": self.batch_num, "groups_total": self.groups_total}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue the counters; a file being written is completed first."""
+        number, total = map(int, (state["batch_num"], state["groups_total"]))
+        self.finish()
+        self.batch_num, self.groups_total = number, total + self.groups_waiting
+
+
+class Dumps:
+    """The dump files of a run: good groups, failed ones, and those that were not sent.
+
+    Args:
+        keep_good: Whether groups with a rollout above the threshold are dumped.
+        keep_failed: Whether groups in which every score is 0 are dumped.
+        threshold: In [0, 1]; 1.0 means perfect.
+        keep_numbers: Whether the numbers of every log are written.
+
+    Attributes:
+        unsent: Writes, whatever the settings, what did not reach the API.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep_good: bool,
+        keep_failed: bool,
+        threshold: float,
+        keep_numbers: bool = False,
+    ) -> None:
+        self._keep_good, self._keep_failed = keep_good, keep_failed
+        self._threshold = threshold
+        self._keep_numbers = keep_numbers
+        self._is_closed = False
+        self._lost_before = 0
+        self._step: dict[str, int] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
+        run_uuid = str(uuid.uuid4())
+        self._all = [
+            DumpWriter(folder, stem, run_uuid, groups_per_file)
+            for stem, groups_per_file in GROUPS_PER_FILE.items()
+        ]
+        self.saved, self.failed, self.unsent = self._all
+        self.place(folder, run_uuid)
+
+    def place(self, folder: Path, run_uuid: str) -> None:
+        """Write later files in this folder, under this name of the run.
+
+        In the folder itself lie groups with their rollouts, and nothing else.
+        """
+        for writer in self._all:
+            writer.folder, writer.run_uuid = folder, run_uuid
+        self.unsent.folder = folder / UNSENT_FOLDER
+        self.put_numbers(folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl")
+
+    def put_numbers(self, path: Path) -> None:
+        """Write the numbers elsewhere; before the first ones are written."""
+        self._numbers = LineFile(path)
+
+    async def _run(self, function: Callable[..., T], *args: Any) -> T:
+        future = self._thread.submit(function, *args)
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    async def recover(self) -> None:
+        """Complete what killed processes left in the folder."""
+        for folder in self.saved.folder, self.unsent.folder:
+            for path in await self._run(recover_unfinished, folder):
+                logger.warning("completed %s, which a killed process left", path)
+
+    async def record(self, group: Group, versions: Mapping[str, str]) -> None:
+        """Write a group to the files that want it; on disk when this returns."""
+        line = {**group.line(versions, _now()), **self._step}
+        if self._keep_good and is_worth_keeping(group.scores, self._threshold):
+            await self._run(self.saved.write, line)
+        if self._keep_failed and not any(group.scores):
+            await self._run(self.failed.write, line)
+
+    async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
+        """Write a group as the trainer would have got it, and why it did not."""
+        line = {"item_id": group.get("task"), "unsent_because": reason, **group}
+        await self._run(self.unsent.write, line)
+
+    def note_numbers(
+        self,
+        step: int,
+        kind: str,
+        values: Mapping[str, Any],
+        alarms: Sequence[Any] = (),
+    ) -> None:
+        """Have the numbers of a log written, see `line_of`; this waits for no disk."""
+        self._step = {"step": step}
+        if self._keep_numbers and not self._is_closed:
+            line = line_of(step, kind, values, alarms)
+            self._thread.submit(self._numbers.put, line)
+
+    async def finish(self, writer: DumpWriter) -> None:
+        """Complete the file that a writer is writing."""
+        await self._run(writer.finish)
+
+    def _close_all(self) -> None:
+        for writer in self._all:
+            writer.close()
+        self._numbers.close()
+
+    async def close(self) -> None:
+        """Complete all files after what is still being written; may be called twice."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self._run(self._close_all)
+            await asyncio.to_thread(self._thread.shutdown)
+
+    def close_at_once(self) -> None:
+        """Complete all files, if the disk takes them at once; for a hurried end."""
+        # On the thread: a writer takes one call at a time, and one may be under way.
+        self._thread.submit(self._close_all).result(AT_ONCE_S)
+
+    @property
+    def groups_lost(self) -> int:
+        """Groups that neither disk nor memory took, in former processes as well."""
+        return self._lost_before + sum(writer.groups_lost for writer in self._all)
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that the disk has not taken yet."""
+        return sum(writer.groups_waiting for writer in self._all)
+
+    def losses(self) -> dict[str, int]:
+        """Return what a killed process would leave to be counted."""
+        return {
+            "dump_groups_lost": self.groups_lost,
+            "dump_groups_waiting": self.groups_waiting,
+        }
+
+    def take_over_losses(self, ledger: Mapping[str, Any]) -> None:
+        """Continue a former process' `losses`; what waited there is lost now."""
+        waiting = int(ledger.get("dump_groups_waiting", 0))
+        self._lost_before = int(ledger.get("dump_groups_lost", 0)) + waiting
+        if waiting:
+            logger.error("%d groups that waited for the disk were lost", waiting)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def line_of(
+    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any] = ()
+) -> bytes:
+    """Return a line of the file of numbers: of the values those that are finite.
+
+    The names are those of W&B, without the one that the framework puts before them.
+
+        {"step": 12, "time": "2026-01-31T12:00:00+00:00", "kind": "serve",
+         "train/mean_score": 0.54, "outcomes/right": 0.51, ...,
+         "alarms": [["no_variance", "gcd", 1, "32 groups in a row of ...", ["..."]]]}
+
+    `alarms`, where one has rung since the last line, has all of the run: name, task,
+    count, newest sentence and examples.
+    """
+    line: dict[str, Any] = {"step": step, "time": _now(), "kind": kind}
+    for name, value in values.items():
+        if isinstance(value, numbers.Real) and math.isfinite(value):
+            number = float(value)  # of numpy perhaps
+            # A number cannot replace `step`, `time` or `kind`.
+            line.setdefault(name, int(number) if number.is_integer() else number)
+    if alarms:
+        line["alarms"] = alarms
+    return readable(line) + b"\n"

@@ -1,0 +1,254 @@
+"""Files and folders that are whole or not there, however a process ends.
+
+A `LineFile` holds whole lines, each on disk when it is appended. "On disk" survives the
+end of the process, not the loss of power: only a complete file is synced. The file is
+locked while its process lives. A `.part` file that nobody locks was left by a process
+that was killed: `recover_unfinished` completes it; whole lines stay, a torn one goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from rg_env import ending
+from rg_env.errors import SettingError, shown
+
+logger = logging.getLogger(__name__)
+
+PART_SUFFIX = ".part"
+LOCK_TRIES = 100
+LOCK_PAUSE_S = 0.01
+
+MOST_WAITING = 200
+"""Lines held in memory while the disk takes none; about 200 MB of groups of 8k
+tokens."""
+
+MOST_WAITING_BYTES = 2**29
+
+
+class LineFile:
+    """A file that whole lines are appended to, locked where there are locks.
+
+    It is opened, and made with its folder, by `open` or the first line, and made again
+    by the next line if somebody removes it. Calls block on the disk, so they belong off
+    the event loop, one at a time.
+
+    Attributes:
+        end: Where its last whole line ends, in bytes.
+        lines: Number of lines that were appended since it was opened.
+        waiting: Lines that the disk has not taken yet, in order.
+        lost: Number of lines that neither the disk nor the memory took.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.end = self.lines = self.lost = 0
+        self.waiting: list[bytes] = []
+        self._file: BinaryIO | None = None
+        self._is_refused = False
+
+    def open(self, *, is_left: bool = False) -> LineFile:
+        """Open and lock it; `is_left` takes only what no living process can have.
+
+        Raises:
+            BlockingIOError: Another process keeps the lock.
+            OSError: The disk refuses.
+        """
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(1 if is_left else LOCK_TRIES):
+            # Unbuffered, so that a line outlives this process once it is appended.
+            file = self.path.open("ab", buffering=0)
+            lock = try_lock(file)
+            is_ours = lock or (lock is None and not is_left)
+            # A recovery may lock and remove the file while it is still empty.
+            if is_ours and self._is_in_place(file):
+                with self.path.open("rb") as lines:
+                    self.end = sum(len(line) for line in lines if line.endswith(b"\n"))
+                self._file, self.lines = file, 0
+                return self
+            file.close()
+            time.sleep(LOCK_PAUSE_S)
+        raise BlockingIOError(f"{self.path} is being written by another process")
+
+    def _is_in_place(self, file: BinaryIO) -> bool:
+        """Say whether the name still leads to an open file."""
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def cut(self) -> None:
+        """Cut off what a kill or a refusal has left of a line."""
+        if self._file is not None and self._file.seek(0, os.SEEK_END) != self.end:
+            self._file.truncate(self.end)
+
+    def append(self, line: bytes) -> None:
+        """Append a whole line or nothing.
+
+        Raises:
+            OSError: The disk refuses it.
+        """
+        if self._file is None or not self._is_in_place(self._file):
+            self.open()
+        self.cut()
+        try:
+            # A write that fills the disk takes a part of the line and raises nothing.
+            if self._file is None or self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.cut()
+            raise
+        self.end += len(line)
+        self.lines += 1
+
+    def put(self, line: bytes) -> bool:
+        """Append a line after those that wait; while the disk refuses, it waits too.
+
+        Returns:
+            Whether it is on disk or waits; False where it is lost, as too many wait.
+        """
+        self.waiting.append(line)
+        self.flush()
+        size = sum(map(len, self.waiting))
+        if len(self.waiting) <= MOST_WAITING and size <= MOST_WAITING_BYTES:
+            return True
+        del self.waiting[-1]
+        self.lost += 1
+        return False
+
+    def flush(self) -> bool:
+        """Append the lines that wait; return whether none waits any more."""
+        try:
+            while self.waiting:
+                self.append(self.waiting[0])
+                del self.waiting[0]
+        except OSError as error:
+            if not self._is_refused:
+                logger.error(
+                    "%s takes no lines (%s); at most %d wait in memory, the next are"
+                    " lost",
+                    *(self.path, error, MOST_WAITING),
+                )
+            self._is_refused = True
+            return False
+        if self._is_refused:
+            logger.warning("%s takes lines again; %d were lost", self.path, self.lost)
+        self._is_refused = False
+        return True
+
+    def complete(self) -> Path | None:
+        """Sync it, give it its name without the suffix, close it; return the name.
+
+        Without a whole line it is removed, and there is no name.
+
+        Raises:
+            OSError: The disk refuses, or there is a file of that name.
+        """
+        self.cut()
+        complete = self.path.with_suffix("") if self.end else None
+        if complete is not None and self._file is not None:
+            if complete.exists():
+                raise FileExistsError(f"{complete.name} is there already")
+            os.fsync(self._file.fileno())
+            # While it is locked, so that no recovery takes it for a file that was left.
+            self.path.rename(complete)
+        self.close()
+        return complete
+
+    def close(self) -> None:
+        """Close it, and remove it if it holds no line; may be called twice."""
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError):  # an empty file that stays does no harm
+            is_empty = self.path.is_file() and not self.path.stat().st_size
+            if is_empty and self._is_in_place(self._file):  # and no device
+                self.path.unlink()
+        self._file.close()
+        self._file = None
+
+
+def try_lock(file: BinaryIO | int) -> bool | None:
+    """Lock a file, if nobody else has; None where the file system knows no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def recover_unfinished(folder: Path) -> list[Path]:
+    """Complete what killed processes left in a folder; return those files.
+
+    A left file without a whole line is removed. A file that a living process is writing
+    is left alone, and so is every one where the file system knows no locks.
+    """
+    recovered = []
+    for part in sorted(folder.glob(f"*.jsonl{PART_SUFFIX}")):
+        file = LineFile(part)
+        try:
+            if complete := file.open(is_left=True).complete():
+                recovered.append(complete)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            logger.warning("%s cannot be completed: %s", part, error)
+            file.close()
+    return recovered
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
+    """Yield a folder to fill, which is renamed at the end; after an error it is gone.
+
+    Args:
+        folder: Its place.
+        mark: A folder that holds this file may be replaced; "" for none.
+        kind: What such a folder is.
+
+    Raises:
+        SettingError: Something else is at the place, or nothing can be written there.
+        StoppedError: A signal came.
+    """
+    _refuse_others(folder, mark, kind)
+    with ending.undoing(), contextlib.ExitStack() as stack:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            # Beside its place, since a rename does not lead to another disk.
+            near = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
+        except OSError as error:
+            reason = f"{shown(str(folder))} cannot be written ({error.strerror})"
+            raise SettingError(f"--out: {reason}; choose another folder") from error
+        stack.callback(shutil.rmtree, near, ignore_errors=True)
+        new, old = Path(near) / "new", Path(near) / "old"
+        # mkdtemp lets only this user read what it makes.
+        new.mkdir()
+        yield new
+        _refuse_others(folder, mark, kind)  # it was filled for hours, perhaps
+        if mark and folder.exists():
+            folder.rename(old)
+        new.rename(folder)  # replaces an empty folder and nothing else
+
+
+def _refuse_others(folder: Path, mark: str, kind: str) -> None:
+    is_other = folder.exists() and not (mark and (folder / mark).is_file())
+    if is_other and (not folder.is_dir() or any(folder.iterdir())):
+        reason = f"holds something else than {kind}" if kind else "is there already"
+        raise SettingError(
+            f"--out: {shown(str(folder))} {reason}; choose another folder"
+        )

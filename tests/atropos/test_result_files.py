@@ -1,0 +1,125 @@
+"""The rows of `process`: each on disk when it is written, whole or not at all."""
+
+import asyncio
+import contextlib
+import json
+import resource
+import threading
+import time
+from fractions import Fraction
+
+import pytest
+
+from rg_env.atropos.result_files import RowWriter, read_resumed, settings_path
+from rg_env.items.run_stream import question_digest
+from rg_env.rollouts.json_encoding import read_groups
+from tests.support.groups import group
+from tests.support.parts import build_env
+
+
+@pytest.mark.parametrize("tokens", [3, 2000])
+def test_a_row_is_on_disk_at_once_with_the_lists_of_numbers_last(tmp_path, tokens):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
+    writer.write(row)
+    (found,) = read_groups(writer.path)
+    assert found == {**row, "gold_answer": "1/3"}
+    assert list(found)[-3:] == ["tokens", "masks", "inference_logprobs"]
+    writer.close()
+
+
+@pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
+@pytest.mark.parametrize("with_tokens", [True, False])
+def test_a_row_of_any_fields_is_one_object(tmp_path, row, with_tokens):
+    writer = RowWriter(tmp_path / "rows.jsonl", with_tokens=with_tokens)
+    writer.write(row)
+    writer.close()
+    (found,) = read_groups(writer.path)
+    assert found == (row if with_tokens or "task" in row else {})
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer.write({"task": "first"})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
+        with pytest.raises(OSError, match="space"):
+            writer.write({"task": "second" * 100})
+    writer.write({"task": "third"})
+    writer.close()
+    assert [r["task"] for r in read_groups(writer.path)] == ["first", "third"]
+    assert writer.rows_lost == 1
+
+
+def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
+    writer = RowWriter(tmp_path / "rows.jsonl")
+    assert writer.resume("seed: 1\n", 2) == ({}, [])
+    beside = settings_path(writer.path)
+    assert not beside.exists()
+    writer.write({"task": "first"})
+    assert beside.read_text() == "seed: 1\n"
+    beside.write_text("as they were")
+    writer.write({"task": "second"})
+    assert beside.read_text() == "as they were"
+    writer.close()
+
+
+def test_rows_are_written_off_the_event_loop_and_before_the_file_is_closed(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    threads = []
+
+    async def run():
+        env = build_env(data_path_to_save_groups=str(path), group_size=2)
+        write = env.jsonl_writer.write
+
+        def watched(row):
+            threads.append(threading.current_thread())
+            time.sleep(0.1)  # the end comes meanwhile
+            write(row)
+
+        env.jsonl_writer.write = watched
+        sending = asyncio.ensure_future(
+            env.handle_send_to_api(group(20_000), do_send_to_api=False)
+        )
+        while not threads:  # noqa: ASYNC110 - a thread tells
+            await asyncio.sleep(0.01)
+        await env.close()
+        await sending
+
+    asyncio.run(run())
+    assert threads != [threading.main_thread()]
+    assert len(path.read_bytes().splitlines()) == 1
+
+
+# -- the rows of an interrupted run ---------------------------------------------------
+
+ROW = {
+    "task": "gcd",
+    "question": "?",
+    "index": 3,
+    "level": 0.5,
+    "scores": [0.25, 0.0],
+    "task_scores": [1.0, 0.5],
+    "tokens": [[1], [2]],
+}
+
+
+def line(**changes):
+    return json.dumps(ROW | changes).encode()
+
+
+def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, logged):
+    bad = [b"{", b"[]", b"\0" * 9, b"[" * 10**6, b'{"task": "gcd"}']
+    bad += [line(index=-1), line(level=2), line(task_scores=[]), line(scores="x")]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\n".join([line(), *bad, line(index=4, scores=[1.0, 1.0])]))
+    sampled, results = read_resumed(path)
+    assert sampled == {
+        3: ("gcd", question_digest("?")),
+        4: ("gcd", question_digest("?")),
+    }
+    # The result is of the task's scores, and the variance of the rewards.
+    assert results == [("gcd", 0.75, 0.5, True), ("gcd", 0.75, 0.5, False)]
+    assert f"{len(bad)} lines are no rows" in logged.text

@@ -1,0 +1,348 @@
+"""Dumps: what is accepted is on disk or counted, and which groups are dumped."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import resource
+import threading
+
+import numpy as np
+import pytest
+
+from rg_env.rollouts import dumps as dumps_module
+from rg_env.rollouts.dumps import Dumps, DumpWriter, line_of
+from rg_env.rollouts.group import Rollout
+from rg_env.rollouts.json_encoding import read_groups
+from rg_env.whole_files import MOST_WAITING, LineFile
+from tests.support.groups import scored
+from tests.support.parts import GUARD_S, build_env
+
+PER_FILE = 3
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "dumps"
+
+
+@pytest.fixture
+def writer(folder):
+    writer = DumpWriter(folder, "rollouts", "uuid", PER_FILE)
+    yield writer
+    writer.close()
+
+
+def group(number):
+    return {"item_id": "gcd", "rollouts": [], "number": number}
+
+
+def write(writer, numbers):
+    for number in numbers:
+        writer.write(group(number))
+
+
+def numbers(path):
+    return [written["number"] for written in read_groups(path)]
+
+
+def name(number):
+    return f"rollouts_uuid_{number:04d}.jsonl"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def all_numbers(folder):
+    return [n for path in sorted(folder.iterdir()) for n in numbers(path)]
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def test_a_file_is_complete_when_it_is_full(writer, folder):
+    write(writer, range(PER_FILE + 1))
+    assert names(folder) == [
+        "rollouts_uuid_0000.jsonl",
+        "rollouts_uuid_0001.jsonl.part",
+    ]
+    assert all_numbers(folder) == list(range(PER_FILE + 1))
+    assert (writer.batch_num, len(writer.buffer)) == (1, 1)
+
+
+def test_finish_and_close_complete_the_file(writer, folder):
+    assert writer.finish() is None
+    write(writer, [0])
+    assert writer.finish() == folder / name(0)
+    write(writer, [1])
+    writer.close()
+    writer.close()
+    assert names(folder) == [name(0), name(1)]
+    assert all_numbers(folder) == [0, 1]
+
+
+def test_a_new_folder_holds_the_next_file_and_leaves_this_one_whole(
+    writer, folder, tmp_path
+):
+    write(writer, [0])
+    writer.folder = tmp_path / "elsewhere"
+    assert writer.finish() == folder / name(0)
+    write(writer, [1])
+    writer.close()
+    assert (all_numbers(folder), all_numbers(tmp_path / "elsewhere")) == ([0], [1])
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
+    write(writer, range(written))
+    writer.buffer.extend([group(7), group(8)])
+    assert numbers(writer.finish()) == [*range(written), 7, 8]
+
+
+def test_progress_is_logged_every_ten_groups(folder, caplog):
+    caplog.set_level(logging.INFO)
+    writer = DumpWriter(folder, "rollouts", "uuid", 100)
+    write(writer, range(25))
+    writer.close()
+    lines = [r.getMessage() for r in caplog.records if " of 100 " in r.getMessage()]
+    assert lines == [f"rollouts_uuid_0000.jsonl: {n} of 100 groups" for n in (10, 20)]
+
+
+def test_a_file_of_long_groups_is_complete_before_it_holds_all(
+    writer, folder, monkeypatch
+):
+    monkeypatch.setattr(dumps_module, "MAX_FILE_BYTES", 500)
+    writer.write({**group(0), "text": "x" * 600})
+    assert names(folder) == [name(0)]
+    assert writer.buffer == []
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+def circular():
+    itself = {}
+    itself["itself"] = itself
+    return itself
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), {(1, 2): 3}, circular()], ids=repr
+)
+def test_a_group_that_json_cannot_hold_is_lost_alone_and_counted(
+    writer, folder, caplog, value
+):
+    write(writer, [0])
+    writer.write({**group(1), "value": value})
+    write(writer, [2])
+    assert all_numbers(folder) == [0, 2]
+    assert (writer.groups_total, writer.groups_lost) == (2, 1)
+    assert "cannot be dumped" in caplog.text
+
+
+def test_refused_groups_wait_in_order_and_beyond_the_bound_they_are_lost(
+    writer, folder
+):
+    folder.write_text("a file where the folder should be")
+    write(writer, range(MOST_WAITING + 5))
+    assert len(writer.buffer) == writer.groups_waiting == MOST_WAITING
+    assert (writer.groups_total, writer.groups_lost) == (MOST_WAITING, 5)
+    folder.unlink()
+    write(writer, ["new"])
+    assert all_numbers(folder) == [*range(MOST_WAITING), "new"]
+
+
+@contextlib.contextmanager
+def files_end_at(num_bytes):
+    """Let the disk be full for every file of this size."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
+    write(writer, [0])
+    with files_end_at(60):
+        write(writer, [1, 2])
+        writer.close()
+        writer.close()
+    assert (writer.groups_total, writer.groups_lost) == (1, 2)
+    assert caplog.text.count("2 groups were lost") == 1
+    assert names(folder) == [name(0)]
+    assert all_numbers(folder) == [0]
+
+
+def test_a_file_that_cannot_be_completed_keeps_the_memory_bounded(
+    writer, folder, caplog
+):
+    write(writer, [0])
+    obstacle = folder / name(0)
+    obstacle.mkdir()
+    write(writer, range(1, 50))
+    assert len(writer.buffer) < PER_FILE
+    assert "cannot be completed" in caplog.text
+    obstacle.rmdir()
+    assert numbers(writer.finish()) == list(range(50))
+    assert writer.groups_lost == 0
+
+
+# -- counters --------------------------------------------------------------------------
+
+
+def test_a_resumed_run_continues_the_counters_and_completes_its_file(writer, folder):
+    write(writer, [0])
+    writer.load_state_dict({"batch_num": 4, "groups_total": 12})
+    write(writer, [1])
+    assert writer.state_dict() == {"batch_num": 4, "groups_total": 13}
+    assert names(folder) == [
+        "rollouts_uuid_0000.jsonl",
+        "rollouts_uuid_0004.jsonl.part",
+    ]
+
+
+def test_counters_that_go_back_overwrite_no_complete_file(writer, folder):
+    write(writer, range(2 * PER_FILE))
+    writer.load_state_dict({"batch_num": 0, "groups_total": 0})
+    write(writer, [6])
+    writer.close()
+    assert all_numbers(folder) == list(range(2 * PER_FILE + 1))
+
+
+def test_groups_that_wait_are_kept_over_new_counters(writer, folder):
+    folder.write_text("a file where the folder should be")
+    write(writer, [0])
+    writer.load_state_dict({"batch_num": 4, "groups_total": 12})
+    folder.unlink()
+    write(writer, [1])
+    assert all_numbers(folder) == [0, 1]
+    assert writer.groups_total == 14
+
+
+# -- which groups are dumped -----------------------------------------------------------
+
+SAVED = "reasoning_gym_environment_rollouts"
+FAILED = "reasoning_gym_environment_FAILED_rollouts"
+GOOD, ALL_RIGHT, FAILED_ONE = (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)
+
+
+def scored_group(*scores):
+    rollouts = [Rollout([], n, n, "right", "4", "stop", 1, 1) for n in scores]
+    return scored("gcd", rollouts)
+
+
+def dumped(folder, *records, cancel=False, **changes):
+    given = {"keep_good": False, "keep_failed": False, "threshold": 0.7}
+
+    async def run():
+        dumps = Dumps(folder, **{**given, **changes})
+        for record in records:
+            writing = asyncio.ensure_future(dumps.record(record, {}))
+            await asyncio.sleep(0)
+            if cancel:
+                writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+        await dumps.close()
+        await dumps.close()
+
+    asyncio.run(run())
+    return {p.name.rsplit("_", 2)[0]: list(read_groups(p)) for p in folder.iterdir()}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("groups", "changes", "counts"),
+    [
+        (
+            [GOOD, ALL_RIGHT, FAILED_ONE],
+            {"keep_good": True, "keep_failed": True},
+            {SAVED: 2, FAILED: 1},
+        ),
+        ([GOOD, FAILED_ONE], {}, {}),
+        ([GOOD, FAILED_ONE], {"keep_good": True, "threshold": 1.0}, {SAVED: 1}),
+    ],
+    ids=["good and failed ones", "none", "perfect ones"],
+)
+def test_groups_go_to_the_files_that_the_settings_want(
+    tmp_path, groups, changes, counts
+):
+    found = dumped(tmp_path, *(scored_group(*scores) for scores in groups), **changes)
+    assert {name: len(lines) for name, lines in found.items()} == counts
+
+
+def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
+    found = dumped(tmp_path, scored_group(1.0, 0.0), cancel=True, keep_good=True)
+    assert len(found[SAVED]) == 1
+
+
+@pytest.mark.processes
+def test_what_a_killed_process_left_is_completed_by_the_next_start(tmp_path):
+    line = json.dumps({"item_id": "gcd", "rollouts": []})
+    left = tmp_path / f"{SAVED}_old_0000.jsonl.part"
+    left.write_text(f'{line}\n{{"item_id": "to')
+
+    async def run():
+        env = build_env(data_dumps_dir=str(tmp_path))
+        await env.setup()
+        await env.close()
+
+    asyncio.run(run())
+    (complete,) = tmp_path.iterdir()
+    assert complete.name == f"{SAVED}_old_0000.jsonl"
+    assert [g["item_id"] for g in read_groups(complete)] == ["gcd"]
+
+
+# -- the numbers of every log ----------------------------------------------------------
+
+
+def test_a_line_has_the_finite_numbers_and_the_alarms_and_nothing_else():
+    values = {
+        "train/mean_score": np.float64(0.5),
+        "train/completion_lengths_max": np.int64(7),
+        "ledger/sent": 8,
+        "train/rollouts": object(),
+        "curriculum/name": "text",
+        "none": None,
+        "nan": float("nan"),
+        "infinite": float("inf"),
+        "step": 99,
+    }
+    alarm = ["no_variance", "gcd", 1, "32 groups", ["'4': 1.0"]]
+    line = json.loads(line_of(3, "serve", values, [alarm]))
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "step": 3,
+        "kind": "serve",
+        "train/mean_score": 0.5,
+        "train/completion_lengths_max": 7,
+        "ledger/sent": 8,
+        "alarms": [alarm],
+    }
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
+    tmp_path, monkeypatch, is_kept
+):
+    hangs, put = threading.Event(), LineFile.put
+
+    def hanging(file, line):
+        assert hangs.wait(GUARD_S)
+        return put(file, line)
+
+    monkeypatch.setattr(LineFile, "put", hanging)
+
+    async def run():
+        given = {"keep_good": False, "keep_failed": False, "threshold": 0.0}
+        dumps = Dumps(tmp_path, keep_numbers=is_kept, **given)
+        for step in range(3):
+            dumps.note_numbers(step, "serve", {"train/mean_score": 0.5})
+        hangs.set()
+        await dumps.close()
+        dumps.note_numbers(3, "serve", {})
+        return dumps.saved.run_uuid
+
+    expected = {f"{asyncio.run(run())}_metrics.jsonl": [0, 1, 2]} if is_kept else {}
+    paths = tmp_path.glob("metrics/*")
+    assert {p.name: [g["step"] for g in read_groups(p)] for p in paths} == expected

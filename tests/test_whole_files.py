@@ -1,0 +1,278 @@
+"""Lines are on disk or counted, and files are whole, however a process ends."""
+
+import errno
+import fcntl
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from rg_env import whole_files
+from rg_env.whole_files import MOST_WAITING, LineFile, recover_unfinished
+
+
+@pytest.fixture
+def part(tmp_path):
+    return tmp_path / "dumps" / "a.jsonl.part"
+
+
+@pytest.fixture
+def file(part):
+    file = LineFile(part)
+    yield file
+    file.close()
+
+
+def line(number):
+    return b'{"n": %d}\n' % number
+
+
+def put(file, numbers):
+    return [file.put(line(number)) for number in numbers]
+
+
+def numbers(path):
+    return [json.loads(text)["n"] for text in path.read_bytes().splitlines()]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def start_child(repo_root, path, program):
+    """Start a process that has a file of lines and `put(n)`."""
+    prelude = f"""
+        import os, pathlib, resource, signal, sys
+        sys.path.insert(0, {str(repo_root)!r})
+        from rg_env.whole_files import LineFile, recover_unfinished
+        path = pathlib.Path({str(path)!r})
+        file = LineFile(path)
+        def put(number):
+            return file.put(b'{{"n": %d}}\\n' % number)
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def child(repo_root, part):
+    """A process that has put three lines, and then waits."""
+    program = """
+        for number in range(3):
+            put(number)
+        print("accepted", flush=True)
+        sys.stdin.read()
+    """
+    with start_child(repo_root, part, program) as process:
+        assert process.stdout.readline() == "accepted\n"
+        yield process
+        process.kill()
+
+
+# -- a file ----------------------------------------------------------------------------
+
+
+def test_a_line_is_on_disk_at_once_and_no_file_is_there_before_the_first(file, part):
+    assert not part.parent.exists()
+    for number in range(2):
+        put(file, [number])
+        assert numbers(part) == list(range(number + 1))
+    assert file.complete() == part.with_suffix("")
+    assert names(part.parent) == ["a.jsonl"]
+
+
+def test_a_file_of_no_lines_goes_at_its_end(file, part):
+    file.open().close()
+    file.close()
+    assert file.open().complete() is None
+    assert names(part.parent) == []
+
+
+def test_a_file_that_others_have_put_in_its_place_and_a_device_stay(file, part):
+    file.open()
+    part.with_name("others").touch()
+    part.with_name("others").rename(part)
+    file.close()
+    device = part.with_name("device")
+    device.symlink_to("/dev/null")
+    LineFile(device).open().close()
+    assert names(part.parent) == ["a.jsonl.part", "device"]
+
+
+def test_a_left_file_is_continued_locked_and_without_its_torn_line(part):
+    part.parent.mkdir()
+    part.write_bytes(line(1) + b'{"n')
+    file = LineFile(part).open()
+    with pytest.raises(BlockingIOError, match="another process"):
+        LineFile(part).open()
+    put(file, [2])
+    file.close()
+    assert numbers(part) == [1, 2]
+
+
+def test_a_file_that_somebody_removes_is_made_again(file, part):
+    put(file, [0])
+    part.unlink()
+    part.parent.rmdir()
+    put(file, [1])
+    assert numbers(part) == [1]
+
+
+def test_no_complete_file_is_overwritten(file, part):
+    put(file, [1])
+    part.with_suffix("").write_bytes(line(2))
+    with pytest.raises(FileExistsError, match="is there already"):
+        file.complete()
+    file.close()
+    assert recover_unfinished(part.parent) == []
+    assert (numbers(part), numbers(part.with_suffix(""))) == ([1], [2])
+
+
+# -- the end of a process --------------------------------------------------------------
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("torn", [b"", b'{"n'])
+def test_a_killed_process_loses_nothing_it_accepted(child, part, torn):
+    assert recover_unfinished(part.parent) == []  # as it lives
+    child.kill()
+    child.wait()
+    with part.open("ab") as opened:
+        opened.write(torn)
+    assert recover_unfinished(part.parent) == [part.with_suffix("")]
+    assert numbers(part.with_suffix("")) == [0, 1, 2]
+    assert names(part.parent) == ["a.jsonl"]
+
+
+def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(tmp_path, caplog):
+    (tmp_path / "a.jsonl").write_bytes(b'{"torn')
+    (tmp_path / "b.jsonl.part").write_bytes(b"")
+    (tmp_path / "c.jsonl.part").write_bytes(b'{"torn')
+    (tmp_path / "d.jsonl.part").mkdir()  # which cannot be read
+    (tmp_path / "e.jsonl.part").write_bytes(line(1))
+    (tmp_path / "notes.part").write_bytes(b"mine")
+    assert recover_unfinished(tmp_path) == [tmp_path / "e.jsonl"]
+    assert names(tmp_path) == ["a.jsonl", "d.jsonl.part", "e.jsonl", "notes.part"]
+    assert "d.jsonl.part" in caplog.text
+
+
+@pytest.mark.processes
+def test_processes_that_recover_one_folder_together_disturb_nobody(repo_root, tmp_path):
+    for number in range(300):
+        left = tmp_path / f"{number:04}.jsonl.part"
+        left.write_bytes(line(number) + b'{"torn')
+    program = "sys.stdin.read(); recover_unfinished(path)"
+    started = [start_child(repo_root, tmp_path, program) for _ in range(3)]
+    for process in started:
+        process.stdin.close()
+    assert [process.wait() for process in started] == [0, 0, 0]
+    for process in started:
+        process.stdout.close()
+    found = [n for path in sorted(tmp_path.iterdir()) for n in numbers(path)]
+    assert found == list(range(300))
+
+
+def test_a_recovery_at_the_worst_moment_takes_no_file_from_its_writer(
+    file, part, monkeypatch
+):
+    lock = fcntl.flock
+
+    def recover_first(opened, operation):
+        monkeypatch.undo()
+        recover_unfinished(part.parent)  # finds the new file empty and not locked yet
+        lock(opened, operation)
+
+    monkeypatch.setattr(fcntl, "flock", recover_first)
+    put(file, [0])
+    assert numbers(part) == [0]
+
+
+def test_a_file_system_without_locks_takes_lines(file, part, monkeypatch):
+    def no_locks(opened, operation):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    put(file, [0])
+    assert recover_unfinished(part.parent) == []  # nobody can say whether it lives
+    assert numbers(file.complete()) == [0]
+
+
+# -- a disk that refuses ---------------------------------------------------------------
+
+
+def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
+    part.parent.write_text("a file where the folder should be")
+    taken = put(file, range(MOST_WAITING + 5))
+    assert taken == [True] * MOST_WAITING + [False] * 5
+    assert (len(file.waiting), file.lost) == (MOST_WAITING, 5)
+    part.parent.unlink()
+    put(file, [999])
+    assert numbers(part) == [*range(MOST_WAITING), 999]
+    refused, passed = (r.getMessage() for r in caplog.records)
+    assert f"{part} takes no lines" in refused and "the next are lost" in refused
+    assert passed == f"{part} takes lines again; 5 were lost"
+
+
+def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
+    part.parent.write_text("a file where the folder should be")
+    monkeypatch.setattr(whole_files, "MOST_WAITING_BYTES", 2 * len(line(0)))
+    assert put(file, range(4)) == [True, True, False, False]
+
+
+class Torn:
+    """An open file of which a write, and the cut after it, can be made to fail."""
+
+    def __init__(self, file):
+        self.file, self.failures = file, []
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, text):
+        if "write" not in self.failures:
+            return self.file.write(text)
+        self.file.write(text[:5])
+        raise OSError(errno.EIO, "Input/output error")
+
+    def truncate(self, size):
+        if "truncate" in self.failures:
+            raise OSError(errno.EIO, "Input/output error")
+        return self.file.truncate(size)
+
+
+def test_what_a_failed_write_left_is_cut_off_before_the_next(file, part, monkeypatch):
+    put(file, [0])
+    torn = Torn(file._file)
+    monkeypatch.setattr(file, "_file", torn)
+    torn.failures = ["write", "truncate"]
+    put(file, [1])
+    assert part.read_bytes().endswith(b'{"n":')
+    torn.failures = ["truncate"]
+    put(file, [2])
+    assert len(file.waiting) == 2
+    torn.failures = []
+    put(file, [3])
+    assert numbers(part) == [0, 1, 2, 3]
+
+
+@pytest.mark.processes
+def test_a_full_disk_tears_no_line_and_gets_the_rest_later(repo_root, part):
+    program = """
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        put(0)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12, limit[1]))
+        put(1)
+        print(len(file.waiting), path.read_bytes().count(b"{"), flush=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        put(2)
+        file.complete()
+    """
+    with start_child(repo_root, part, program) as process:
+        assert process.stdout.read().split() == ["1", "1"]
+    assert numbers(part.with_suffix("")) == [0, 1, 2]
