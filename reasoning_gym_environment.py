@@ -350,7 +350,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def _set_up_alone(self) -> None:
         await self.setup()
-        await wandb_run.start_for(self, self.config.wandb_name or self.name)
+        await wandb_run.start(self, self.config.wandb_name or self.name)
 
     # -- the trainer and its API -------------------------------------------------------
 
@@ -358,7 +358,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """Start W&B with the trainer's project and group once there is a trainer."""
         if self.config.use_wandb:
             self.wandb_group, self.wandb_project = await self._session.wandb_place()
-        await wandb_run.start_for(self, self.config.wandb_name)
+        await wandb_run.start(self, self.config.wandb_name)
 
     async def register_env(self) -> None:
         """Register at the API, once its trainer has started; continue a resumed run."""

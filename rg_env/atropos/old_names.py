@@ -1,16 +1,15 @@
 """Names that callers of the original use, each a view of the real thing.
 
 They stand together here so that they shape nothing else: what a name means is decided
-in the package that owns it, and nothing of ours calls the helpers, so a subclass that
-overrides one is warned. Those that need no run work on an object that was never
-set up, even on one made by `ReasoningGymEnv.__new__`.
+in the package that owns it, and nothing of ours calls the helpers. Those that need no
+run work on an object that was never set up, even on one made by
+`ReasoningGymEnv.__new__`.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-import warnings
 from collections.abc import Mapping, MutableMapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -35,23 +34,6 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-HELPERS = (
-    "_get_task_names",
-    "_validate_discovered_tasks",
-    "_get_task_complexity_level",
-    "_get_complexity_params_for_task",
-    "_create_dataset_with_complexity",
-    "_update_task_performance",
-    "_initialize_complexity_mapping",
-    "_adjust_task_complexity",
-    "_save_failed_group_for_debugging",
-    "_extract_final_answer",
-    "_score_answer_with_both_formats",
-    "_save_rollouts_to_jsonl",
-    "_save_failed_rollouts_to_jsonl",
-)
-"""The original's methods that it calls itself, and we do not; some are gone."""
-
 
 def view(path: str) -> Any:
     """Return an attribute that is the one at a path of names: read and set there."""
@@ -74,26 +56,25 @@ class OldNames:
     _lists_test_items = False
     _pool: WorkerPool | None = None
 
+    # The dump files: the ones being written, and how many groups and files there were.
+    rollouts_to_save_buffer = view("_dumps.saved.buffer")
+    failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
+    processed_item_count = view("_dumps.saved.groups_total")
+    failed_processed_item_count = view("_dumps.failed.groups_total")
+    save_file_batch_num = view("_dumps.saved.batch_num")
+    failed_save_file_batch_num = view("_dumps.failed.batch_num")
+
+    # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
+    percent_correct_buffer = view("metrics.correct_since_log")
+    # Task to its newest group means, oldest first, and to the number of its groups.
+    task_performance_history = view("_feedback.progress.history")
+    task_group_counts = view("_feedback.progress.group_counts")
+
     def _made(self) -> RunStream:
         """Return what the run samples; there is none before `setup()`."""
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items
-
-    def __init_subclass__(cls, **how: Any) -> None:
-        """Warn of a class that overrides a helper in vain."""
-        super().__init_subclass__(**how)
-        own = vars(OldNames)
-        changed = [n for n in HELPERS if getattr(cls, n, None) is not own.get(n)]
-        if changed:
-            warnings.warn(
-                f"{cls.__name__} overrides {', '.join(changed)}, which nothing calls;"
-                " override `score` or `get_next_item`, or use a setting"
-                " (docs/commands.md)",
-                stacklevel=2,
-            )
-
-    # -- the stream --------------------------------------------------------------------
 
     @property
     def task_names(self) -> list[str]:
@@ -148,15 +129,6 @@ class OldNames:
         if self._items is not None:
             raise AttributeError("the seed decides the items; set env.seed before")
 
-    # -- the dump files: the one being written, and how many groups they took -----
-
-    rollouts_to_save_buffer = view("_dumps.saved.buffer")
-    failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
-    processed_item_count = view("_dumps.saved.groups_total")
-    failed_processed_item_count = view("_dumps.failed.groups_total")
-    save_file_batch_num = view("_dumps.saved.batch_num")
-    failed_save_file_batch_num = view("_dumps.failed.batch_num")
-
     @property
     def run_uuid(self) -> str:
         """What stands for the run in the names of its files."""
@@ -175,6 +147,19 @@ class OldNames:
     def datadumps_dir(self, folder: str) -> None:
         self._dumps.place(Path(folder), self.run_uuid)
 
+    @property
+    def task_complexity_levels(self) -> MutableMapping[str, float]:
+        """Task to its level in [0, 1]; writing to it moves the task there."""
+        return self._feedback.curriculum
+
+    @task_complexity_levels.setter
+    def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
+        new, current = dict(levels), self._feedback.curriculum
+        current.clear()
+        current.update(new)
+
+    # -- helpers -----------------------------------------------------------------------
+
     async def _save_rollouts_to_jsonl(self) -> None:
         """Complete the dump file being written."""
         await self._dumps.finish(self._dumps.saved)
@@ -183,31 +168,8 @@ class OldNames:
         """Complete the dump file of failed groups being written."""
         await self._dumps.finish(self._dumps.failed)
 
-    # -- progress ----------------------------------------------------------------------
-
-    # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
-    percent_correct_buffer = view("metrics.correct_since_log")
-    # Task to its newest group means, oldest first, and to the number of its groups.
-    task_performance_history = view("_feedback.progress.history")
-    task_group_counts = view("_feedback.progress.group_counts")
-
-    @property
-    def task_complexity_levels(self) -> MutableMapping[str, float]:
-        """Task to its level in [0, 1]; writing to it moves the task there."""
-        return self._feedback.curriculum
-
-    @task_complexity_levels.setter
-    def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
-        new, curriculum = dict(levels), self._feedback.curriculum
-        curriculum.clear()
-        curriculum.update(new)
-
-    # -- helpers -----------------------------------------------------------------------
-
     def _get_task_names(self) -> list[str]:
         """Return every task of the registry, or of the fallback list, sorted."""
-        if self._items is not None:
-            return list(self._items.library.tasks)
         try:
             if not self._settings.task_modules:
                 return sorted({*library.describe().tasks, *registered_here()})
@@ -221,22 +183,19 @@ class OldNames:
         self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
     ) -> list[str]:
         """Return the names whose dataset the package can build; none without one."""
-        valid = []
+        valid, seed = [], self._settings.seed
         for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
-                seed = self._settings.seed
                 if self._settings.task_modules and name not in FALLBACK_TASKS:
-                    params: dict[str, Any] = {}
                     # An entry's seed has 32 bits; that of a run may have more.
-                    how = (worker_jobs.make_entry, name, params, seed % 2**32, False)
+                    how: Any = (worker_jobs.make_entry, name, {}, seed % 2**32, False)
                     self._workers.call(*how, deadline_s=DEADLINE_S)
                 else:
                     rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
-            except Exception as error:  # noqa: BLE001 - foreign code raises anything
-                said = error if isinstance(error, PoolError) else repr(error)
-                logger.warning("task %s is left out: %s", name, said)
-            else:
                 valid.append(name)
+            except Exception as error:  # noqa: BLE001 - foreign code raises anything
+                words = error if isinstance(error, PoolError) else repr(error)
+                logger.warning("task %s is left out: %s", name, words)
         return valid
 
     def _extract_final_answer(self, text: str) -> str | None:
@@ -249,12 +208,11 @@ class OldNames:
         """Score an answer, bare and tagged; blocks until a worker has done it."""
         if model_answer is None:
             return 0.0
-        answer = model_answer.strip()
         config = self._settings
         scorer = GroupScorer(
             self._workers, config.scoring_deadline_s, config.scoring_rules
         )
-        return scorer.score_blocking(dataset_obj, rg_item, answer).value
+        return scorer.score_blocking(dataset_obj, rg_item, model_answer.strip()).value
 
     @property
     def _workers(self) -> WorkerPool:

@@ -7,14 +7,13 @@ import contextlib
 import os
 import random
 import string
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 import wandb
 from atroposlib.envs.base import BaseEnv
 
-from rg_env import patience
 from rg_env.errors import RunError
 from rg_env.items.run_stream import RunStream
 from rg_env.reports.metrics import Metrics, run_numbers
@@ -23,55 +22,48 @@ from rg_env.rollouts.group import listed
 from rg_env.settings.kept_settings import env_settings
 from rg_env.tasks.feedback import Feedback
 
+STARTS_WITHIN_S = 30.0
+"""Where there is no network; W&B itself would try for a minute and a half."""
 
-class WandbError(RunError):
-    """W&B does not start a run."""
+ROLLOUT_COLUMNS = ("full_text", "score", "expected_answer", "task_name")
+"""The columns of the table `train/rollouts`.
 
-    @property
-    def sentence(self) -> str:
-        """The whole sentence."""
-        return (
-            f"W&B failed ({self}); WANDB_MODE=offline logs the run to this machine,"
-            " --env.use_wandb false does without W&B"
-        )
+Source: atropos 296a0bc, create_rollout_table(); differs: none.
+"""
+
+EVAL_TASK = "eval/task/"
 
 
-async def start(
-    name: str | None,
-    project: str | None,
-    group: str | None,
-    settings: Mapping[str, Any],
-) -> None:
-    """Start a run, whose name ends with the day and some letters; None is W&B's own.
+async def start(env: BaseEnv, name: str | None) -> None:
+    """Start the run of an environment, if its settings want one.
+
+    Its name ends with the day and some letters; None is W&B's own.
 
     Raises:
-        WandbError: W&B did not start it.
+        RunError: W&B did not start it.
     """
+    if not env.config.use_wandb:
+        return
     suffix = "".join(random.choices(string.ascii_lowercase, k=6))
     today = datetime.now(timezone.utc).date()
     # What is set here would win over the user's variable.
-    own: dict[str, Any] = {"init_timeout": patience.WANDB_STARTS_WITHIN_S}
-    if "WANDB_INIT_TIMEOUT" in os.environ:
-        own.clear()
+    is_set = "WANDB_INIT_TIMEOUT" in os.environ
+    own: dict[str, Any] = {} if is_set else {"init_timeout": STARTS_WITHIN_S}
     try:
         await asyncio.to_thread(
             wandb.init,
             name=f"{name}-{today}-{suffix}" if name else None,
-            project=project,
-            group=group,
-            config=dict(settings),
+            project=env.wandb_project,
+            group=env.wandb_group,
+            config=dict(env_settings(env.config)),
             settings=wandb.Settings(**own),
         )
     except Exception as error:  # its own, and ValueError for its variables
-        said = " ".join(str(error).split())
-        raise WandbError(f"{type(error).__name__}: {said}") from error
-
-
-async def start_for(env: BaseEnv, name: str | None) -> None:
-    """Start the run of an environment, if its settings want one; raises as `start`."""
-    if env.config.use_wandb:
-        settings = env_settings(env.config)
-        await start(name, env.wandb_project, env.wandb_group, settings)
+        raise RunError(
+            f"W&B failed ({type(error).__name__}: {' '.join(str(error).split())});"
+            " WANDB_MODE=offline logs the run to this machine, --env.use_wandb false"
+            " does without W&B"
+        ) from error
 
 
 async def finish() -> None:
@@ -80,41 +72,17 @@ async def finish() -> None:
         await asyncio.to_thread(wandb.finish)
 
 
-ROLLOUT_COLUMNS = ("full_text", "score", "expected_answer", "task_name")
-"""The columns of the table `train/rollouts`.
-
-Source: atropos 296a0bc, create_rollout_table(); differs: none.
-"""
-
-
-async def rollout_rows(
-    group: Mapping[str, Any], wanted: int, tokenizer: Any
-) -> list[tuple[str, float, str, str]]:
-    """Return the rows of the first rollouts of a group, see `ROLLOUT_COLUMNS`.
-
-    Args:
-        group: With tokens, shape (G, T_i), and scores, shape (G,); the last two
-            columns are empty where it names no gold answer and no task.
-        wanted: How many rollouts, -1 for all; there may be fewer.
-        tokenizer: Decodes whole sequences, in a thread.
-    """
-    size = len(group["tokens"])
-    count = size if wanted == -1 else min(wanted, size)
-    texts = await asyncio.to_thread(tokenizer.batch_decode, group["tokens"][:count])
-    answer, task = str(group.get("gold_answer", "")), str(group.get("task", ""))
-    scores = group["scores"][:count]
-    return [(text, n, answer, task) for text, n in zip(texts, scores, strict=True)]
-
-
-async def numbers_of_servers(servers: Sequence[Any]) -> dict[str, Any]:
-    """Return the numbers of servers.
-
-    Mends B16 of docs/host_defects.md: of several servers only the last one is logged.
-    """
-    numbers: dict[str, Any] = {}
-    for i, server in enumerate(servers):
-        numbers.update(await server.wandb_metrics({}, f"server_{i}"))
-    return numbers
+def with_task_table(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers, but a table in the place of a curve for each task."""
+    by_task = [
+        [name.removeprefix(EVAL_TASK), value]
+        for name, value in numbers.items()
+        if name.startswith(EVAL_TASK)
+    ]
+    others = {n: value for n, value in numbers.items() if not n.startswith(EVAL_TASK)}
+    if by_task:
+        others["eval/tasks"] = wandb.Table(["task", "mean score"], data=by_task)
+    return others
 
 
 class RunNumbers:
@@ -146,21 +114,31 @@ class RunNumbers:
         self._sampled = sampled
 
     async def keep_rollouts(self, scored_data: Any) -> None:
-        """Keep a few rollouts of one or several groups for the table, if W&B is on."""
+        """Keep a few rollouts of one or several groups for the table, if W&B is on.
+
+        The last two columns are empty where a group names no gold answer and no task.
+        """
         env, config = self._env, self._env.config
         if not config.use_wandb:
             return
-        wanted = config.num_rollouts_per_group_for_logging
         for group in listed(scored_data):
-            rows = await rollout_rows(group, wanted, env.tokenizer)
-            env.rollouts_for_wandb.append(rows)
+            wanted = config.num_rollouts_per_group_for_logging
+            rows = slice(None if wanted == -1 else wanted)
+            decode, tokens = env.tokenizer.batch_decode, group["tokens"][rows]
+            texts = await asyncio.to_thread(decode, tokens)
+            names = str(group.get("gold_answer", "")), str(group.get("task", ""))
+            scores = group["scores"][rows]
+            env.rollouts_for_wandb.append(
+                [(text, n, *names) for text, n in zip(texts, scores, strict=True)]
+            )
         excess = len(env.rollouts_for_wandb) - config.num_rollouts_to_keep
         del env.rollouts_for_wandb[: max(0, excess)]
 
     def rollout_table(self) -> dict[str, Any]:
         """Return the table of the rollouts that were kept; {} where there are none."""
         rows = [row for group in self._env.rollouts_for_wandb for row in group]
-        return {"train/rollouts": table(ROLLOUT_COLUMNS, rows)} if rows else {}
+        table = wandb.Table(list(ROLLOUT_COLUMNS), data=rows) if rows else None
+        return {"train/rollouts": table} if rows else {}
 
     @contextlib.asynccontextmanager
     async def logged(
@@ -168,20 +146,23 @@ class RunNumbers:
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield the numbers for W&B, and then write all of them to the file.
 
+        Mends B16 of docs/host_defects.md: of several servers only the last one is
+        logged.
+
         Args:
             given: What the caller logs besides.
             kind: Of run; "" where no command runs, which has no file.
         """
         env = self._env
         own = run_numbers(self._metrics, self._feedback, self._events())
-        numbers = {**given, **own, **dict(env.eval_metrics)}
+        local = numbers = {**given, **own, **dict(env.eval_metrics)}
         env.eval_metrics = []
-        local = numbers
         if env.config.use_wandb:
-            numbers = without_task_curves(numbers) | self._tables()
-        servers = env.server.servers
-        of_servers = await numbers_of_servers(servers)
-        last = f"server/server_{len(servers) - 1}_"  # which the framework adds
+            numbers = with_task_table(numbers) | self._tables()
+        of_servers: dict[str, Any] = {}
+        for i, server in enumerate(env.server.servers):
+            of_servers |= await server.wandb_metrics({}, f"server_{i}")
+        last = f"server/server_{len(env.server.servers) - 1}_"  # the framework adds it
         numbers |= {n: v for n, v in of_servers.items() if not n.startswith(last)}
         try:
             yield numbers
@@ -193,28 +174,13 @@ class RunNumbers:
 
     def _tables(self) -> dict[str, Any]:
         tables = {
-            "train/alarms": table(*self._metrics.alarms.table()),
-            "train/tasks": table(*self._metrics.task_table()),
-            "curriculum/tasks": table(*self._feedback.table()),
+            "train/alarms": self._metrics.alarms.table(),
+            "train/tasks": self._metrics.task_table(),
+            "curriculum/tasks": self._feedback.table(),
         }
         if (made := self._sampled()) is not None:
-            tables["train/items_not_sampled"] = table(*made.unused_table())
-        return tables
-
-
-EVAL_TASK = "eval/task/"
-
-
-def without_task_curves(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers, but a table in the place of a curve for each task."""
-    by_task = {n: value for n, value in numbers.items() if n.startswith(EVAL_TASK)}
-    rows = [[name.removeprefix(EVAL_TASK), n] for name, n in by_task.items()]
-    others = {name: n for name, n in numbers.items() if name not in by_task}
-    if rows:
-        others["eval/tasks"] = table(("task", "mean score"), rows)
-    return others
-
-
-def table(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> Any:
-    """Return a table for W&B."""
-    return wandb.Table(list(columns), data=list(rows))
+            tables["train/items_not_sampled"] = made.unused_table()
+        return {
+            name: wandb.Table(list(columns), data=list(rows))
+            for name, (columns, rows) in tables.items()
+        }

@@ -88,12 +88,6 @@ def test_a_subclass_can_write_to_the_log_of_the_environment(logged):
     assert "mine" in logged.text
 
 
-@pytest.mark.parametrize("name", ["_extract_final_answer", "_adjust_task_complexity"])
-def test_a_class_that_overrides_a_helper_in_vain_is_warned(name):
-    with pytest.warns(UserWarning, match=f"{name}, which nothing calls"):
-        type("Own", (ReasoningGymEnv,), {name: lambda self, *given: None})
-
-
 # -- assignments -----------------------------------------------------------------------
 
 ASSIGNED = {

@@ -147,7 +147,9 @@ async def test_scores_are_logged_once():
 
 def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(offline, monkeypatch):
     monkeypatch.setenv("WANDB_SERVICE", "junk")
+    env = build_env()
+    env.config.use_wandb = True
     with pytest.raises(RunError) as caught:
-        asyncio.run(wandb_run.start("name", None, None, {}))
+        asyncio.run(wandb_run.start(env, "name"))
     assert caught.value.sentence.startswith("W&B failed (ValueError: ")
     assert "WANDB_MODE=offline" in caught.value.sentence

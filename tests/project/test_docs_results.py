@@ -83,7 +83,7 @@ def keys_of_the_code():
     return written | {
         *metrics.wandb_scalars(),
         *(f"alarms/{name}" for name in metrics.alarms.counts),
-        *wandb_run.without_task_curves(summarise(results).metrics()),
+        *wandb_run.with_task_table(summarise(results).metrics()),
         *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
     }
 
