@@ -210,9 +210,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.ledger = ledger = self._checkpoints.ledger
         self.metrics = metrics = Metrics(ledger)
         self.eval_metrics: list[tuple[str, float]] = []
-        self._numbers = wandb_run.RunNumbers(
-            self, metrics, feedback, dumps, self._events, lambda: self._items
-        )
         self._rewards = GroupRewards(config, dumps, metrics, feedback, server)
         self._groups = groups = Pipeline(self, ledger, requests, servers, metrics)
         # The framework's names for the same.
@@ -439,7 +436,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
         """Keep a few rollouts of a group for the W&B table, if W&B is on."""
-        await self._numbers.keep_rollouts(scored_data)
+        await wandb_run.keep_rollouts(self, scored_data)
 
     # -- evaluation --------------------------------------------------------------------
 
@@ -466,12 +463,12 @@ class ReasoningGymEnv(OldNames, BaseEnv):
 
     async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
         """Add the table of the rollouts that were kept, if there are any."""
-        wandb_metrics.update(self._numbers.rollout_table())
+        wandb_metrics.update(wandb_run.rollout_table(self.rollouts_for_wandb))
         return wandb_metrics
 
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
         """Log the numbers of the run to W&B, if it is on, and to its own file."""
-        async with self._numbers.logged(wandb_metrics or {}, self._kind) as numbers:
+        async with wandb_run.logged(self, wandb_metrics or {}) as numbers:
             await super().wandb_log(numbers)  # which adds its own to them
 
     @property

@@ -3,8 +3,7 @@
 An environment stays registered until it reports its end, which a killed process cannot
 do. If it had a minimum allocation, the API makes no more batches. Therefore every
 environment looks at the API's numbers every `LOOK_EVERY_S` while a batch is held up: no
-step passes although what waits would fill the part of a batch that is allotted to
-nobody.
+step passes although what waits would fill the part of a batch allotted to nobody.
 
     without a group there, at the second look      it registers again
     sees another one without, at `LOOKS` looks     it ends that registration
@@ -16,9 +15,7 @@ renews it at its next one. So one that lives is never ended for good, and it los
 group. Other programs do not renew theirs and are named only: those of this program have
 a mark in the product of weight and length, which decides shares.
 
-Mends B6, B17 and B26 of docs/host_defects.md: the framework gives up after three
-requests, does not survive a restart of the API, cannot register without a name, and
-lets the registration of a killed process hold up every batch.
+Mends B6, B17 and B26 of docs/host_defects.md.
 """
 
 from __future__ import annotations
@@ -54,68 +51,35 @@ T = TypeVar("T")
 
 JSON = {"Content-Type": "application/json"}
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-OWN_NAME = "AtroposLib"
-"""In the sentence of the API's front page."""
 
-REQUEST_TIMEOUT_S = 60.0
-FRONT_TIMEOUT_S = 5.0
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
-"""Between two tries of a request."""
+REQUEST_TIMEOUT_S, FRONT_TIMEOUT_S, LEAVE_WITHIN_S = 60.0, 5.0, 2.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0  # between two tries
+POLL_S = 1.0  # between two questions to an API that waits for its trainer
+SAY_AGAIN_S = 60.0  # between two lines about one outage
+TRIES = 3
+"""Odd replies in a row that count: a proxy may answer before it has found the API, and
+a single failed status does not mean that the API has forgotten us."""
 
-POLL_S = 1.0
-"""Between two questions to an API that waits for its trainer."""
-
-SAY_AGAIN_S = 60.0
-"""Between two lines about one outage."""
-
-FRONTS_OF_ANOTHER_PROGRAM = 3
-"""In a row before the start ends: a proxy may answer before it has found the API."""
-
-FORGOTTEN_AFTER_TRIES = 3
-"""Status requests refused in a row before the API counts as having forgotten us."""
-
-LEAVE_WITHIN_S = 2.0
-
-LOOK_EVERY_S = 15.0
-LOOKS = 4
-"""See the module, whose promise to those that live needs this many."""
-
-UNIT, MARK = 1e-3, 0.37
-"""Products of weight and length are rounded to it; the mark is a part of it."""
-
-SMALLEST_WEIGHT = 0.01
-"""The API raises smaller shares to this one, which therefore tells nothing."""
-
-ALL_FREE = 1 - 1e-9
-"""A part of a batch above it is all, but for rounding."""
+LOOK_EVERY_S, LOOKS = 15.0, 4  # the promise of the module needs this many
+UNIT, MARK = 1e-3, 0.37  # products are rounded to it; the mark is a part of it
+SMALLEST_WEIGHT = 0.01  # the API raises smaller shares to it, which tells nothing
+ALL_FREE = 1 - 1e-9  # a part of a batch above it is all, but for rounding
 
 _now = time.time
 """Not the monotonic clock, which stands still while a machine is suspended."""
 
 
 class ApiError(RunError):
-    """The API refused a request, or failed at it.
-
-    Attributes:
-        status: Of its reply; None if there was none.
-    """
+    """The API refused a request, failed at it, or did not answer (no status)."""
 
     about = "the Atropos API failed"
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
-        self.status = status
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether the same request will be refused again."""
-        replied = self.status is not None and self.status >= FIRST_REDIRECT
-        return replied and not self.is_fault
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the API works, and failed at this request."""
-        return self.status is not None and is_temporary(self.status)
+        # The API works, and failed at this request; or it would refuse it again.
+        self.has_reply = status is not None
+        self.is_fault = status is not None and is_temporary(status)
+        self.is_refusal = (status or 0) >= FIRST_REDIRECT and not self.is_fault
 
 
 def marked(product: float) -> float:
@@ -124,7 +88,7 @@ def marked(product: float) -> float:
 
 
 def is_marked(product: float) -> bool:
-    """Say whether a product is one that `marked` has returned."""
+    """Say whether a product has our mark."""
     return abs(product / UNIT % 1 - MARK) < 1e-4
 
 
@@ -181,7 +145,8 @@ class ApiSession:
         Raises:
             ApiError: There is no reply that can be used.
         """
-        is_body = payload is None or isinstance(payload, bytes)
+        if payload is not None and not isinstance(payload, bytes):
+            payload = orjson.dumps(payload)
         # Not in `__init__`: aiohttp binds a session to the loop that is running.
         if self._http is None:
             self._http = aiohttp.ClientSession(
@@ -192,7 +157,7 @@ class ApiSession:
             async with self._http.request(
                 method,
                 self.url + path,
-                data=payload if is_body else orjson.dumps(payload),
+                data=payload,
                 headers=None if payload is None else headers,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
@@ -265,14 +230,14 @@ class ApiSession:
 
         async def front() -> None:
             page = await self.request("GET", "/", timeout_s=FRONT_TIMEOUT_S)
-            if OWN_NAME not in str(page):
+            if "AtroposLib" not in str(page):
                 raise ApiError(f"GET /: {page}", 200)
 
         def may_come(error: ApiError) -> bool:
-            is_down = error.status is None or error.is_fault
-            return is_down and permanent_fault(error) is None
+            is_there = error.has_reply and not error.is_fault
+            return not is_there and permanent_fault(error) is None
 
-        for _ in range(FRONTS_OF_ANOTHER_PROGRAM):
+        for _ in range(TRIES):
             try:
                 return await self.patiently(front, may_come)
             except ApiError as error:
@@ -334,10 +299,7 @@ class ApiSession:
         return reply
 
     async def trainer_limits(self) -> tuple[int, int]:
-        """Return the trainer's batch, in rollouts, and limit of length, in tokens.
-
-        A sequence must stay below the limit; -1 where the trainer says nothing.
-        """
+        """Return the trainer's batch, in rollouts, and limit of length, in tokens."""
         needs = ("batch_size", "max_token_len")
         info = await self.patiently(lambda: self.request("GET", "/info", needs=needs))
         return info["batch_size"], info["max_token_len"]
@@ -368,20 +330,18 @@ class ApiSession:
         Returns:
             Whether the API knows this environment: it may have been restarted or reset.
         """
-        refusals = 0
-        while refusals <= FORGOTTEN_AFTER_TRIES:
+        odd_replies = 0
+        while odd_replies <= TRIES:
             try:
                 await self.read_status()
                 return True
             except ApiError as error:
-                # A single failed reply must not make us register a second time: the
-                # first registration would remain and hold up batches.
                 if error.is_refusal or error.is_fault:
-                    refusals += 1
+                    odd_replies += 1
                     await asyncio.sleep(POLL_S / 2)
                     continue
             # Not our status: an API that has forgotten us answers its front page.
-            refusals = 0
+            odd_replies = 0
             await self.patiently(lambda: self.request("GET", "/"))
         return False
 

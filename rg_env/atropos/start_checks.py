@@ -104,10 +104,10 @@ def check_batch(batch_size: int, group_size: int) -> None:
 
 def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
     """Say which items this instance samples; warn of one that shares them."""
-    which = "all items" if num_shards == 1 else f"one in {num_shards} items"
     logger.info(
         "shard %d of %d: this instance samples %s of the stream",
-        *(shard_index, num_shards, which),
+        *(shard_index, num_shards),
+        "all items" if num_shards == 1 else f"one in {num_shards} items",
     )
     if env_id and num_shards == 1:
         logger.warning(

@@ -7,7 +7,7 @@ import contextlib
 import os
 import random
 import string
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -15,12 +15,9 @@ import wandb
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.errors import RunError
-from rg_env.items.run_stream import RunStream
-from rg_env.reports.metrics import Metrics, run_numbers
-from rg_env.rollouts.dumps import Dumps
+from rg_env.reports.metrics import run_numbers
 from rg_env.rollouts.group import listed
 from rg_env.settings.kept_settings import env_settings
-from rg_env.tasks.feedback import Feedback
 
 STARTS_WITHIN_S = 30.0
 """Where there is no network; W&B itself would try for a minute and a half."""
@@ -85,102 +82,70 @@ def with_task_table(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return others
 
 
-class RunNumbers:
-    """What is logged of a run.
+async def keep_rollouts(env: Any, scored_data: Any) -> None:
+    """Keep a few rollouts of one or several groups for the table, if W&B is on.
 
-    Args:
-        env: Whose run it is.
-        metrics: Counts what became of its rollouts.
-        feedback: Knows the levels.
-        dumps: Writes the numbers to a file, whether W&B is on or not.
-        events: Returns what the collaborators have counted since the run began.
-        sampled: Returns what the run samples; None before `setup`.
+    The last two columns are empty where a group names no gold answer and no task.
     """
+    config = env.config
+    if not config.use_wandb:
+        return
+    for group in listed(scored_data):
+        wanted = config.num_rollouts_per_group_for_logging
+        rows = slice(None if wanted == -1 else wanted)
+        decode, tokens = env.tokenizer.batch_decode, group["tokens"][rows]
+        texts = await asyncio.to_thread(decode, tokens)
+        names = str(group.get("gold_answer", "")), str(group.get("task", ""))
+        scores = group["scores"][rows]
+        env.rollouts_for_wandb.append(
+            [(text, n, *names) for text, n in zip(texts, scores, strict=True)]
+        )
+    excess = len(env.rollouts_for_wandb) - config.num_rollouts_to_keep
+    del env.rollouts_for_wandb[: max(0, excess)]
 
-    def __init__(
-        self,
-        env: BaseEnv,
-        metrics: Metrics,
-        feedback: Feedback,
-        dumps: Dumps,
-        events: Callable[[], Mapping[str, int]],
-        sampled: Callable[[], RunStream | None],
-    ) -> None:
-        self._env = env
-        self._metrics = metrics
-        self._feedback = feedback
-        self._dumps = dumps
-        self._events = events
-        self._sampled = sampled
 
-    async def keep_rollouts(self, scored_data: Any) -> None:
-        """Keep a few rollouts of one or several groups for the table, if W&B is on.
+def rollout_table(groups: Sequence[Any]) -> dict[str, Any]:
+    """Return the table of the rollouts that were kept; {} where there are none."""
+    rows = [row for group in groups for row in group]
+    table = wandb.Table(list(ROLLOUT_COLUMNS), data=rows) if rows else None
+    return {"train/rollouts": table} if rows else {}
 
-        The last two columns are empty where a group names no gold answer and no task.
-        """
-        env, config = self._env, self._env.config
-        if not config.use_wandb:
-            return
-        for group in listed(scored_data):
-            wanted = config.num_rollouts_per_group_for_logging
-            rows = slice(None if wanted == -1 else wanted)
-            decode, tokens = env.tokenizer.batch_decode, group["tokens"][rows]
-            texts = await asyncio.to_thread(decode, tokens)
-            names = str(group.get("gold_answer", "")), str(group.get("task", ""))
-            scores = group["scores"][rows]
-            env.rollouts_for_wandb.append(
-                [(text, n, *names) for text, n in zip(texts, scores, strict=True)]
-            )
-        excess = len(env.rollouts_for_wandb) - config.num_rollouts_to_keep
-        del env.rollouts_for_wandb[: max(0, excess)]
 
-    def rollout_table(self) -> dict[str, Any]:
-        """Return the table of the rollouts that were kept; {} where there are none."""
-        rows = [row for group in self._env.rollouts_for_wandb for row in group]
-        table = wandb.Table(list(ROLLOUT_COLUMNS), data=rows) if rows else None
-        return {"train/rollouts": table} if rows else {}
+@contextlib.asynccontextmanager
+async def logged(env: Any, given: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """Yield the numbers of a run for W&B, and then write all of them to its file.
 
-    @contextlib.asynccontextmanager
-    async def logged(
-        self, given: Mapping[str, Any], kind: str
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Yield the numbers for W&B, and then write all of them to the file.
+    Mends B16 of docs/host_defects.md: of several servers only the last one is logged.
+    """
+    own = run_numbers(env.metrics, env._feedback, env._events())
+    local = numbers = {**given, **own, **dict(env.eval_metrics)}
+    env.eval_metrics = []
+    if env.config.use_wandb:
+        numbers = with_task_table(numbers) | run_tables(env)
+    servers, of_servers = env.server.servers, dict[str, Any]()
+    for i, server in enumerate(servers):
+        of_servers |= await server.wandb_metrics({}, f"server_{i}")
+    last = f"server/server_{len(servers) - 1}_"  # which the framework adds
+    numbers |= {n: v for n, v in of_servers.items() if not n.startswith(last)}
+    try:
+        yield numbers
+    finally:
+        if env._kind:  # no command has no file
+            known = {**local, **numbers, **of_servers}
+            alarms = env.metrics.alarms.news()
+            env._dumps.note_numbers(env.curr_step, env._kind, known, alarms)
 
-        Mends B16 of docs/host_defects.md: of several servers only the last one is
-        logged.
 
-        Args:
-            given: What the caller logs besides.
-            kind: Of run; "" where no command runs, which has no file.
-        """
-        env = self._env
-        own = run_numbers(self._metrics, self._feedback, self._events())
-        local = numbers = {**given, **own, **dict(env.eval_metrics)}
-        env.eval_metrics = []
-        if env.config.use_wandb:
-            numbers = with_task_table(numbers) | self._tables()
-        of_servers: dict[str, Any] = {}
-        for i, server in enumerate(env.server.servers):
-            of_servers |= await server.wandb_metrics({}, f"server_{i}")
-        last = f"server/server_{len(env.server.servers) - 1}_"  # the framework adds it
-        numbers |= {n: v for n, v in of_servers.items() if not n.startswith(last)}
-        try:
-            yield numbers
-        finally:
-            if kind:
-                known = {**local, **numbers, **of_servers}
-                alarms = self._metrics.alarms.news()
-                self._dumps.note_numbers(env.curr_step, kind, known, alarms)
-
-    def _tables(self) -> dict[str, Any]:
-        tables = {
-            "train/alarms": self._metrics.alarms.table(),
-            "train/tasks": self._metrics.task_table(),
-            "curriculum/tasks": self._feedback.table(),
-        }
-        if (made := self._sampled()) is not None:
-            tables["train/items_not_sampled"] = made.unused_table()
-        return {
-            name: wandb.Table(list(columns), data=list(rows))
-            for name, (columns, rows) in tables.items()
-        }
+def run_tables(env: Any) -> dict[str, Any]:
+    """Return the tables of a run for W&B."""
+    tables = {
+        "train/alarms": env.metrics.alarms.table(),
+        "train/tasks": env.metrics.task_table(),
+        "curriculum/tasks": env._feedback.table(),
+    }
+    if env._items is not None:
+        tables["train/items_not_sampled"] = env._items.unused_table()
+    return {
+        name: wandb.Table(list(columns), data=list(rows))
+        for name, (columns, rows) in tables.items()
+    }
