@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -45,9 +46,8 @@ class EvaluationItems:
         items: Told of the tasks that are left out and of the evaluation's questions.
 
     Attributes:
-        total: Items that are made, one at least of each chosen task.
-        done: Those that are made, or given up.
-        on_done: Called with the number of those that have just become it.
+        total, done: Items that are made in all, and that are made or given up.
+        on_done: Called with the number of those that were just made.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class EvaluationItems:
     @property
     def made(self) -> list[Item]:
         """The evaluation items made so far, in the order of the tasks."""
-        rows = (self._made.get(task, ([], []))[0] for task in self._wanted)
-        return [item for items in rows for item in items]
+        made = [self._made[task] for task in self._wanted if task in self._made]
+        return [item for items, _ in made for item in items]
 
     @property
     def missing(self) -> list[Missing]:
         """Items of evaluated tasks that are not used, each with the reason."""
-        rows = (self._made.get(task, ([], []))[1] for task in self._wanted)
-        return [row for missing in rows for row in missing]
+        made = [self._made[task] for task in self._wanted if task in self._made]
+        return [row for _, missing in made for row in missing]
 
     def made_now(self) -> list[Item]:
         """Return the evaluation items, after waiting for those not made yet.
@@ -126,20 +126,13 @@ class EvaluationItems:
 
         await asyncio.gather(*map(checked, self._wanted))
         if self._wanted.keys() <= self._items.left_out.keys():
-            raise LibraryError(
-                "no chosen task can make an item; the log names each with its reason"
-            )
+            why = "no chosen task can make an item; the log names each with its reason"
+            raise LibraryError(why)
         if is_new:
-            few = [
-                task
-                for task, (items, _) in self._made.items()
-                if len(items) < len(self._wanted[task])
-            ]
-            fewer = f", too few of {', '.join(few)}" if few else ""
-            tasks = counted(len(self._wanted), "task")
-            logger.info(
-                "checked %s, made %s%s", tasks, counted(len(self.made), "item"), fewer
-            )
+            tasks, items = len(self._wanted), len(self.made)
+            done = f"checked {counted(tasks, 'task')}, made {counted(items, 'item')}"
+            missing = Counter(item.task for item, _ in self.missing)
+            logger.info("%s%s", done, f", missing {dict(missing)}" if missing else "")
         return self.made
 
     async def _check(self, task: str, pool: WorkerPool) -> None:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -39,9 +39,7 @@ import msgspec
 from rg_env.errors import SettingError, unknown_name
 
 START = 0.3
-BAND = 0.05
-"""Half the width of the range of accuracies that is left alone."""
-
+BAND = 0.05  # half the width of the range of accuracies that is left alone
 MIN_GROUPS = 3
 STEP = 0.05
 FAST_STEP = 0.1
@@ -49,24 +47,14 @@ MIN_FACTOR = 0.5
 STABLE_FACTOR = 0.8
 EASY, HARD = 0.9, 0.3
 MIDDLE = 0.5
+HISTORY_GROUPS = 10  # whose means are kept
+RECENT_GROUPS = 5
 """Source of the above: atropos 296a0bc, curriculum; differs: none."""
 
-NEAR = 0.15
-"""How far from the level in force a group may have been made to count."""
-
-SLOPE = 2.5
-"""Accuracy that a learner is taken to lose per unit of level."""
-
-GAIN = 0.2
-"""Largest step per distance from the target, once a task had to turn round."""
-
+NEAR = 0.15  # how far from the level in force a group may have been made to count
+SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
+GAIN = 0.2  # largest step per distance from the target, after a turn
 ROUNDING = 1e-9
-
-HISTORY_GROUPS = 10
-"""Group means kept per task. Source: atropos 296a0bc, curriculum; differs: none."""
-
-RECENT_GROUPS = 5
-"""So many of the newest groups count as recent."""
 
 FIELD = "task_complexity_levels"
 """What the environment calls the levels."""
@@ -76,21 +64,12 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class TaskHistory(msgspec.Struct):
-    """The newest group means with their levels, and the number of groups, by task.
+    """What the groups of each task scored lately, and at which level."""
 
-    Attributes:
-        history: Task to its newest group means, each in [0, 1], oldest first, at most
-            `HISTORY_GROUPS`.
-        level_history: Task to the levels of the same groups, in the same order; None
-            where no level made the item.
-        group_counts: Task to the number of groups scored since the run began.
-        variance_counts: Task to the number of these whose scores were not all equal.
-    """
-
-    history: dict[str, list[Share]]
-    level_history: dict[str, list[Share | None]]
-    group_counts: dict[str, Count]
-    variance_counts: dict[str, Count]
+    history: dict[str, list[Share]]  # the newest group means, oldest first
+    level_history: dict[str, list[Share | None]]  # of the same groups; None for none
+    group_counts: dict[str, Count]  # groups since the run began
+    variance_counts: dict[str, Count]  # of these, not all scores equal
 
     def record_group(
         self,
@@ -100,11 +79,10 @@ class TaskHistory(msgspec.Struct):
         has_variance: bool = True,
     ) -> None:
         """Add one scored group of a task; the level is that of its item."""
-        kept: tuple[tuple[dict[str, list[Any]], Any], ...]
-        kept = (self.history, mean_score), (self.level_history, level)
+        kept: list[tuple[dict[str, list[Any]], Any]]
+        kept = [(self.history, mean_score), (self.level_history, level)]
         for by_task, value in kept:
-            newest = [*by_task.get(task, ()), value][-HISTORY_GROUPS:]
-            by_task[task] = newest
+            by_task[task] = [*by_task.get(task, ()), value][-HISTORY_GROUPS:]
         self.group_counts[task] = self.group_counts.get(task, 0) + 1
         before = self.variance_counts.get(task, 0)
         self.variance_counts[task] = before + bool(has_variance)
@@ -177,11 +155,8 @@ class Curriculum(MutableMapping[str, float]):
     """Task to level, of the tasks seen or set, and the law that moves the levels.
 
     A level that is written may lie outside the task's bounds; results then move it
-    towards them only, and those that came before no longer count. It can be written
-    before the tasks are known. Deleting a task sends it back to the start.
-
-    Args:
-        target: Accuracy to hold, in [0, 1].
+    towards them only, and those that came before no longer count. Deleting a task sends
+    it back to the start. The target is the accuracy to hold, in [0, 1].
     """
 
     def __init__(self, target: float) -> None:
@@ -193,10 +168,11 @@ class Curriculum(MutableMapping[str, float]):
     def limit(
         self, bounds: Mapping[str, tuple[float, float]], unscaled: Mapping[str, str]
     ) -> None:
-        """Say which tasks there are, once they are known; others are rejected then.
+        """Say which tasks there are, once they are known.
 
-        Tasks whose items a level changes are in `bounds`, with lowest and highest, and
-        all others in `unscaled`, with the reason why none does.
+        Args:
+            bounds: Task to lowest and highest level, where a level changes its items.
+            unscaled: All other tasks, with the reason why none does.
 
         Raises:
             SettingError: A level was set for a task that is not in `bounds`.
@@ -269,9 +245,11 @@ class Curriculum(MutableMapping[str, float]):
         # Once it has overshot, the level is near: steps follow the distance.
         state.turned |= direction == -state.direction
         state.direction = direction
-        step = _full_step(
-            [mean for mean, _ in counted], accuracy, state.level, direction
-        )
+        factor = max(MIN_FACTOR, 1 - statistics.stdev(mean for mean, _ in counted))
+        is_too_easy = direction > 0 and accuracy > EASY and state.level < MIDDLE
+        is_too_hard = direction < 0 and accuracy < HARD and state.level > MIDDLE
+        is_far = (is_too_easy or is_too_hard) and factor > STABLE_FACTOR
+        step = factor * (FAST_STEP if is_far else STEP)
         if state.turned:
             step = min(step, GAIN * abs(distance))
         old = state.level
@@ -332,14 +310,3 @@ class Curriculum(MutableMapping[str, float]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
-
-
-def _full_step(
-    means: Sequence[float], accuracy: float, level: float, direction: int
-) -> float:
-    """Return the size of a step far from the target, in (0, FAST_STEP]."""
-    factor: float = max(MIN_FACTOR, 1 - statistics.stdev(means))
-    is_too_easy = direction > 0 and accuracy > EASY and level < MIDDLE
-    is_too_hard = direction < 0 and accuracy < HARD and level > MIDDLE
-    is_far = is_too_easy or is_too_hard
-    return factor * (FAST_STEP if is_far and factor > STABLE_FACTOR else STEP)

@@ -1,8 +1,5 @@
 """The effect of results on a run: the levels of its tasks and how often each is drawn.
 
-Every scored group is passed to `Feedback`, which updates the curriculum and the
-weights.
-
 A group whose scores are all equal teaches a trainer nothing. With adaptive weights,
 each task has an estimate of the fraction of its groups that have reward variance, and
 its weight is that of the settings times
@@ -40,17 +37,13 @@ MEMORY = 0.5
 
 
 class WeightsState(msgspec.Struct):
-    """The state of adaptive weights: the signal of each task."""
+    """The estimate of each task."""
 
     signal: dict[str, Share]
 
 
 class AdaptiveWeights:
-    """What the weights of tasks are multiplied by, for the variance of their groups.
-
-    Args:
-        floor: The share of its weight that a task without any signal keeps, in (0, 1].
-    """
+    """What the weights of tasks are multiplied by; the floor is in (0, 1]."""
 
     def __init__(self, tasks: Iterable[str], floor: float = FLOOR) -> None:
         self._floor = floor
@@ -61,11 +54,11 @@ class AdaptiveWeights:
         self._signal[task] = MEMORY * self._signal[task] + (1 - MEMORY) * has_variance
 
     def weight_of(self, task: str) -> float:
-        """Return a task's factor, in [floor, 1]."""
-        return self._floor + (1 - self._floor) * self._signal[task]
+        """Return the factor of a task, in [floor, 1]; 1 for one that is not chosen."""
+        return self._floor + (1 - self._floor) * self._signal.get(task, 1.0)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as plain values; the floor is a setting."""
+        """Return the state as plain values."""
         return {"signal": dict(self._signal)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -124,7 +117,7 @@ class Feedback:
         return change
 
     def replay(self, results: Iterable[tuple[str, float, float | None, bool]]) -> None:
-        """Take the results of an earlier run as `take` does, in their order."""
+        """Take the results of an earlier run, in their order."""
         for result in results:
             self.take(*result)
 
@@ -139,42 +132,31 @@ class Feedback:
             "groups_with_variance": signals / groups if groups else 0.0,
         }
 
-    def _level_of(self, task: str) -> float | None:
-        """Return the level of a task that had a group; None where none made it."""
-        return self.curriculum.get(task, self.progress.level_history[task][-1])
-
     def details(self) -> dict[str, dict[str, Any]]:
         """Return the level and the results of each task that had a group, by task.
 
         Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
         accuracy is known from the first group on.
         """
-        progress = self.progress
+        progress, adaptive = self.progress, self.adaptive
         return {
             task: {
-                "complexity": self._level_of(task),
+                "complexity": self.curriculum.get(
+                    task, progress.level_history[task][-1]
+                ),
                 "groups_processed": groups,
                 "recent_accuracy": progress.recent_accuracy(task),
                 "history_length": len(progress.history[task]),
                 "adjustable": len(progress.history[task]) >= MIN_GROUPS,
+                "groups_with_variance": progress.variance_counts[task] / groups,
+                "adaptive_weight": adaptive.weight_of(task) if adaptive else 1.0,
+                "out_of_reach": self.curriculum.at_bound(task) or "",
             }
             for task, groups in sorted(progress.group_counts.items())
         }
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
-        """Return columns and rows of a table: a row for each task that had a group."""
-        columns = ["task", "level", "groups", "recent accuracy", "groups with variance"]
-        columns += ["adaptive weight", "out of reach"]
-        rows = [
-            [
-                task,
-                self._level_of(task),
-                groups,
-                self.progress.recent_accuracy(task),
-                self.progress.variance_counts[task] / groups,
-                1.0 if self.adaptive is None else self.adaptive.weight_of(task),
-                self.curriculum.at_bound(task) or "",
-            ]
-            for task, groups in sorted(self.progress.group_counts.items())
-        ]
-        return columns, rows
+        """Return columns and rows of a table of the same."""
+        details = self.details()
+        columns = ["task", *next(iter(details.values()), {})]
+        return columns, [[task, *row.values()] for task, row in details.items()]

@@ -1,9 +1,7 @@
 """Which task comes next and with which seed: a pure function of the global index.
 
-    draw = f(seed, index)
-
-Timing, logging, the hash seed and the number of workers have no part in it, so a
-resumed run continues where it stopped and instances never share an item.
+Timing, the hash seed and the number of workers have no part in it, so a resumed run
+continues where it stopped and instances never share an item.
 
 Entry seeds are a permutation of the index, never `seed + index`: in most tasks of
 the library `dataset(seed=s)[i]` depends on `s + i` alone, so neighbouring seeds are
@@ -13,13 +11,11 @@ training and evaluation apart whatever their seeds are.
 
 from __future__ import annotations
 
-import bisect
 import hashlib
-import itertools
 import math
 import os
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from rg_env.errors import SettingError, shown
@@ -71,11 +67,6 @@ def split_of(seed: int) -> Split:
     return "evaluation" if seed & _SPLIT_BIT["evaluation"] else "train"
 
 
-def _place(index: int, attempt: int) -> int:
-    """Return the place of an attempt, which no index below 2**26 has."""
-    return index + (attempt << _ATTEMPT_BITS)
-
-
 def training_seed(
     seed: int, index: int, attempt: int = 0, *, in_turn: bool = False
 ) -> int:
@@ -84,7 +75,8 @@ def training_seed(
     Entries that are drawn in turn are others than those drawn by weights.
     """
     key = f"in_turn/{seed}" if in_turn else str(seed)
-    return entry_seed("train", key, _place(index, attempt))
+    # No index below 2**26 has the place of an attempt.
+    return entry_seed("train", key, index + (attempt << _ATTEMPT_BITS))
 
 
 def evaluation_seed(
@@ -97,7 +89,7 @@ def evaluation_seed(
     key = f"{eval_seed}/{task}"
     if params:
         key += f"/{sorted(params.items())!r}"
-    return entry_seed("evaluation", key, _place(number, attempt))
+    return entry_seed("evaluation", key, number + (attempt << _ATTEMPT_BITS))
 
 
 def mix_of_seed(seed: int) -> float:
@@ -113,21 +105,15 @@ def draw_generator(seed: int, index: int) -> random.Random:
     return random.Random(_digest("draw", seed, "train", index))
 
 
-def draw(seed: int, index: int, weights: Iterable[float]) -> tuple[int, float]:
+def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
     """Return the draw at a global index, by positive weights, shape (C,).
 
     Returns:
         The number of a choice, and a place in a range of levels, in [0, 1).
     """
     rng = draw_generator(seed, index)
-    cumulative = list(itertools.accumulate(weights))
-    point = rng.random() * cumulative[-1]
-    choice = min(bisect.bisect_right(cumulative, point), len(cumulative) - 1)
+    (choice,) = rng.choices(range(len(weights)), weights)
     return choice, rng.random()
-
-
-GOLDEN_STEP = (math.sqrt(5) - 1) / 2
-"""However many points are taken in such steps around a circle, they lie evenly."""
 
 
 def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
@@ -137,7 +123,8 @@ def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
     """
     turn, choice = divmod(index, choices)
     first = draw_generator(seed, choice).random()
-    return choice, (first + turn * GOLDEN_STEP) % 1.0
+    # However many steps of the golden ratio go around a circle, they lie evenly.
+    return choice, (first + turn * (math.sqrt(5) - 1) / 2) % 1.0
 
 
 # -- shards ----------------------------------------------------------------------------
@@ -155,9 +142,6 @@ The step comes before the job: a job may start the trainer beside its environmen
 
 def shard_of_launcher() -> tuple[int, int]:
     """Return this instance's number, and how many the launcher has started.
-
-    Slurm and torchrun number the processes of a job in environment variables. Instances
-    that are started by one of them share the stream of items without a setting.
 
     Raises:
         SettingError: They say something that cannot be. An instance that took itself

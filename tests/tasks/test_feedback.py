@@ -40,19 +40,22 @@ def test_no_level_moves_where_the_settings_choose_it(mode):
     assert not followed.moves_something
 
 
-def test_the_details_of_a_task_are_its_level_and_its_results():
+def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task():
     followed = feedback()
     for score in (0.0, 1.0):
-        followed.take("maze", score, START, True)
-    assert followed.details() == {
-        "maze": {
-            "complexity": START,
-            "groups_processed": 2,
-            "recent_accuracy": 0.5,
-            "history_length": 2,
-            "adjustable": False,
-        }
+        followed.take("maze", score, START, score > 0)
+    details = {
+        "complexity": START,
+        "groups_processed": 2,
+        "recent_accuracy": 0.5,
+        "history_length": 2,
+        "adjustable": False,
+        "groups_with_variance": 0.5,
+        "adaptive_weight": 1.0,
+        "out_of_reach": "",
     }
+    assert followed.details() == {"maze": details}
+    assert followed.table() == (["task", *details], [["maze", *details.values()]])
 
 
 def test_a_group_without_variance_lowers_the_weight_of_its_task():
@@ -67,21 +70,6 @@ def test_a_group_of_a_task_that_is_not_sampled_is_counted_and_moves_nothing():
     assert followed.take("gcd", 1.0, 0.3, False) is None
     assert followed.progress.group_counts == {"gcd": 1}
     assert followed.adaptive.weight_of("maze") == 1.0
-
-
-def test_the_table_has_a_row_for_each_task_that_had_a_group():
-    followed = feedback()
-    followed.take("maze", 0.5, START, True)
-    columns, rows = followed.table()
-    assert dict(zip(columns, rows[0], strict=True)) == {
-        "task": "maze",
-        "level": START,
-        "groups": 1,
-        "recent accuracy": 0.5,
-        "groups with variance": 1.0,
-        "adaptive weight": 1.0,
-        "out of reach": "",
-    }
 
 
 # -- adaptive weights ------------------------------------------------------------------
