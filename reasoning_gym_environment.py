@@ -90,8 +90,7 @@ from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.inference.client import Client, close_clients
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
-from rg_env.items.prepare import prepare_items
-from rg_env.items.run_stream import PATIENCE_S
+from rg_env.items.run_stream import PATIENCE_S, prepare_items
 from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps

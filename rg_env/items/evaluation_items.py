@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import random
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,22 +20,72 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from rg_env.errors import LibraryError, counted
-from rg_env.items.evaluation_specs import Attempts
+from rg_env.errors import LibraryError, SettingError, counted
+from rg_env.items.evaluation_specs import Attempts, evaluation_specs, load_preset
 from rg_env.items.item import Item, first_usable, is_unusable
-from rg_env.items.run_stream import RunStream
+from rg_env.items.stream import Stream
 from rg_env.items.task_check import gold_fault
 from rg_env.tasks.library_import import TASKS
+from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 if TYPE_CHECKING:  # what makes items must not need pydantic
+    from rg_env.items.run_stream import RunStream
     from rg_env.settings.environment_settings import CheckedSettings
 
 logger = logging.getLogger(__name__)
 
 Missing = tuple[Item, str]
 """An evaluation item that is not used, and the reason."""
+
+
+def evaluated_choices(
+    selection: Sequence[TaskChoice], num_tasks: int | None, eval_seed: int
+) -> list[TaskChoice]:
+    """Return the choices to evaluate: all, or `num_tasks` chosen by `eval_seed`."""
+    if num_tasks is None or num_tasks >= len(selection):
+        return list(selection)
+    chosen = random.Random(eval_seed).sample(range(len(selection)), num_tasks)
+    return [selection[i] for i in sorted(chosen)]
+
+
+def wanted_items(
+    settings: CheckedSettings, stream: Stream
+) -> tuple[dict[str, list[Attempts]], set[str]]:
+    """Return the attempts at evaluation items by task, and the tasks evaluated.
+
+    Of a task that is not evaluated, there is one item, to check it.
+    """
+    name, seed, level = settings.eval_preset, settings.eval_seed, settings.eval_level
+    selection, difficulty = stream.choices, stream.difficulty
+    preset = None if name is None else load_preset(name)
+    offered = [c for c in selection if preset is None or c.task in preset.params]
+    if not offered:
+        raise SettingError(f"{name} has none of the chosen tasks", "eval_preset")
+    evaluated = evaluated_choices(offered, settings.num_eval_tasks, seed)
+    names = {choice.task for choice in evaluated}
+    if preset is None:
+        others = [choice for choice in selection if choice not in evaluated]
+        samples = settings.num_eval_samples_per_task
+        specs = evaluation_specs(evaluated, samples, seed, difficulty, level)
+    else:
+        others = [choice for choice in selection if choice.task not in names]
+        specs = preset.specs(sorted(names))
+        if absent := sorted({choice.task for choice in others} - preset.params.keys()):
+            logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
+        if changed := sorted(preset.changed & names):
+            what = "because the library has changed, some questions are not those of"
+            logger.warning("%s %s: %s", what, name, ", ".join(changed))
+    specs += evaluation_specs(others, 1, seed, difficulty, level)
+    wanted: dict[str, list[Attempts]] = {}
+    for attempts in specs:
+        wanted.setdefault(attempts[0].task, []).append(attempts)
+    flat = sorted(names - difficulty.scales.keys())
+    if level is not None and flat:
+        what = "tasks without a scale, evaluated without a level"
+        logger.info("%s: %s", what, ", ".join(flat))
+    return dict(sorted(wanted.items())), names
 
 
 class EvaluationItems:

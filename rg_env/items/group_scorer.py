@@ -53,8 +53,7 @@ MAX_REPLY_BYTES = 2**16
 """The longest reply with their scores, some forty bytes each."""
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
-"""A group with so much text and so many tags is searched in place, in half a
-millisecond."""
+"""So much text and so many tags are searched in place, in half a millisecond."""
 
 UNMATCHED = "unmatched"
 """Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
@@ -72,12 +71,7 @@ def _extracted(texts: Sequence[str], opened: Sequence[bool]) -> list[Extraction]
 async def extract_in_time(
     texts: Sequence[str], thinking_open: Sequence[bool]
 ) -> list[Extraction]:
-    """Return the answer of each completion, or why there is none; see `extract_answer`.
-
-    Args:
-        texts: The completions, shape (G,).
-        thinking_open: Whether the prompt of each has ended with `<think>`, shape (G,).
-    """
+    """Return the answers of completions, or why there is none, both of shape (G,)."""
     is_short = sum(map(len, texts)) <= FEW_CHARS
     if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
         return _extracted(texts, thinking_open)
@@ -190,7 +184,6 @@ class GroupScorer:
     def _job(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
     ) -> tuple[tuple[Any, ...], Trust]:
-        """Return the job of a worker with its arguments, and how far it is trusted."""
         params: Any
         if isinstance(dataset, Item):
             task, params = dataset.task, dict(dataset.params)
@@ -217,8 +210,8 @@ class Result:
 
     Attributes:
         value: Score in [0, 1]; None if there is no score, which does not mean 0.
-        outcome: One word: `right`, `partial`, `wrong`, `rejected`, `timeout`, ... and
-            the format failures; without a value `unscored` or `unmatched`.
+        outcome: One word: `right`, `partial`, `wrong`, ...; without a value `unscored`
+            or `unmatched`.
         answer: The extracted answer, None where there was none.
         reason: Why there is no value, "" where there is one.
     """
@@ -250,15 +243,14 @@ def score(
             templates have it.
 
     Returns:
-        A result for each, in their order, shape (G,).
+        The results in the same order, shape (G,).
 
     Raises:
         LibraryError: reasoning-gym cannot be used.
         SettingError: A module of a user's own tasks cannot be used.
         TypeError: The completions are no sequence of texts.
     """
-    texts = _checked(completions)
-    extractions = _extracted(texts, [thinking_open] * len(texts))
+    extractions = _extracted(*_given(completions, thinking_open))
     pool = shared_pool(item.task_modules)
     return run_blocking(lambda pool: _results(pool, item, extractions), pool)
 
@@ -267,16 +259,17 @@ async def score_async(
     item: Item, completions: Sequence[str], *, thinking_open: bool = False
 ) -> list[Result]:
     """The same as `score`, for an event loop, which is never blocked."""
-    texts = _checked(completions)
-    extractions = await extract_in_time(texts, [thinking_open] * len(texts))
+    extractions = await extract_in_time(*_given(completions, thinking_open))
     return await _results(shared_pool(item.task_modules), item, extractions)
 
 
-def _checked(completions: Sequence[str]) -> list[str]:
+def _given(
+    completions: Sequence[str], thinking_open: bool
+) -> tuple[list[str], list[bool]]:
     texts = list(completions)
     if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
         raise TypeError(f"completions are a list of texts, found {shown(completions)}")
-    return texts
+    return texts, [thinking_open] * len(texts)
 
 
 async def _results(

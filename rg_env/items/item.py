@@ -30,13 +30,9 @@ from rg_env.workers.pool_errors import (
 )
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 
-MAKING_DEADLINE_S = 20.0
-ANSWER_DEADLINE_S = 5.0
-"""CPU time that making an item, or scoring one answer, may take where no setting says
-it."""
-
-MOST_KEPT = 256
-"""Items from JSON that a process keeps, with their entries."""
+MAKING_DEADLINE_S = 20.0  # CPU time, where no setting says it
+ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
+MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
 
 NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 """Errors of a pool for which the item is to blame."""
@@ -99,8 +95,7 @@ class Item:
         params: Its dataset parameters that differ from the library's defaults.
         seed: The seed of the entry, in [0, 2**32).
         level: Difficulty in [0, 1], None for the library's defaults.
-        index: Its global index in the stream, or its number among the evaluation items
-            of its task.
+        index: Its number in the stream, or among the evaluation items of its task.
         size: Size of the dataset of which it is number `index`; 1 if the seed is enough
             to make the entry.
         published: Whether it belongs to a published evaluation.
@@ -171,7 +166,7 @@ class Item:
         return solution(self.task, self.entry)
 
     async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
-        """Make the entry, store it and return it; raises like `entry`."""
+        """Return the entry, which is made once; raises like `entry`."""
         if self._entry is not None:
             return self._entry
         try:
@@ -186,11 +181,7 @@ class Item:
         return item.entry
 
     def score_answer(self, answer: str | None, entry: Mapping[str, Any]) -> float:
-        """Score one answer in a worker process; blocks until it is done.
-
-        Raises:
-            ScoringUnavailableError: The pool gave no score.
-        """
+        """Score one answer in a worker; raises as `GroupScorer.score_group`."""
         from rg_env.items.group_scorer import GroupScorer  # which scores items
 
         if answer is None:
@@ -210,8 +201,8 @@ class Item:
 
         Args:
             text: The JSON, from anywhere.
-            task_modules: Names or paths of modules of a user's own tasks. They run
-                outside the sandbox, so nothing in the JSON may name them.
+            task_modules: Names or paths of modules of a user's own tasks, which run
+                outside the sandbox.
 
         Raises:
             ValueError: The text does not describe an item.
@@ -240,7 +231,7 @@ def is_unusable(error: BaseException | None) -> TypeGuard[JobError]:
 
 
 def why_no_entry(error: PoolError) -> str:
-    """Return why an entry was not made, in a sentence or its end, on one line."""
+    """Return why an entry was not made, on one line."""
     if isinstance(error, DeadlineExceededError):
         return f"its item was {error}"
     if not isinstance(error, JobError):

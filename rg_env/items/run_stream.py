@@ -29,17 +29,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rg_env.errors import RunError, counted
+from rg_env.errors import RunError, counted, in_section
+from rg_env.items import worker_jobs
+from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
+from rg_env.items.evaluation_items import EvaluationItems, wanted_items
+from rg_env.items.installed_library import DEADLINE_S, prepare_baselines, read_library
 from rg_env.items.item import Item, first_usable, is_unusable
 from rg_env.items.stream import Draw, Stream
 from rg_env.tasks.curriculum import Count, Share
+from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.workers.pool_errors import PoolClosedError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
-if TYPE_CHECKING:
-    from rg_env.items.evaluation_items import EvaluationItems
+if TYPE_CHECKING:  # what makes items must not need pydantic
+    from rg_env.settings.environment_settings import CheckedSettings
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +52,6 @@ LOOKAHEAD = 64
 """Items made ahead: a slow one is hidden as long as these last."""
 
 MAX_FAILURES_IN_A_ROW = 200
-"""Draws that may fail one after the other before the stream gives up."""
-
 PATIENCE_S = 0.05
 """How long a run waits for its next item before others overtake it: as long, a place in
 which the inference server could work stays empty."""
@@ -64,8 +67,7 @@ REJECTED = {
     "evaluation": ("evaluations_avoided", "evaluations_skipped"),
     "repeat": ("repeats_avoided", "repeats_sampled"),
 }
-"""Why an attempt is rejected, to the events of one that is followed by another attempt
-and of the last one."""
+"""Why an attempt is rejected, to what is counted then, and at the last attempt."""
 
 EVENTS = ("items_overtaken", *dict.fromkeys(sum(REJECTED.values(), ())))
 """What is counted of the items, beside those that could not be made."""
@@ -103,11 +105,8 @@ class RunStream:
 
     Args:
         stream: What the items are.
-        pool: Its workers make the entries.
-        making_at_once: Slow entries made at the same time; quick ones may be one more.
-        deadline_s: CPU time that making one entry may take.
-        checked: Whether faulty entries are rejected; see `library.make_entry`.
-        lookahead: Entries being made ahead, at least 1.
+        pool: Its workers make the entries; one is left free of slow ones.
+        lookahead: Entries made ahead, at least 1.
 
     Attributes:
         left_out: Task to the reason why its draws are skipped.
@@ -128,21 +127,18 @@ class RunStream:
 
     def __init__(
         self,
-        stream: Stream,
         pool: WorkerPool,
-        *,
-        making_at_once: int,
-        deadline_s: float,
-        checked: bool = True,
+        settings: CheckedSettings,
+        stream: Stream,
         lookahead: int = LOOKAHEAD,
     ) -> None:
-        self.stream = stream
         self._pool = pool
-        self._slow_places = asyncio.Semaphore(making_at_once)
-        self._places = asyncio.Semaphore(making_at_once + 1)
-        self._deadline_s = deadline_s
-        self._checked = checked
+        self._settings = settings
+        self.stream = stream
         self._lookahead = lookahead
+        slow = max(1, settings.worker_count - 1)
+        self._slow_places = asyncio.Semaphore(slow)
+        self._places = asyncio.Semaphore(slow + 1)
         self._drawn = 0
         self._ahead: list[_Ahead] = []
         self._turn = asyncio.Lock()
@@ -229,8 +225,8 @@ class RunStream:
     # -- making ------------------------------------------------------------------------
 
     def _begin(self, draw: Draw, attempt: int = 0) -> asyncio.Future[Item | None]:
-        """Begin to make an item; the error of an abandoned one is of no interest."""
         making = asyncio.ensure_future(self._make(self.stream.attempt(draw, attempt)))
+        # The error of one that is abandoned is of no interest.
         making.add_done_callback(lambda done: done.cancelled() or done.exception())
         return making
 
@@ -248,7 +244,10 @@ class RunStream:
             if item.task in self.left_out:
                 return None
             return await first_usable(
-                self._pool, [item], deadline_s=self._deadline_s, checked=self._checked
+                self._pool,
+                [item],
+                deadline_s=self._settings.item_deadline_s,
+                checked=self._settings.scorer_fixes,
             )
 
     def _next_draw(self) -> _Ahead:
@@ -296,10 +295,8 @@ class RunStream:
                 if ahead.sampled is not None:
                     failures = 0
                     await asyncio.sleep(0)  # thousands may follow one another
-        raise NoItemsError(
-            f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made; the log names"
-            " each task and the reason"
-        )
+        many = f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made"
+        raise NoItemsError(f"{many}; the log names each task and the reason")
 
     async def _next_ready(self) -> _Ahead:
         """Wait for the item whose turn it is; whoever is late is overtaken."""
@@ -366,3 +363,46 @@ class RunStream:
         """Return columns and rows of a table: a row for each fault of a task."""
         rows = [[*names, number] for names, number in sorted(self.unused.items())]
         return ["task", "fault", "items"], rows
+
+
+async def prepare_items(
+    pool: WorkerPool, settings: CheckedSettings, feedback: Feedback
+) -> RunStream:
+    """Return the items of a run, whose levels follow the feedback.
+
+    Raises:
+        SettingError: A name or parameter does not exist.
+        LibraryError: reasoning-gym cannot be used.
+    """
+    library = await read_library(pool)
+    logger.info(
+        "reasoning-gym %s from %s%s: %d tasks",
+        library.version,
+        "the submodule, " if library.from_submodule else "",
+        *(library.location, len(library.tasks)),
+    )
+    if library.modules:
+        where, names = ", ".join(library.modules), ", ".join(library.own_names)
+        logger.info("tasks of your own, from %s: %s", where, names)
+    if settings.scorer_fixes:
+        fixes = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
+        logger.info("%d scorers of the library are corrected", sum(fixes.values()))
+        if resting := [task for task, holds in fixes.items() if not holds]:
+            what = "other scorers than those that were corrected stay as they are"
+            logger.warning("%s: %s", what, ", ".join(resting))
+    with in_section("env."):
+        of_stream = StreamSettings.of(settings)
+        stream = await prepare_stream(pool, library, of_stream, feedback)
+        logger.info("%s chosen", counted(len(stream.task_names), "task"))
+        if settings.reward_baseline == "chance":
+            stream.baselines = await prepare_baselines(pool, stream.choices)
+        stream.fields = {
+            "deadline_s": settings.scoring_deadline_s,
+            "rules": settings.scoring_rules,
+            "task_modules": tuple(settings.task_modules),
+        }
+        items = RunStream(pool, settings, stream)
+        items.library = library
+        wanted, evaluated = wanted_items(settings, stream)
+    items.evaluation = EvaluationItems(pool, settings, wanted, evaluated, items)
+    return items

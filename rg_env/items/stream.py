@@ -1,10 +1,8 @@
 """What the items of a stream are: which task, parameters, level and seed come next.
 
 A draw is a pure function of seed and index (sampler.py), and the indices of an instance
-are its place among those that share the stream and every nth after it, so that they
-never share an item and a resumed run continues where it stopped. What results decide,
-its levels and adaptive weights, is taken as it stands when the item is drawn, and
-travels with it from there.
+are its place among those that share the stream and every nth after it. What results
+decide, levels and adaptive weights, is taken as it stands when the item is drawn.
 """
 
 from __future__ import annotations
@@ -41,9 +39,8 @@ class Stream:
         shard_index: This instance, in [0, num_shards).
         num_shards: Number of instances that share the stream.
         difficulty: The levels of the items.
-        adaptive: What the weights of the choices are multiplied by; None for nothing.
-        in_turn: Whether each choice has its turn, whatever its weight; the entries are
-            then other ones.
+        adaptive: What the weights of the choices are multiplied by.
+        in_turn: Whether each choice has its turn, whatever its weight.
 
     Attributes:
         fields: Those that every item has.
@@ -101,13 +98,10 @@ class Stream:
         return Draw(position, self._index_at(position), choice, task, level)
 
     def attempt(self, drawn: Draw, number: int = 0) -> Item:
-        """Return the item of a draw without its entry, or another attempt at it.
-
-        Parameters of the settings take precedence over those of the level.
-        """
+        """Return an attempt at the item of a draw, without its entry."""
         seed = training_seed(self._seed, drawn.index, number, in_turn=self._in_turn)
         params = self.difficulty.params_at(drawn.task, drawn.level, seed)
-        params |= self.choices[drawn.choice].params
+        params |= self.choices[drawn.choice].params  # those of the settings win
         how = (drawn.task, params, seed, drawn.level, drawn.index)
         baseline = self.baselines.of(drawn.task, params)
         return Item(*how, baseline=baseline, **self.fields)

@@ -1,9 +1,7 @@
 """A stream of items of selected tasks, for any trainer.
 
-An item depends only on the seed, its index, and the results that were fed back before
-it was drawn. Any position in the stream can be reached without making the items before
-it. Unlike a run, the stream does not remember recent questions, so tasks with few
-questions repeat them.
+Any position in the stream can be reached without making the items before it. Unlike a
+run, the stream does not remember recent questions: tasks with few repeat them.
 """
 
 from __future__ import annotations
@@ -133,7 +131,6 @@ class Tasks:
         self._set_up(_State(0, {}, {}))
 
     def _set_up(self, state: _State) -> None:
-        """Initialize what belongs to this process and is not pickled."""
         self._lock = threading.RLock()
         _open.add(self)
         self._begin(state)
@@ -178,11 +175,8 @@ class Tasks:
     def at(self, position: int) -> Item | None:
         """Return the item of a draw, None if none could be made; raises like `next`.
 
-        The position in the stream does not change. Threads that call this at the same
-        time have their items made at the same time.
-
-        Args:
-            position: Counted from 0.
+        Draws are counted from 0. The position in the stream does not change. Threads
+        that call this at the same time have their items made at the same time.
         """
         with self._lock:
             stream = self._prepared()
@@ -190,12 +184,11 @@ class Tasks:
         return self._made(draw.task, stream.attempts(draw))
 
     def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
-        """Return the item of the first usable attempt, or None if there is none."""
         if task in self._left_out:
             return None
-        how: dict[str, Any] = {"attempts": attempts}
-        how["deadline_s"] = items.MAKING_DEADLINE_S
-        make = functools.partial(items.first_usable, **how)
+        make = functools.partial(
+            items.first_usable, attempts=attempts, deadline_s=items.MAKING_DEADLINE_S
+        )
         try:
             item = run_blocking(make, shared_pool(self.task_modules))
         except items.NOT_MADE as error:
@@ -234,9 +227,8 @@ class Tasks:
     ) -> list[Item]:
         """Return some evaluation items of each task, which no stream contains.
 
-        They are the items of the command `evaluate` with the same `eval_seed` and
-        `eval_level`, and do not depend on the position in the stream. Raises like
-        `next`.
+        They are those of the command `evaluate` with the same `eval_seed` and
+        `eval_level`. Raises like `next`.
         """
         return list(self.evaluation_items(samples_per_task, seed, level))
 
@@ -253,7 +245,6 @@ class Tasks:
             yield from filter(None, threads.map(self._made, names, wanted))
 
     def _prepared(self) -> Stream:
-        """Return the stream; the first call asks the library which tasks there are."""
         if self._stream is None:
             pool = shared_pool(self.task_modules)
             self._stream = run_blocking(self._prepare, pool)
@@ -287,8 +278,7 @@ class Tasks:
 
         Args:
             item: An item of this stream, or one that was made from its JSON.
-            results: The results of the whole group. Results without a score are
-                ignored; without any score, nothing changes.
+            results: Those of all its completions; None is ignored.
 
         Returns:
             The change of the task's level, if it has changed.
@@ -344,13 +334,11 @@ class Tasks:
             self._begin(msgspec.convert(state, _State))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return settings and state, but nothing that belongs to this process."""
         mine = vars(self).copy()
         del mine["_feedback"], mine["_stream"], mine["_lock"]
         return {**mine, "state": self.state_dict()}
 
     def __setstate__(self, mine: dict[str, Any]) -> None:
-        """Continue where the pickled object was."""
         state = msgspec.convert(mine.pop("state"), _State)
         vars(self).update(mine)
         self._set_up(state)

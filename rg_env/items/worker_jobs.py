@@ -1,7 +1,6 @@
 """The functions that run in worker processes, from plain values to plain values.
 
-Only these functions run reasoning-gym's code on data. The pool calls them by name; they
-do not depend on processes, deadlines or the framework.
+Only these functions run reasoning-gym's code on data. The pool calls them by name.
 """
 
 from __future__ import annotations
@@ -15,13 +14,8 @@ from typing import Any, TypeVar
 
 from rg_env.errors import SettingError
 from rg_env.items import installed_fixes
-from rg_env.scoring.score import (
-    Score,
-    ScoreFunction,
-    ScoreRow,
-    as_row,
-    compare_formats,
-)
+from rg_env.scoring import score as scores
+from rg_env.scoring.score import Score, ScoreFunction, ScoreRow
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
@@ -39,9 +33,8 @@ _scored: set[str] = set()
 def preload() -> None:
     """Load reasoning-gym and what the first calls of some scorers load.
 
-    A worker that replaces another one then has the library at once, instead of after
-    the second that importing it takes. The scorers that evaluate text have their
-    processes replaced after every group.
+    A worker that replaces another one then has it at once. The scorers that evaluate
+    text have their processes replaced after every group.
     """
     library.describe()
     for task in own_tasks.names():
@@ -59,7 +52,7 @@ PRELOAD = (f"{__name__}:{preload.__name__}",)
 
 
 def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the same where there are tasks of a user's own; see `preloads`."""
+    """Return the same with the modules of a user's own tasks."""
     return (*preloads(task_modules or ()), *PRELOAD)
 
 
@@ -102,7 +95,6 @@ def _score_all(
     answers: Sequence[str],
     rules: ScoringRules,
 ) -> list[ScoreRow]:
-    """Score the forms of answers that the guard admits; equal texts are scored once."""
     source = source_task(task, entry)
     scorer, installed = _scorers(task, source, dataset, rules)
     fix = rules_of(source).fix
@@ -117,7 +109,7 @@ def _score_all(
                 raise  # a defect of ours; a user's guard or notation may raise
             return Score(0.0, "scorer_error", answer)
 
-    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
+    rows = {answer: scores.as_row(scored(answer)) for answer in dict.fromkeys(answers)}
     _scored.add(source)
     return [rows[answer] for answer in answers]
 
@@ -125,7 +117,6 @@ def _score_all(
 def _scorers(
     task: str, source: str, dataset: Any, rules: ScoringRules
 ) -> tuple[ScoreFunction, ScoreFunction]:
-    """Return the scorer of the answers to an entry, and the installed one."""
     installed: ScoreFunction = dataset.score_answer
     if own_tasks.is_own(source):
         installed = own_tasks.checked_scorer(installed)
@@ -137,9 +128,8 @@ def _scorers(
 def _dataset(task: str, params: Any) -> tuple[str, Any]:
     """Return a task, and its dataset configured as for the item that is scored.
 
-    Args:
-        task: A registered task, or the module and class of a dataset, with a colon.
-        params: The parameters of the task, or the pickled config of the dataset.
+    They are given by name and parameters, or by the module and class of the dataset,
+    with a colon, and its pickled config.
     """
     if isinstance(params, bytes):
         return _configured(*task.split(":"), params)
@@ -160,20 +150,14 @@ def score_answers(
     answers: Sequence[str],
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
-    """Return rows that `scoring.read_rows` reads, one for each answer to an entry.
-
-    For `task` and `params` see `_dataset`.
-    """
+    """Return rows that `read_rows` reads, one for each answer; see `_dataset`."""
     return _score_all(*_dataset(task, params), entry, answers, rules)
 
 
 def prepare_scores(
     task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
-    """Build the dataset of `score_answers`, and load what its scorer loads at first.
-
-    The entry's own answer is scored, unless an answer of its task was scored before.
-    """
+    """Build the dataset of `score_answers`, and load what its scorer loads at first."""
     name, dataset = _dataset(task, params)
     gold = entry.get("answer")
     if isinstance(gold, str) and source_task(name, entry) not in _scored:
@@ -191,21 +175,17 @@ def solution_of(task: str, entry: Entry) -> str | None:
 def reference_fault(
     task: str, params: Mapping[str, Any], gold: str, entry: Entry, rules: ScoringRules
 ) -> str:
-    """Return what a task's scorer, guard or notation does wrong with the right answer.
-
-    Returns:
-        What is raised, with its place in a user's file, or `own_tasks.reading_fault`;
-        "" if nothing is wrong.
-    """
+    """Return what is wrong with how a task reads and scores its right answer, or ""."""
     try:
         dataset = library.scoring_dataset(task, params)
         scorer, _ = _scorers(task, task, dataset, rules)
-        compare_formats(gold, entry, scorer)
+        scores.compare_formats(gold, entry, scorer)
         if own_tasks.is_own(task):
-            return own_tasks.reading_fault(
-                *(task, gold, entry),
-                lambda text: compare_formats(text, entry, scorer).value,
-            )
+
+            def value(text: str) -> float:
+                return scores.compare_formats(text, entry, scorer).value
+
+            return own_tasks.reading_fault(task, gold, entry, value)
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         return own_tasks.cause_of(error)
     return ""
@@ -213,18 +193,14 @@ def reference_fault(
 
 def describe_fixes() -> dict[str, bool]:
     """Say of each task that has a fix whether it holds for the installed scorer."""
-    found = ((task, installed_fixes.holds(task)) for task in library.describe().tasks)
-    return {task: holds for task, holds in found if holds is not None}
+    each = ((task, installed_fixes.holds(task)) for task in library.describe().tasks)
+    return {task: holds for task, holds in each if holds is not None}
 
 
 def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:
-    """Return digests by task; see `library_levels.curriculum_digest`.
-
-    Args:
-        tasks: Registered tasks; None for all of the library that have a curriculum.
-    """
+    """Return digests by task, by default of all of the library with a curriculum."""
     if tasks is None:
         infos = library.describe().tasks.items()
-        with_curriculum = [task for task, info in infos if info.has_curriculum]
-        tasks = [task for task in with_curriculum if not own_tasks.is_own(task)]
+        own = own_tasks.is_own
+        tasks = [task for task, info in infos if info.has_curriculum and not own(task)]
     return {task: library_levels.curriculum_digest(task) for task in tasks}

@@ -8,9 +8,8 @@ import jobs_for_items
 import pytest
 
 from rg_env.items import evaluation_items, worker_jobs
-from rg_env.items.evaluation_items import EvaluationItems
+from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
 from rg_env.items.item import Item
-from rg_env.items.prepare import evaluated_choices
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import jobs_for_items
 import pytest
@@ -39,8 +40,10 @@ def with_items(pool):
 
     def run(work, choices, *, at_once=1, lookahead=4, checked=True):
         async def work_and_stop():
-            how = {"making_at_once": at_once, "deadline_s": 30.0, "checked": checked}
-            items = RunStream(Stream(choices, 7), pool, lookahead=lookahead, **how)
+            settings = SimpleNamespace(
+                worker_count=at_once + 1, item_deadline_s=30.0, scorer_fixes=checked
+            )
+            items = RunStream(pool, settings, Stream(choices, 7), lookahead)
             items.evaluation = Evaluation()
             result = await work(items)
             items.stop()
