@@ -8,7 +8,6 @@ import shlex
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,11 +42,18 @@ def _free_url() -> str:
 class Plan:
     """What is started, and how.
 
-    Attributes:
+    Args:
         settings: Of `launch`.
         env, openai: What the user has set for `serve`.
         config: The settings of the environment, whoever has set them.
         own: What begins a command line of ours.
+
+    Attributes:
+        api, server: URLs; what is started has a port that was free.
+        folder: Of the run.
+        policy: Folder of the weights that are served and trained.
+        dumps: Where `serve` writes dump files and metrics.
+        python: Of vLLM and our trainer.
     """
 
     settings: LaunchSettings
@@ -56,52 +62,19 @@ class Plan:
     config: Any
     own: Sequence[str]
 
-    @property
-    def starts_api(self) -> bool:
-        """Whether the API is started, as no URL of one is set."""
-        return "rollout_server_url" not in self.env
-
-    @property
-    def starts_server(self) -> bool:
-        """Whether vLLM is started, as no URL of a server is set."""
-        return not self.openai.get("base_url")
-
-    @cached_property
-    def api(self) -> str:
-        """URL of the API; one that is started has a port that was free."""
-        url: str = _free_url() if self.starts_api else self.config.rollout_server_url
-        return url.rstrip("/")
-
-    @cached_property
-    def server(self) -> str:
-        """URL of the inference server, likewise."""
-        url: str = self.openai.get("base_url") or _free_url()
-        return url.rstrip("/").removesuffix("/v1")
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the run."""
-        return Path(self.settings.folder)
-
-    @property
-    def policy(self) -> Path:
-        """The folder of the weights that are served and trained."""
-        return Path(self.settings.policy or self.folder / "policy").absolute()
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of our trainer's checkpoints."""
-        return self.folder.absolute() / "checkpoints"
-
-    @property
-    def dumps(self) -> Path:
-        """Where `serve` writes dump files and metrics."""
-        return Path(self.env.get("data_dumps_dir", self.folder / "data_dumps"))
-
-    @property
-    def python(self) -> Path:
-        """Python of vLLM and our trainer; a link in an environment stays one."""
-        return Path(self.settings.python or sys.executable).absolute()
+    def __post_init__(self) -> None:
+        # What has no URL is started.
+        self.starts_api = "rollout_server_url" not in self.env
+        self.starts_server = not self.openai.get("base_url")
+        api: str = _free_url() if self.starts_api else self.config.rollout_server_url
+        server: str = self.openai.get("base_url") or _free_url()
+        self.api, self.server = api.rstrip("/"), server.rstrip("/").removesuffix("/v1")
+        self.folder = Path(self.settings.folder)
+        self.policy = Path(self.settings.policy or self.folder / "policy").absolute()
+        self.checkpoints = self.folder.absolute() / "checkpoints"
+        self.dumps = Path(self.env.get("data_dumps_dir", self.folder / "data_dumps"))
+        # A link in an environment stays one.
+        self.python = Path(self.settings.python or sys.executable).absolute()
 
     def check(self) -> None:
         """Refuse what cannot be started, before anything is.

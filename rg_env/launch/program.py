@@ -21,17 +21,10 @@ from rg_env.workers.sandbox import syscalls
 
 logger = logging.getLogger(__name__)
 
-DONE = "finished"
-"""The state of a program whose work is done."""
-
 LOG_END_BYTES = 1 << 16
 
-_PREFIX = r"(?:\([^()\n]*pid=\d+\) ?)?(?:ERROR [^]\n]*\] )?"
-_CAUSE = re.compile(
-    rf"^{_PREFIX}((?:\w+\.)*\w+(?:Error|Exception): .+)(?:\n{_PREFIX} {{2}}(\w.+))?",
-    re.M,
-)
-"""An exception as vLLM's processes log it, with the second line of pydantic's."""
+_CAUSE = re.compile(r"(?:^|[ ]|\] )((?:\w+\.)*\w+(?:Error|Exception): .+)", re.M)
+"""An exception as vLLM's processes log it."""
 
 
 class ProgramError(RunError):
@@ -63,12 +56,6 @@ class Program:
         health_url: Answers with status 200 once it is ready; None if it is ready when
             it runs.
         may_finish: Whether its end with status 0 is the end of its work.
-
-    Attributes:
-        state: In a word or two, for people.
-        since_s: When that began, by the monotonic clock.
-        restarts: How often it was started again.
-        is_ready: Set once it is ready.
     """
 
     def __init__(
@@ -81,19 +68,13 @@ class Program:
         health_url: str | None = None,
         may_finish: bool = False,
     ) -> None:
-        self.name, self.log = name, log
-        self.restarts = 0
+        self.name, self.argv, self.log = name, list(argv), log
         self.is_ready = asyncio.Event()
-        self._argv, self._variables = list(argv), variables
-        self._health_url, self._may_finish = health_url, may_finish
+        self._variables, self._health_url = variables, health_url
+        self._may_finish, self._is_ending = may_finish, False
         self._process: asyncio.subprocess.Process | None = None
-        self._is_ending = False
         self._deaths: list[float] = []
         self._log_start = 0
-        self._become("waiting")
-
-    def _become(self, state: str) -> None:
-        self.state, self.since_s = state, time.monotonic()
 
     async def run(self) -> None:
         """Run it until it has finished or was ended, starting it again when it dies.
@@ -104,7 +85,6 @@ class Program:
         while True:
             status = await self._run_once()
             if self._is_ending or (status == 0 and self._may_finish):
-                self._become(DONE if status == 0 else "ended")
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
             reason = self._reason()
@@ -126,17 +106,15 @@ class Program:
                 "%s has ended (%s: %s); starting it again in %.0f s",
                 *(self.name, how, reason, pause_s),
             )
-            self._become("restarting")
             await asyncio.sleep(pause_s)
-            self.restarts += 1
 
     async def _run_once(self) -> int:
         """Run it from a start to its end; return its exit status."""
-        self._become("starting")
+        logger.info("starting %s, log %s", self.name, self.log)
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             self._process = await asyncio.create_subprocess_exec(
-                *self._argv,
+                *self.argv,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -156,21 +134,16 @@ class Program:
     async def _wait_until_ready(self) -> None:
         if self._health_url is not None:
             await wait_until_well(self._health_url)
-            took_s = time.monotonic() - self.since_s
-            logger.info("%s is ready, %.0f s", self.name, took_s)
-        self._become("running")
+            logger.info("%s is ready", self.name)
         self.is_ready.set()
 
     def _reason(self) -> str:
-        """Return why it has ended: its own sentence, or the first exception.
-
-        vLLM says after it how its other processes ended.
-        """
+        """Return why it has ended: its own sentence, or the first exception."""
         lines = last_lines(self.log, self._log_start) or ["no words"]
         cause = _CAUSE.search("\n".join(lines))
         if lines[-1].startswith("error: ") or cause is None:
             return lines[-1].removeprefix("error: ")
-        return " ".join(filter(None, cause.groups()))
+        return cause[1]
 
     async def end(self, grace_s: float | None) -> None:
         """Ask it to end, and wait; force it when the time is over, if there is one."""
@@ -178,7 +151,6 @@ class Program:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        self._become("ending")
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         with contextlib.suppress(asyncio.TimeoutError):

@@ -12,36 +12,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
+import json
 import logging
-import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-import aiohttp
-from rich.console import Console
-from rich.live import Live
-
 from rg_env import ending, patience
+from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.launch.launch_plan import Plan
-from rg_env.launch.program import DONE, Program, wait_until_well
-from rg_env.launch.run_progress import RunProgress
+from rg_env.launch.program import Program, last_lines, wait_until_well
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
 
-SHOW_EVERY_S, LINE_EVERY_S, REMIND_EVERY_S = 0.5, 10.0, 60.0
-"""A terminal; lines elsewhere, where something has changed, and where nothing has."""
+LINE_EVERY_S, REMIND_EVERY_S = 10.0, 60.0
+"""Between two lines about a run where something has changed, and where nothing has."""
+
+ALARM = "alarms/"
+SHOWN = (
+    ("score {:.3f}", "train/mean_score"),
+    ("groups with variance {:.0%}", "train/groups_with_variance"),
+    ("tokens a completion {:.0f}", "train/completion_tokens"),
+    ("truncated {:.0%}", "train/truncated"),
+)
 
 
 class TrainingRun:
     """The programs of a run, from the first start to the last end."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._progress = plan, RunProgress(plan)
+        self._plan = plan
         self._servers = plan.servers()
         self._serve, self._trainer = plan.serve(), plan.trainer()
         self._running: dict[Program, asyncio.Task[None]] = {}
+        self._began_s = time.monotonic()
 
     async def run(self) -> None:
         """Run until the trainer has finished; ends everything it has started.
@@ -49,7 +56,7 @@ class TrainingRun:
         Raises:
             ProgramError: A program refused to go on, or died too often.
         """
-        showing = asyncio.create_task(self._show())
+        logging_progress = asyncio.create_task(self._log_progress())
         with ending.at_once(self._kill_all):
             try:
                 # Puts the model into the folder that is served, unless it is there.
@@ -62,14 +69,11 @@ class TrainingRun:
                 await self._while_running(self._running[self._trainer])
             finally:
                 await self._end()
-                showing.cancel()
-                await asyncio.gather(showing, return_exceptions=True)
-                logger.info("%s", self._progress.place())
-                logger.info("%s", self._progress.numbers())
+                logging_progress.cancel()
+                logger.info("%s", self.progress())
 
     def _start(self, *programs: Program) -> None:
         for program in programs:
-            logger.info("starting %s, log %s", program.name, program.log)
             self._running[program] = asyncio.create_task(program.run())
 
     async def _wait_for_servers(self) -> None:
@@ -107,47 +111,60 @@ class TrainingRun:
             await asyncio.gather(*ends)
 
         await end([self._serve, self._trainer])
-        await self._say_untrained()
         await end(self._running)
         # What waits to be started again has no process that could be ended.
         for task in self._running.values():
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    async def _say_untrained(self) -> None:
-        """Say how many groups are lost with an API that ends."""
-        if not self._plan.starts_api:
-            return
-        with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError, KeyError):
-            timeout = aiohttp.ClientTimeout(patience.LAUNCH_ASK_TIMEOUT_S)
-            url = f"{self._plan.api}/status"
-            async with aiohttp.ClientSession(timeout=timeout) as s, s.get(url) as reply:
-                waiting = (await reply.json())["queue_size"]
-            if waiting:
-                logger.warning("groups that waited at the API, untrained: %d", waiting)
-
     def _kill_all(self) -> None:
         for program in self._running:
             program.kill()
 
-    async def _show(self) -> None:
-        """Show what happens, on a terminal or in lines, until cancelled."""
-        console, progress = Console(), self._progress
-        if console.is_terminal:
-            # The log stays where it goes, if that is not this terminal.
-            moves_log = sys.stderr.isatty()
-            with Live(
-                console=console, auto_refresh=False, redirect_stderr=moves_log
-            ) as view:
-                while True:
-                    view.update(progress.view([*self._running]), refresh=True)
-                    await asyncio.sleep(SHOW_EVERY_S)
+    # -- how far it is -----------------------------------------------------------------
+
+    async def _log_progress(self) -> None:
         last, last_s = "", 0.0
         while True:
             await asyncio.sleep(LINE_EVERY_S)
-            others = [p for p in self._running if p.state not in ("running", DONE)]
-            states = [f"{p.name} is {p.state}" for p in others]
-            now = "; ".join([progress.numbers(), *states])
+            now = self.numbers()
             if now != last or time.monotonic() - last_s > REMIND_EVERY_S:
                 last, last_s = now, time.monotonic()
-                logger.info("%s; %s", progress.place(), now)
+                logger.info("%s", self.progress())
+
+    def progress(self) -> str:
+        """Return how far the run is, and its newest numbers."""
+        title = self._plan.settings.model or self._plan.policy
+        took = datetime.timedelta(seconds=round(time.monotonic() - self._began_s))
+        return f"{title}: {self.numbers()}, {took}"
+
+    def numbers(self) -> str:
+        """Return the newest numbers of the trainer and of `serve`."""
+        trained = _last_row(self._plan.folder / HISTORY)
+        # Each start of `serve` begins a file of its own.
+        paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=_changed)
+        now = _last_row(paths[-1]) if paths else {}
+        step = trained.get("number", now.get("step", 0))
+        parts = [f"step {step} of {self._plan.config.total_steps}"]
+        parts += [f"reward {trained['reward']:.3f}"] if "reward" in trained else []
+        parts += [form.format(now[name]) for form, name in SHOWN if name in now]
+        rang = [n for n in now if n.startswith(ALARM) and now[n]]
+        parts += [f"alarm {n.removeprefix(ALARM)} {now[n]}" for n in rang]
+        if not step:
+            words = last_lines(self._plan.folder / "trainer.log")[-1:]
+            parts += [f"trainer: {line}" for line in words]
+        return ", ".join(parts)
+
+
+def _changed(path: Path) -> float:
+    with contextlib.suppress(OSError):  # one that is removed meanwhile
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _last_row(path: Path) -> dict[str, Any]:
+    """Return the last row of a JSONL file; {} if there is none."""
+    for line in reversed(last_lines(path)):
+        with contextlib.suppress(ValueError):  # a line that is being written
+            return dict(json.loads(line))
+    return {}

@@ -34,7 +34,7 @@ def plan(place, *, env=(), openai=(), numbers=(), **settings):
 
 def command_lines(of):
     programs = [*of.servers(), of.serve(), of.trainer()]
-    return {program.name: program._argv for program in programs}
+    return {program.name: program.argv for program in programs}
 
 
 def after(argv, option):

@@ -35,10 +35,8 @@ async def ended(one, running):
     [("raise SystemExit('error: no disk here')", "no disk here"), ("pass", "no words")],
 )
 def test_a_program_that_ends_again_and_again_ends_the_run(tmp_path, code, why):
-    one = program(tmp_path, code)
     with pytest.raises(ProgramError, match=rf"6 times .*\({why}"):
-        asyncio.run(one.run())
-    assert one.restarts == patience.MOST_RESTARTS
+        asyncio.run(program(tmp_path, code).run())
 
 
 ENGINE_FAILED = """
@@ -47,24 +45,12 @@ ENGINE_FAILED = """
 (APIServer pid=1)     raise RuntimeError("Engine core initialization failed.")
 (APIServer pid=1) RuntimeError: Engine core initialization failed. See above.
 resource_tracker: There appear to be 1 leaked objects"""
-CONFIG_FAILED = """
-(APIServer pid=1) pydantic_core.ValidationError: 1 error for ModelConfig
-(APIServer pid=1)   Value error, no type `x`
-(APIServer pid=1)     For further information visit"""
-OF_CONFIG = (
-    "pydantic_core.ValidationError: 1 error for ModelConfig Value error, no type `x`"
-)
 
 
-@pytest.mark.parametrize(
-    ("log", "reason"),
-    [(ENGINE_FAILED, "ValueError: Free memory is less"), (CONFIG_FAILED, OF_CONFIG)],
-)
-def test_a_server_that_never_starts_is_tried_twice_and_its_first_error_told(
-    tmp_path, log, reason
-):
-    code = f"print({log!r}); raise SystemExit(1)"
+def test_a_server_that_never_starts_is_tried_twice_and_its_first_error_told(tmp_path):
+    code = f"print({ENGINE_FAILED!r}); raise SystemExit(1)"
     one = program(tmp_path, code, health_url="http://127.0.0.1:9/")
+    reason = "ValueError: Free memory is less"
     with pytest.raises(ProgramError) as told:
         asyncio.run(one.run())
     assert f"2 times in 10 minutes, at last with status 1 ({reason})" in str(told.value)

@@ -5,6 +5,7 @@ batches and learns nothing.
 """
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -12,10 +13,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from rg_env.evaluation.sources import HISTORY
+from rg_env.launch.training_run import TrainingRun
 from tests.support.parts import ENTRY, GUARD_S, TOKENIZER
 from tests.support.processes import descendants, left_alive
 
@@ -36,6 +40,7 @@ TRAINER = f"""
 import sys, time
 sys.path.insert(0, {str(ENTRY.parent)!r})
 from pathlib import Path
+from types import SimpleNamespace
 from examples.trainer.batches import BatchShape, BatchSource
 group_size, batch_size, longest, steps = map(int, sys.argv[2:6])
 groups = batch_size // group_size
@@ -213,3 +218,24 @@ def test_no_program_outlives_a_run(runs, name, status):
 
 def test_a_trainer_that_refuses_ends_the_run_with_its_sentence(runs):
     assert "error: trainer has ended: no such device" in runs["refused"][0].said
+
+
+def test_the_newest_numbers_are_those_of_the_trainer_and_of_serve(tmp_path):
+    settings = SimpleNamespace(model="a run", trainer=None)
+    plan = SimpleNamespace(
+        folder=tmp_path,
+        dumps=tmp_path,
+        settings=settings,
+        config=SimpleNamespace(total_steps=10),
+        **dict.fromkeys(("servers", "serve", "trainer"), lambda: ()),
+    )
+    run = TrainingRun(plan)
+    (tmp_path / "trainer.log").write_text("started\nno batch for 60 s\n\n")
+    assert run.numbers() == "step 0 of 10, trainer: no batch for 60 s"
+    row = {"step": 5, "train/mean_score": 0.25, "alarms/answers": 2}
+    (tmp_path / "x_metrics.jsonl").write_text("x" * 2**17 + "\n" + json.dumps(row))
+    assert run.numbers() == "step 5 of 10, score 0.250, alarm answers 2"
+    history = tmp_path / HISTORY
+    history.parent.mkdir(exist_ok=True)
+    history.write_text('{"number": 3, "reward": 0.5}\n{"number": 4')
+    assert run.progress().startswith("a run: step 3 of 10, reward 0.500, score 0.250")
