@@ -95,7 +95,7 @@ from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
-from rg_env.settings import environment_settings, server_settings
+from rg_env.settings import environment_settings, program_settings
 from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
@@ -221,7 +221,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
         """Return the settings that the command line starts from."""
         config = ReasoningGymEnvConfig(**environment_settings.START)
-        return config, [APIServerConfig(**server_settings.START)]
+        return config, [APIServerConfig(**program_settings.START)]
 
     @classmethod
     def cli(cls) -> None:

@@ -10,9 +10,9 @@ import inspect
 from enum import Enum
 from pathlib import Path
 
-from rg_env.settings import server_settings
+from rg_env.settings import program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
-from rg_env.settings.launch_settings import LaunchSettings
+from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import CheckedModel
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,8 +72,8 @@ def _row(group: type[CheckedModel], name: str) -> str:
     default = {"shard_index": 0, "num_shards": 1}.get(
         name, info.get_default(call_default_factory=True)
     )
-    is_server = group is server_settings.CheckedServer
-    start = (server_settings.START if is_server else START).get(name, default)
+    is_server = group is program_settings.CheckedServer
+    start = (program_settings.START if is_server else START).get(name, default)
     field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
     meaning = " ".join((info.description or "").split())
     of_class = "" if is_server or start == default else f" ({_shown(default)})"
@@ -90,7 +90,7 @@ def _section(group: type[CheckedModel]) -> str:
 def page() -> str:
     groups: tuple[type[CheckedModel], ...] = (
         *GROUPS,
-        server_settings.CheckedServer,
+        program_settings.CheckedServer,
         LaunchSettings,
     )
     return TEXT.format(sections="\n\n".join(map(_section, groups)))

@@ -33,7 +33,7 @@ from rg_env.settings.environment_settings import (
     START_MODEL,
     CheckedSettings,
 )
-from rg_env.settings.server_settings import CheckedServer
+from rg_env.settings.program_settings import CheckedServer
 from rg_env.settings.setting_types import build, without_path
 
 logger = logging.getLogger(__name__)

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rg_env import installation, logs
-from rg_env.errors import SettingError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rg_env.adapters.ray import Cluster
     from rg_env.workers.worker_pool import WorkerPool
 
 START = installation.COMMAND
-WORDS = f"{__name__}.words"
-"""What of click's `Context.meta` holds the words behind a command, as typed."""
-
 HELP_NAMES: dict[str, Any] = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 88,
@@ -45,11 +38,6 @@ def at_once(
     return click.Option(names, is_eager=True, callback=callback, help=text, **how)
 
 
-def log_option(names: Sequence[str], text: str, level: int) -> click.Option:
-    """Return an option that sets the level of the log."""
-    return at_once(names, text, lambda context, value: logs.set_own_level(level))
-
-
 class Command(click.Command):
     """A command whose help begins with an example, and which has -v and -q.
 
@@ -61,22 +49,18 @@ class Command(click.Command):
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
-        self.params += [
-            log_option(["-v", "--verbose"], "Log more, with tracebacks", logging.DEBUG),
-            log_option(
-                ["-q", "--quiet"], "Log only warnings and errors", logging.WARNING
-            ),
-        ]
+        for short, long, text, level in (
+            ("-v", "--verbose", "Log more, with tracebacks", logging.DEBUG),
+            ("-q", "--quiet", "Log only warnings and errors", logging.WARNING),
+        ):
+            act = lambda *_, level=level: logs.set_own_level(level)  # noqa: E731
+            self.params.append(at_once([short, long], text, act))
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         self.format_epilog(ctx, formatter)
         self.format_options(ctx, formatter)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[WORDS] = list(args)
-        return super().parse_args(ctx, args)
 
 
 def loaded(env_cls: Any) -> Any:
@@ -97,14 +81,22 @@ def loaded(env_cls: Any) -> Any:
 # -- options ---------------------------------------------------------------------------
 
 
-def option(
-    name: str, kind: click.ParamType[Any], default: Any, text: str
-) -> Callable[[Any], Any]:
-    """Return an option that shows its default."""
+def command(example: str) -> Callable[[Callable[..., int]], Command]:
+    """Return what makes a command of a function; see `Command`."""
+    return click.command(cls=Command, example=example)
+
+
+def option(name: str, kind: Any, default: Any, text: str) -> Callable[[Any], Any]:
+    """Return an option that shows its default, if it has one."""
     is_shown = default not in (None, "")
     return click.option(
-        name, type=kind, default=default, show_default=is_shown, help=text
+        *name.split(), type=kind, default=default, show_default=is_shown, help=text
     )
+
+
+def flag(*names: str, text: str) -> Callable[[Any], Any]:
+    """Return an option without a value."""
+    return click.option(*names, is_flag=True, help=text)
 
 
 class Names(click.ParamType[list[str]]):
@@ -124,24 +116,22 @@ class Names(click.ParamType[list[str]]):
             self.fail(str(error), param, ctx)
 
 
-def task_modules_option() -> Callable[[Any], Any]:
-    """Return the option of commands that take no settings."""
+def _module(name: str) -> str:
     from rg_env.tasks.task_modules import checked
 
-    text = "Modules of your own tasks, as env.task_modules: names, or paths of .py"
-    return click.option("--task_modules", type=Names(checked), help=text)
+    return checked(name)
 
 
-def flag(*names: str, text: str) -> Callable[[Any], Any]:
-    """Return an option without a value."""
-    return click.option(*names, is_flag=True, help=text)
-
-
+task_modules_option = option(
+    "--task_modules",
+    Names(_module),
+    None,
+    "Modules of your own tasks, as env.task_modules: names, or paths of .py",
+)
 json_option = flag("--json", "as_json", text="Print one JSON document instead")
 no_fixes_option = flag(
     "--no_fixes", text="Use the library's own scorers, without corrections"
 )
-
 LATENCY_MS = click.FloatRange(0.0, 600_000.0)
 """Up to ten minutes, half of what a client waits for an answer."""
 
@@ -158,29 +148,6 @@ def workers(count: int, task_modules: Sequence[str] | None) -> Iterator[WorkerPo
     pool = WorkerPool(count, preload=worker_jobs.preload_of(task_modules))
     with contextlib.closing(pool):
         yield pool
-
-
-@contextlib.contextmanager
-def cluster_at(address: str | None) -> Iterator[Cluster | None]:
-    """Yield the connection to a Ray cluster, None without an address.
-
-    Raises:
-        SettingError: Ray is not installed.
-        RunError: There is no cluster.
-    """
-    if address is None:
-        yield None
-        return
-    if importlib.util.find_spec("ray") is None:
-        raise SettingError("--ray: ray is not installed; run `pip install ray`")
-    from rg_env.adapters.ray import Cluster
-
-    # Ray prints what became of nodes, and the result is to be read alone.
-    with (
-        contextlib.closing(Cluster(address)) as cluster,
-        contextlib.redirect_stdout(sys.stderr),
-    ):
-        yield cluster
 
 
 def rendered(*parts: RenderableType, width: int | None = None) -> str:

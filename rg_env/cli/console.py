@@ -19,3 +19,7 @@ def main() -> None:
 
         run_and_exit(None, sys.argv[1:])
     runpy.run_module("reasoning_gym_environment", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

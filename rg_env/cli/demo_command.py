@@ -10,24 +10,16 @@ import asyncio
 import json
 import logging
 import os
-import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.columns import Columns
-from rich.console import Console
-from rich.table import Table
 
 from rg_env import ending
-from rg_env.cli.command import LATENCY_MS, Command, loaded, option
-from rg_env.cli.setting_options import BareOptions
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.cli.command import LATENCY_MS, loaded, option
+from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
 from rg_env.errors import SettingError
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.dumps import METRICS_FOLDER
-from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.settings.environment_settings import DATA_DUMPS
 
 if TYPE_CHECKING:
@@ -39,10 +31,13 @@ ROLLOUTS = click.IntRange(2, 4096)
 
 MAX_TOKENS = 4096
 LINE_EVERY_S = 3.0
-OPTIONS = BareOptions({"seed", "complexity_mode"})
 
 
-@click.command("demo", cls=Command, example="demo --steps 4 --complexity_mode 0.5")
+@settings_command(
+    "demo --steps 4 --complexity_mode 0.5",
+    fields={"seed", "complexity_mode"},
+    is_bare=True,
+)
 @option(
     "--steps", click.IntRange(1, 1_000_000), 12, "Number of batches the trainer takes"
 )
@@ -50,35 +45,23 @@ OPTIONS = BareOptions({"seed", "complexity_mode"})
 @option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
 @option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
 @option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
-@click.pass_obj
-def demo(env_cls: Any, /, **given: Any) -> int:
+def demo(command: SettingsCommand, given: Given, **own: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
     no GPU, no account and no network. The status is 0 only if groups were delivered.
     """
-    settings = OPTIONS.read(given)
-    given |= {"seed": settings.seed, "complexity_mode": settings.complexity_mode}
-    options = SimpleNamespace(**given)
+    settings, _ = given.over(command.start)
+    level = settings.complexity_mode
+    options = SimpleNamespace(**own, seed=settings.seed, complexity_mode=level)
     if options.batch_size % options.group_size:
         raise SettingError(
             f"command line: --batch_size {options.batch_size} is no multiple of"
             f" --group_size {options.group_size}, so the API would make no batch"
         )
-    return ending.run(_demo(loaded(env_cls), options), _note)
-
-
-demo.params += OPTIONS.options
-
-
-def _note(number: signal.Signals) -> None:
-    print(
-        f"\n{number.name}: shutting down; a second signal ends the process at once",
-        flush=True,
-    )
-
-
-# -- the run ---------------------------------------------------------------------------
+    note = "\n{}: shutting down; a second signal ends the process at once"
+    work = _demo(loaded(command.env_cls), options)
+    return ending.run(work, lambda number: print(note.format(number.name), flush=True))
 
 
 async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
@@ -110,16 +93,15 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
         # It warns of answers that no scorer may see or can read. Here the simulated
         # policy writes them on purpose, and the report counts them.
         logging.getLogger("rg_env.atropos.group_rewards").setLevel(logging.ERROR)
-        console, counts = Console(highlight=False, soft_wrap=True), trainer.counts
         try:
             await _run(env, trainer, options.steps)
-            _print_report(console, env, options)
         finally:
-            console.print(f"\n{_progress(env.metrics, trainer, options.steps)}")
-            _write_report(console, env, Path(options.dumps))
+            print(f"\n{_progress(env, trainer, options.steps)}")
+            _write_report(env, Path(options.dumps))
+    counts = trainer.counts
     if counts.invalid_groups:
         faults = json.dumps(counts.faults)
-        console.print(f"{counts.invalid_groups} groups no trainer takes: {faults}")
+        print(f"{counts.invalid_groups} groups no trainer takes: {faults}")
     is_well = counts.groups and not counts.invalid_groups
     return int(not is_well or bool(env.metrics.ledger.in_flight))
 
@@ -140,6 +122,8 @@ def _telling(env_cls: Any, key: AnswerKey) -> Any:
 
 def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) -> Any:
     from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 
     default, _ = env_cls.config_init()
     config = default.model_copy(
@@ -177,7 +161,7 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
     async def watch() -> None:
         while True:
             await asyncio.sleep(LINE_EVERY_S)
-            print(_progress(env.metrics, trainer, steps), flush=True)
+            print(_progress(env, trainer, steps), flush=True)
 
     work = [trainer.run(steps), env.env_manager()]
     tasks = [asyncio.create_task(each) for each in work]
@@ -193,60 +177,40 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
         task.result()
 
 
-# -- what is printed -------------------------------------------------------------------
+def _progress(env: Any, trainer: StandInTrainer, steps: int) -> str:
+    """Return in one line how far the run is, with the levels of a curriculum."""
+    from rg_env.scoring.extraction import FORMAT_FAILURES
 
-
-def _progress(metrics: Metrics, trainer: StandInTrainer, steps: int) -> str:
-    """Return in one line how far the run is."""
-    counts = trainer.counts
-    place = f"step {counts.steps}/{steps}: {counts.groups} groups sent"
-    scored = metrics.outcomes.total()
-    if not scored:
-        return f"{place}; nothing scored yet"
-    failures = sum(metrics.outcomes[name] for name in FORMAT_FAILURES)
-    return (
-        f"{place}; {scored} rollouts scored, mean score {metrics.mean_score:.2f},"
-        f" format failures {failures / scored:.0%}"
-    )
-
-
-def _print_report(console: Console, env: Any, options: SimpleNamespace) -> None:
-    """Print the scores of the tasks, and a curriculum's levels."""
-    names = sorted(env.metrics.tasks)
-    half = -(-len(names) // 2)
-    tables = []
-    for part in (names[:half], names[half:]):
-        table = Table("task", box=None, pad_edge=False)
-        for heading in ("n", "score"):
-            table.add_column(heading, justify="right")
-        for name in part:
-            tally = env.metrics.tasks[name]
-            table.add_row(name, str(tally.groups), f"{tally.mean_score:.2f}")
-        tables.append(table)
-    console.print("\nGroups (n) and mean score by task, of the simulated policy:")
-    console.print(Columns(tables, padding=(0, 2)))
-    if options.complexity_mode == "curriculum":
-        levels = env.get_curriculum_stats()
-        console.print(
-            "\nLevels: {level_changes} changes; now {avg_complexity:.2f} on average,"
-            " {min_complexity:.2f} to {max_complexity:.2f}".format(**levels)
+    counts, outcomes = trainer.counts, env.metrics.outcomes
+    line = f"step {counts.steps}/{steps}: {counts.groups} groups sent"
+    if not (scored := outcomes.total()):
+        return f"{line}; nothing scored yet"
+    failures = sum(outcomes[name] for name in FORMAT_FAILURES) / scored
+    line += f"; {scored} rollouts scored, mean score {env.metrics.mean_score:.2f}"
+    line += f", format failures {failures:.0%}"
+    if env.config.complexity_mode == "curriculum":
+        levels = (
+            "{level_changes} changes of levels, now {avg_complexity:.2f} on average"
         )
+        line += f"; {levels.format(**env.get_curriculum_stats())}"
+    return line
 
 
-def _write_report(console: Console, env: Any, folder: Path) -> None:
+def _write_report(env: Any, folder: Path) -> None:
     """Name the dump files of a run, and make a report of them and its numbers."""
-    run_uuid = env.run_uuid
-    paths = folder.rglob(f"*_{run_uuid}_*.jsonl")
-    dumps = sorted(paths, key=lambda path: ("FAILED" in path.name, path.name))
+    from rg_env.pages.report import report_of  # and polars, which takes its time
+    from rg_env.rollouts.dumps import METRICS_FOLDER
+
+    run = env.run_uuid
+    found = folder.rglob(f"*_{run}_*.jsonl")
+    dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
     if not dumps:
         return
-    console.print("\nDump files, one group a line:")
+    print("\nDump files, one group a line:")
     for path in dumps:
-        console.print(f"  {os.path.relpath(path)}")
-    from rg_env.pages.report import report_of  # and polars, which takes its time
-
-    metrics = folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl"
-    out, title = folder / f"demo_{run_uuid}", "Groups of the demo"
-    page = report_of([*dumps, metrics], out, title=title, is_simulated=True)
+        print(f"  {os.path.relpath(path)}")
+    paths = [*dumps, folder / METRICS_FOLDER / f"{run}_metrics.jsonl"]
+    out, title = folder / f"demo_{run}", "Groups of the demo"
+    page = report_of(paths, out, title=title, is_simulated=True)
     if page is not None:
-        console.print(f"Open them in a browser:\n  {os.path.relpath(page)}")
+        print(f"Open them in a browser:\n  {os.path.relpath(page)}")

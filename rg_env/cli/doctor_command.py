@@ -15,8 +15,8 @@ from rich.table import Table
 
 from rg_env import ending
 from rg_env.cli.command import (
-    Command,
     Names,
+    command,
     json_option,
     no_fixes_option,
     option,
@@ -28,9 +28,7 @@ from rg_env.errors import counted, in_section
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskCheck, TaskFindings
 from rg_env.reports.terminal import NumberTable, WorkProgress
-from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import build_selection
-from rg_env.workers.worker_pool import WorkerPool
 
 
 def table(findings: Sequence[TaskFindings]) -> Table:
@@ -40,39 +38,18 @@ def table(findings: Sequence[TaskFindings]) -> Table:
     result = NumberTable(["task"], columns, columns[::-1], title=title)
     result.add_column("finding", min_width=20, overflow="fold")
     for each in sorted(findings, key=lambda f: (f.has_passed, f.task)):
-        times = [
-            "" if ms is None else f"{ms:.1f}" for ms in (each.make_ms, each.score_ms)
-        ]
+        both = (each.make_ms, each.score_ms)
+        times = ["" if ms is None else f"{ms:.1f}" for ms in both]
         text = "; ".join([*each.faults, *each.notes]) or "passed"
         style = None if each.has_passed else "bold red"
         result.add_row(each.task, *times, text, style=style)
     return result
 
 
-async def _check(
-    names: Sequence[str], items: int, fixes: bool, pool: WorkerPool, other: WorkerPool
-) -> tuple[LibraryDescription, list[TaskFindings]]:
-    library = await read_library(pool)
-    with in_section("command line: "):
-        chosen = build_selection(library, tasks=names or None)
-    tasks = sorted({choice.task for choice in chosen})
-    check = TaskCheck(pool, other, fixes=fixes, num_items=items)
-    places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
-
-    async def checked(task: str) -> TaskFindings:
-        async with places:
-            findings = await check.run(task, library.tasks[task].category)
-        progress.advance(task)
-        return findings
-
-    with WorkProgress("doctor", len(tasks), "tasks") as progress:
-        return library, list(await asyncio.gather(*map(checked, tasks)))
-
-
-@click.command("doctor", cls=Command, example="doctor gcd '*_sorting' --items 8")
+@command("doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
-@click.option("--tasks", type=Names(), help="Names or patterns, separated by commas")
-@task_modules_option()
+@option("--tasks", Names(), None, "Names or patterns, separated by commas")
+@task_modules_option
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
 @json_option
 @no_fixes_option
@@ -90,22 +67,40 @@ def doctor(
     reference answers score 1.0, and that constant answers score 0. Exits with status 0
     if all tasks pass, and 1 if not.
     """
-    count = max(1, (os.cpu_count() or 2) - 1)
+    cores = os.cpu_count() or 1
+    places = asyncio.Semaphore(2 * cores)
+    versions = {"python": sys.version.split()[0]}
+
+    async def check_all() -> list[TaskFindings]:
+        library = await read_library(pool)
+        versions.update(library.versions)
+        with in_section("command line: "):
+            chosen = build_selection(library, tasks=[*names, *(tasks or [])] or None)
+        check = TaskCheck(pool, other, fixes=not no_fixes, num_items=items)
+
+        async def checked(task: str) -> TaskFindings:
+            async with places:
+                findings = await check.run(task, library.tasks[task].category)
+            progress.advance(task)
+            return findings
+
+        of_tasks = sorted({choice.task for choice in chosen})
+        with WorkProgress("doctor", len(of_tasks), "tasks") as progress:
+            return list(await asyncio.gather(*map(checked, of_tasks)))
+
     # The second is the other process that has to make the same items.
-    with workers(count, task_modules) as pool, workers(1, task_modules) as other:
-        checking = _check([*names, *(tasks or [])], items, not no_fixes, pool, other)
-        library, findings = ending.run(checking)
+    with (
+        workers(max(1, cores - 1), task_modules) as pool,
+        workers(1, task_modules) as other,
+    ):
+        findings = ending.run(check_all())
         layers = ", ".join(pool.sandbox_layers)
-    versions = {
-        "python": sys.version.split()[0],
-        **library.versions,
-        "atroposlib": metadata.version("atroposlib"),
-    }
+    versions["atroposlib"] = metadata.version("atroposlib")
     failed = [each.task for each in findings if not each.has_passed]
     passed = len(findings) - len(failed)
     if as_json:
-        document = {"versions": versions, "passed": passed}
-        document["tasks"] = [dataclasses.asdict(each) for each in findings]
+        all_of = [dataclasses.asdict(each) for each in findings]
+        document = {"versions": versions, "passed": passed, "tasks": all_of}
         print(json.dumps(document, indent=2))
     else:
         last = f"passed: {passed} of {counted(len(findings), 'task')}"

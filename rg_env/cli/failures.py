@@ -32,14 +32,12 @@ EXIT_UNREAD = 128 + signal.SIGPIPE
 
 DEFECT = (
     "this is a defect ({kind}); unless a file of your own is the last one in the lines"
-    " above, please report it where you have {folder} from, with the command and them"
+    f" above, please report it where you have {installation.PROJECT} from, with the"
+    " command and them"
 )
 
 FOREIGN = ("aiohttp", "requests", "wandb")
 """Packages whose own exceptions speak of the world outside."""
-
-OWN_TASK = "OwnTaskError: "
-"""What begins an error of a user's own task; its module takes long to import."""
 
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -54,8 +52,7 @@ def end(error: BaseException) -> int:
         sys.stderr.write(trace or "".join(traceback.format_exception(error)))
     if sentence is None:
         kind = str(error) if trace else traceback.format_exception_only(error)[-1]
-        kind = kind.strip().splitlines()[-1]
-        sentence = DEFECT.format(kind=kind, folder=installation.PROJECT)
+        sentence = DEFECT.format(kind=kind.strip().splitlines()[-1])
     return refuse(sentence, status)
 
 
@@ -110,11 +107,12 @@ def _outcome(error: BaseException) -> tuple[int, str | None]:
 
 
 def _of_worker(error: RunError) -> str | None:
-    """Return the sentence of what reasoning-gym raised in a worker, None if we did."""
-    if str(error).startswith("MemoryError"):
+    """Return the sentence of what was raised in a worker, None if that is our fault."""
+    kind, _, text = str(error).partition(": ")
+    if kind == "MemoryError":
         return "a worker's memory is full; raise env.worker_memory_mb"
-    if str(error).startswith(OWN_TASK):
-        return f"a task of your own failed ({str(error).removeprefix(OWN_TASK)})"
+    if kind == "OwnTaskError":  # whose module takes long to import
+        return f"a task of your own failed ({text})"
     file, line = (_PLACE.findall(error.detail) or [("", "")])[-1]
     _, in_library, place = file.rpartition("/reasoning_gym/")
     if not in_library:

@@ -43,7 +43,13 @@ COMMANDS = {
 }
 """Command to what it does, those first that are wanted most."""
 
-MODULES = dict.fromkeys(("serve", "process", "evaluate"), "settings")
+MODULES = {
+    **dict.fromkeys(
+        ("launch", "serve", "process", "evaluate", "screen"), "run_commands"
+    ),
+    **dict.fromkeys(("compare", "report", "rescore"), "result_commands"),
+    **dict.fromkeys(("run-api", "score-server"), "server_commands"),
+}
 """Command to its module, where that has another name."""
 
 
@@ -76,17 +82,16 @@ class Program(click.Group):
                 return None
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
         name = cmd_name.replace("-", "_")
-        module = f"rg_env.cli.{MODULES.get(name, name)}_command"
+        module = f"rg_env.cli.{MODULES.get(cmd_name, f'{name}_command')}"
         command = getattr(importlib.import_module(module), name)
         return command if isinstance(command, click.Command) else command(ctx.obj)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for option in self.get_params(ctx) for name in option.opts}
-        is_option = bool(args) and args[0].startswith("-")
-        if is_option and args[0].split("=")[0] not in own:
+        first = args[0] if args else ""
+        is_of_serve = first.startswith("-") and first.split("=")[0] not in own
+        if is_of_serve or (not args and not ctx.resilient_parsing):
             args = ["serve", *args]
-        elif not args and not ctx.resilient_parsing:  # while a shell completes it
-            args = ["serve"]
         return super().parse_args(ctx, args)
 
     def format_commands(

@@ -1,44 +1,60 @@
-"""Commands with settings, options over YAML; and the framework's three commands.
+"""Commands with settings: options made of the models of settings, over a YAML file.
 
-`--config FILE` names YAML with the sections `env` and `openai`. `--help` shows ten of
-the settings, `--help_all` all.
+    --env.FIELD VALUE      a field of the environment
+    --openai.FIELD VALUE   a field of the inference server
+    --FIELD VALUE          a field of the environment, of a command that takes few
+    --config FILE          YAML with the sections `env` and `openai`
+
+Names, kinds, texts and groups of the options are those of the models, which need no
+framework. `--help` shows ten of the settings, `--help_all` all.
 """
 
 from __future__ import annotations
 
-import asyncio
+import functools
+import inspect
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
-from typing import Any
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Annotated, Any
 
 import click
+from pydantic import BaseModel, Field
 
 from rg_env import yaml_text
-from rg_env.cli.command import Command, at_once, loaded
-from rg_env.cli.given_settings import GivenSettings, start_of
-from rg_env.cli.setting_options import (
-    ENV,
-    FIRST,
-    LAUNCH,
-    OPENAI,
-    SECTIONS,
-    SWITCH,
-    SettingOption,
-    given_values,
-    section_options,
+from rg_env.cli.command import Command, at_once
+from rg_env.errors import SettingError, nearest, shown
+from rg_env.installation import RUNS_WRITE_IN
+from rg_env.items.tasks import Tasks
+from rg_env.settings import environment_settings, program_settings, setting_types
+from rg_env.settings.environment_settings import (
+    GROUPS,
+    CheckedSettings,
+    choosing_tasks,
 )
-from rg_env.errors import SettingError, nearest, shown, unknown_name
-from rg_env.settings import setting_types
-from rg_env.settings.environment_settings import choosing_tasks
-from rg_env.settings.launch_settings import LaunchSettings
-from rg_env.settings.setting_types import ChoosesTasks
+from rg_env.settings.program_settings import CheckedServer, LaunchSettings
+from rg_env.settings.setting_types import CheckedModel, ChoosesTasks, kinds
 from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
+
+_RUN = "openai.base_url openai.server_type openai.model_name env.tokenizer_name"
+_RUN += " env.tasks env.complexity_mode env.group_size env.max_token_length"
+FIRST = {
+    "serve": f"{_RUN} env.total_steps env.use_wandb",
+    "process": f"{_RUN} env.total_steps env.data_path_to_save_groups",
+    "evaluate": "openai.base_url openai.model_name env.tokenizer_name env.tasks"
+    " env.num_eval_samples_per_task env.eval_level env.eval_preset"
+    " env.eval_completions env.eval_temperature env.data_dir_to_save_evals",
+    "screen": f"{_RUN} env.total_steps env.batch_size",
+    "launch": "launch.model launch.folder launch.python launch.vllm_args"
+    " launch.trainer_args env.tasks env.complexity_mode env.group_size"
+    " env.max_token_length env.total_steps",
+}
+"""Command to the ten settings that `--help` shows; the README has those of `serve`."""
 
 FLAGS = {
     "slurm": "Find the inference servers from Slurm's environment variables",
@@ -46,68 +62,259 @@ FLAGS = {
 }
 """Options, and keys of a file, that are in no section."""
 
-IGNORED = ("max_n_completions", "proxy_url")
-"""Options that the framework accepts and hands to nobody; accepted here as well."""
+SWITCH: Any = {"is_flag": False, "flag_value": "true"}
+"""An option whose value may be left out."""
+
+METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
+
+OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
+OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
+OF_STREAM |= {"system_prompt", "task_modules"}
+"""Settings that a stream of items outside a run follows."""
+
+
+def stream_of(settings: Any) -> Tasks:
+    """Return the stream of the settings in `OF_STREAM`."""
+    return Tasks(
+        *(settings.tasks or ()),
+        levels={"*": settings.complexity_mode, **settings.task_levels},
+        seed=settings.seed,
+        weights=settings.task_weights,
+        params=settings.task_params,
+        categories=settings.categories,
+        exclude=settings.exclude_tasks,
+        choice=settings.task_choice,
+        system_prompt=settings.system_prompt,
+        task_modules=settings.task_modules,
+    )
+
+
+class SettingOption(click.Option):
+    """The option of one field; its value is the text that was typed."""
+
+    def __init__(
+        self, section: str, name: str, model: BaseModel, group: str, prefix: str
+    ) -> None:
+        self.section, self.field, self.group = section, name, group
+        info, start = type(model).model_fields[name], getattr(model, name)
+        self.kinds = dict.fromkeys(kinds(info.annotation))
+        self.takes_none = self.kinds.pop(type(None), self) is None
+        self.words = [word for kind in self.kinds for word in _words(kind)]
+        names = (METAVARS.get(kind, "TEXT") for kind in self.kinds)
+        how: dict[str, Any] = {"metavar": "|".join(dict.fromkeys(names))}
+        if [*self.kinds] == [bool]:
+            how |= SWITCH
+        if self.words and len(self.kinds) == 1:
+            how = {"type": click.Choice(self.words + ["None"] * self.takes_none)}
+        default = str(start.value if isinstance(start, Enum) else start)
+        default = default.replace(f"{RUNS_WRITE_IN}/", "")
+        text = f"{(info.description or '').rstrip('.')} [{default}]"
+        super().__init__([f"--{prefix}{name}", f"{section}__{name}"], help=text, **how)
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text, which is YAML, for the model to check.
+
+        Text needs no quotes, and names may be separated by commas alone.
+        """
+        if text in ("None", "none", "null") and text not in self.words:
+            return None if self.takes_none else "none"
+        if [*self.kinds] == [list] and not text.startswith("["):
+            return [part.strip() for part in text.split(",")]
+        if not {list, dict} & self.kinds.keys():
+            return text
+        try:
+            return yaml_text.load(text)
+        except YamlError as error:
+            raise SettingError(f"{self.section}.{self.field}: {error}") from error
+
+
+def _words(kind: Any) -> Sequence[str]:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [str(member.value) for member in kind]
+    is_choice = typing.get_origin(kind) is typing.Literal
+    return list(map(str, typing.get_args(kind))) if is_choice else ()
+
+
+def _options(section: str, model: BaseModel, prefix: str) -> Iterator[SettingOption]:
+    """Yield an option for each field of a section, in the order of its groups."""
+    every: list[type[BaseModel]] = [*GROUPS, CheckedServer, LaunchSettings]
+    groups = [group for group in every if isinstance(model, group)]
+    names = dict.fromkeys(name for group in groups for name in group.model_fields)
+    others = dict.fromkeys(type(model).model_fields)
+    for name in names | others:
+        own = [group.__doc__ or "" for group in groups if name in group.model_fields]
+        title, *_ = (*own, "Others, of the class that is run")
+        title = title.partition("\n")[0].rstrip(".")
+        yield SettingOption(section, name, model, title, prefix)
+
+
+# -- what was set ----------------------------------------------------------------------
+
+Servers = Annotated[list[dict[str, Any]], Field(min_length=1)]
+Start = tuple[Any, list[Any]]
+"""What a command starts from: the settings of the environment and of servers."""
+
+
+class Given(CheckedModel):
+    """What a user has set, and nothing else, by the sections of a file."""
+
+    env: dict[str, Any] = Field({})
+    openai: dict[str, Any] | Servers = Field({})
+    launch: dict[str, Any] = Field({})
+    slurm: bool = False
+    testing: bool = False
+
+    def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
+        """Return what was set of each server; those of a list are others."""
+        if isinstance(self.openai, list):
+            return [*self.openai]
+        return [self.openai] * len(servers)
+
+    def over(self, start: Start) -> Start:
+        """Build the settings of the environment and of its servers.
+
+        An endpoint of type openai is not queried for a token every second to see if it
+        is well, unless `health_check` says so: that would cost money.
+        """
+        first, firsts = start
+        env = setting_types.build("env", type(first), first.model_dump() | self.env)
+        is_one, servers = isinstance(self.openai, Mapping), []
+        for number, part in enumerate(self.parts(firsts)):
+            section = "openai" if is_one else f"openai.{number}"
+            first = firsts[number if is_one else 0]
+            quiet = (
+                {"health_check": False} if part.get("server_type") == "openai" else {}
+            )
+            values = {**first.model_dump(), **quiet, **part}
+            servers.append(setting_types.build(section, type(first), values))
+        return env, servers
+
+
+def _read_file(path: str | None) -> dict[str, Any]:
+    """Return the sections of a file, without those of other programs."""
+    if path is None:
+        return {}
+    try:
+        content = yaml_text.read(path)
+    except YamlError as error:
+        raise SettingError(f"--config: {shown(path)}: {error}") from error
+    known = Given.model_fields
+    if not isinstance(content, dict) or not {*content} & {*known}:
+        raise SettingError(
+            f"--config: {shown(path)} has none of the sections `env` and `openai`"
+        )
+    for name in [name for name in content if name not in known]:
+        # What was perhaps meant for us stays, and is refused.
+        if isinstance(content[name], dict) and not nearest(str(name), known):
+            logger.info("--config: section %s is ignored", shown(name))
+            del content[name]
+    return {name: value for name, value in content.items() if value is not None}
+
+
+# -- a command -------------------------------------------------------------------------
 
 
 class SettingsCommand(Command):
     """A command with settings, for a class of environments or what imports it later.
 
-    Args:
-        name: A key of `FIRST`.
-        summary: The first paragraph of the help.
+    For the arguments see `settings_command`.
+
+    Attributes:
         env_cls: The class.
-        run: Called with what was set and with the values of `own`.
-        example: Its options in an example.
-        starts: What it starts from, where that differs from `serve`.
-        own: The options that no other command has, which the help shows first.
-        fields: The fields of `env` that it has, without other sections; None for all.
+        start: What it starts from, as far as that is known without the framework.
+        settings: The options of fields.
     """
 
     def __init__(
         self,
-        name: str,
-        summary: str,
-        env_cls: Any,
         run: Callable[..., int],
-        *,
         example: str,
-        starts: Mapping[str, Any] = {},
-        own: Sequence[click.Option] = (),
-        fields: Collection[str] | None = None,
+        starts: Callable[[str], Mapping[str, Any]],
+        fields: Collection[str] | None,
+        is_bare: bool,
+        env_cls: Any,
     ) -> None:
-        self.start, self.env_cls = start_of(env_cls, starts), env_cls
-        models = {OPENAI: self.start.servers[0], ENV: self.start.env}
-        if name == LAUNCH:
-            models[LAUNCH] = LaunchSettings.model_validate({})
+        name, _, _ = example.partition(" -")
+        self.env_cls = env_cls
+        self._starts = starts(getattr(env_cls, "name", None) or "reasoning_gym")
+        self.start = self.start_of(env_cls)
+        env, (server, *_) = self.start
+        models = {"openai": server, "env": env} if fields is None else {"env": env}
+        if name == "launch":
+            models["launch"] = LaunchSettings.model_validate({})
         self.settings = [
             option
             for section, model in models.items()
-            for option in section_options(section, model)
-            if fields is None or (section == ENV and option.field in fields)
+            for option in _options(section, model, "" if is_bare else f"{section}.")
+            if fields is None or option.field in fields
         ]
-        params: list[click.Parameter] = [
-            *own,
-            click.Option(["--config"], metavar="FILE", help="YAML file with settings"),
-            *self.settings,
-            *(
-                click.Option([f"--{flag}"], type=bool, help=text, **SWITCH)
-                for flag, text in FLAGS.items()
-            ),
-            *(click.Option([f"--{ignored}"], hidden=True) for ignored in IGNORED),
-            at_once(["--help_all"], "Show all options", self._print_all),
+        own = getattr(run, "__click_params__", [])[::-1]
+        others = [
+            click.Option(["--config"], metavar="FILE", help="YAML file with settings")
         ]
-        names = [str(option.name) for option in own]
+        if fields is None:
+            for flag, text in FLAGS.items():
+                others.append(
+                    click.Option([f"--{flag}"], type=bool, help=text, **SWITCH)
+                )
+            others.append(at_once(["--help_all"], "Show all options", self._print_all))
         super().__init__(
             name,
-            params=params,
-            help=f"{summary}\n\nOptions take precedence over the YAML file, and the"
-            " file over the defaults in brackets. `None` is a valid value.",
+            params=[*own, *others, *self.settings],
+            help=f"{inspect.getdoc(run)}\n\nOptions take precedence over the YAML file,"
+            " and the file over the defaults in brackets. `None` is a valid value.",
             callback=lambda **values: run(
-                checked(self, values), **{name: values[name] for name in names}
+                self, self._checked(values), **{o.name: values[o.name] for o in own}
             ),
-            example=f"{name} {example}",
+            example=example,
         )
+
+    def start_of(self, env_cls: Any) -> Start:
+        """Return what it starts from for a class, or for what imports it later."""
+        if not isinstance(env_cls, type):
+            values = environment_settings.START | {**self._starts}
+            return CheckedSettings(**values), [CheckedServer(**program_settings.START)]
+        from rg_env.atropos.config import checked_kind
+
+        env, servers = typing.cast(Any, env_cls).config_init()
+        servers = list(servers) if isinstance(servers, Sequence) else [servers]
+        kind = checked_kind(type(servers[0]))
+        copies = [kind.model_construct(**server.model_dump()) for server in servers]
+        return env.model_copy(update=dict(self._starts)), copies
+
+    def read(self, values: Mapping[str, Any]) -> Given:
+        """Return what the options of a command line and the file that they name say.
+
+        Raises:
+            SettingError: An option, key or file is wrong.
+        """
+        content = _read_file(values["config"])
+        flags = {flag: values.get(flag) for flag in FLAGS}
+        content |= {flag: value for flag, value in flags.items() if value is not None}
+        servers = content.get("openai")
+        if isinstance(servers, list) and len(servers) == 1:
+            (content["openai"],) = servers
+        given: Given = setting_types.build("--config", Given, content)
+        for option in self.settings:
+            text, below = values[str(option.name)], getattr(given, option.section)
+            if text is not None and isinstance(below, list):
+                raise SettingError(
+                    f"command line: {option.opts[0]} cannot be combined with a list of"
+                    " servers in --config"
+                )
+            if text is not None:
+                below[option.field] = option.read(text)
+        return given
+
+    def _checked(self, values: Mapping[str, Any]) -> Given:
+        """Return what was set, checked as far as it can be without the framework."""
+        given = self.read(values)
+        settings, _ = given.over(self.start)
+        has_others = isinstance(self.env_cls, type) or settings.task_modules
+        if not has_others and is_release_of_list():
+            fields = choosing_tasks(ChoosesTasks.BY_NAME)
+            refuse_unlisted({name: getattr(settings, name) or () for name in fields})
+        return given
 
     def _print_all(self, ctx: click.Context, is_on: bool) -> None:
         ctx.meta["all"] = True
@@ -117,240 +324,41 @@ class SettingsCommand(Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        shows_all = ctx.meta.get("all")
         others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
-        # The flags are what the framework has for its own machines.
-        others = [o for o in others if shows_all or o.name not in FLAGS]
         groups: dict[str, list[click.Parameter]] = {"Options": others}
-        if shows_all:
-            for option in self.settings:
-                groups.setdefault(option.group, []).append(option)
-        else:
+        if self.name in FIRST and not ctx.meta.get("all"):
+            # The flags are what the framework has for its own machines.
+            groups["Options"] = [o for o in others if o.name not in FLAGS]
             by_name = {f"{o.section}.{o.field}": o for o in self.settings}
             more = f"Settings (10 of {len(by_name)}; --help_all shows all)"
-            first = FIRST[str(self.name)]
-            groups[more] = [by_name[name] for name in first if name in by_name]
+            groups[more] = [by_name[name] for name in FIRST[self.name].split()]
+        else:
+            for option in self.settings:
+                groups.setdefault(option.group, []).append(option)
         for title, options in groups.items():
             with formatter.section(title):
                 records = [option.get_help_record(ctx) for option in options]
                 formatter.write_dl([r for r in records if r], col_max=34)
 
 
-# -- what was set ----------------------------------------------------------------------
+def settings_command(
+    example: str,
+    *,
+    starts: Callable[[str], Mapping[str, Any]] = lambda name: {},
+    fields: Collection[str] | None = None,
+    is_bare: bool = False,
+) -> Callable[[Callable[..., int]], Callable[[Any], SettingsCommand]]:
+    """Return what makes a command of a function, for a class of environments.
 
+    The function is called with the command, what was set, and the values of its own
+    options, which the help shows first; its docstring is the summary.
 
-def _read_file(path: str | None) -> dict[str, Any]:
-    """Return the sections of a file, in which a trainer may have its own."""
-    if path is None:
-        return {}
-    try:
-        content = yaml_text.read(path)
-    except YamlError as error:
-        raise SettingError(f"--config: {shown(path)}: {error}") from error
-    known = (*SECTIONS, *FLAGS, *IGNORED)
-    if not isinstance(content, dict) or not {*content} & {*known}:
-        raise SettingError(
-            f"--config: {shown(path)} has none of the sections `env` and `openai`"
-        )
-    for name in [name for name in content if name not in known]:
-        # What was perhaps meant for us is no section of another program.
-        if not isinstance(content[name], dict) or nearest(str(name), known):
-            raise unknown_name("--config", str(name), known, "section")
-        logger.info("--config: section %s is ignored", shown(name))
-    return content
-
-
-def read(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
-    """Return what the options of a command line and the file that they name say.
-
-    Raises:
-        SettingError: An option, key or file is wrong.
+    Args:
+        example: A command line of it, with its name.
+        starts: Returns what it starts from, where that differs from `serve`, of the
+            name of the class.
+        fields: The fields of `env` that it has, without other sections; None for all.
+        is_bare: Whether the names of these options are without `env.`.
     """
-    content = _read_file(values["config"])
-    for name in IGNORED:
-        if values[name] is not None or name in content:
-            logger.warning("--%s has no effect: Atropos does not use it", name)
-    sections = {
-        name: content[name]
-        for name in (*SECTIONS, *FLAGS)
-        if content.get(name) is not None
-    }
-    sections |= {name: values[name] for name in FLAGS if values[name] is not None}
-    servers = sections.get(OPENAI)
-    if isinstance(servers, list) and len(servers) == 1:
-        (sections[OPENAI],) = servers
-    given: GivenSettings = setting_types.build("--config", GivenSettings, sections)
-    typed: dict[str, dict[str, Any]] = {
-        name: given_values([o for o in command.settings if o.section == name], values)
-        for name in SECTIONS
-    }
-    if typed[OPENAI] and not isinstance(given.openai, dict):
-        raise SettingError(
-            f"command line: --openai.{min(typed[OPENAI])} cannot be combined with a"
-            " list of servers in --config"
-        )
-    both = {name: getattr(given, name) | typed[name] for name in typed if typed[name]}
-    return given.model_copy(update=both)
-
-
-def checked(command: SettingsCommand, values: Mapping[str, Any]) -> GivenSettings:
-    """Return what was set, checked as far as it can be without the framework."""
-    given = read(command, values)
-    settings = given.build_env(command.start)
-    others = isinstance(command.env_cls, type) or settings.task_modules
-    if not others and is_release_of_list():
-        fields = choosing_tasks(ChoosesTasks.BY_NAME)
-        refuse_unlisted({name: getattr(settings, name) or () for name in fields})
-    given.build_servers(command.start)
-    return given
-
-
-# -- the commands ----------------------------------------------------------------------
-
-
-def serve(env_cls: Any) -> SettingsCommand:
-    """Return `serve` for a class of environments, or what imports it later."""
-
-    def run(given: GivenSettings) -> int:
-        asyncio.run(build("serve", env_cls, given).env_manager())
-        return 0
-
-    summary = "Feed a trainer through the Atropos API."
-    example = "--config settings.yaml --env.tasks 'gcd,*_sorting'"
-    return SettingsCommand("serve", summary, env_cls, run, example=example)
-
-
-def process(env_cls: Any) -> SettingsCommand:
-    """Return `process`."""
-    name = getattr(env_cls, "name", None) or "reasoning_gym"
-    starts = {
-        "ensure_scores_are_not_same": False,
-        "include_messages": True,
-        "data_path_to_save_groups": f"data/{name}.jsonl",
-    }
-
-    def run(given: GivenSettings) -> int:
-        write_rows(build("process", env_cls, given, starts))
-        return 0
-
-    summary = "Write total_steps groups as JSONL rows and a report, without a trainer."
-    example = "--openai.server_type openai --env.total_steps 100"
-    return SettingsCommand(
-        "process", summary, env_cls, run, example=example, starts=starts
-    )
-
-
-def evaluate(env_cls: Any) -> SettingsCommand:
-    """Return `evaluate`."""
-    folder = f"data/evaluate_{datetime.now().astimezone():%Y%m%d_%H%M%S}"
-    starts = {"data_dir_to_save_evals": folder}
-
-    def run(given: GivenSettings, json: bool, tasks: bool) -> int:
-        env = build("evaluate", env_cls, given, starts)
-        env.shows_json, env.shows_tasks = json, tasks
-        asyncio.run(env._run_evaluate())
-        if (folder := env.evaluation_folder) is not None:
-            title, paths = f"Evaluation {folder.name}", [folder / "samples.jsonl"]
-            page = _report(env, paths, folder / "report", title)
-            if page is not None:
-                logger.info("report: %s", page)
-        return 0
-
-    texts = {
-        "--json": "Print the results as one JSON document instead of a table",
-        "--tasks": "Show a row for each task in the table",
-    }
-    return SettingsCommand(
-        "evaluate",
-        "Measure a model on the fixed evaluation items.",
-        env_cls,
-        run,
-        example="--config settings.yaml --env.eval_completions 4",
-        starts=starts,
-        own=[click.Option([name], is_flag=True, help=texts[name]) for name in texts],
-    )
-
-
-def write_rows(env: Any) -> None:
-    """Run `process`; the report is made of whatever was written."""
-    from rg_env.evaluation.sources import metrics_beside
-
-    env.n_groups_to_process = env.config.total_steps
-    env.group_size_to_process = env.config.group_size
-    try:
-        asyncio.run(env.process_manager())
-    finally:
-        path = Path(env.config.data_path_to_save_groups)
-        folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
-        paths = [path, metrics_beside(path)]
-        page = _report(env, paths, folder, f"Groups in {path.name}")
-        if page is not None:
-            print(f"rows: {path}\nreport: {page}")
-
-
-def _report(env: Any, paths: list[Path], folder: Path, title: str) -> Path | None:
-    """Write the report of a run from what is on disk; None if that is nothing."""
-    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-    from rg_env.pages.report import report_of
-
-    # This tokenizer fits no model but the simulated one.
-    is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
-    return report_of(paths, folder, title=title, is_simulated=is_simulated)
-
-
-# -- the environment -------------------------------------------------------------------
-
-
-def build(
-    name: str,
-    env_cls: Any,
-    given: GivenSettings,
-    starts: Mapping[str, Any] = {},
-    change: Callable[[Any], Any] = lambda config: config,
-) -> Any:
-    """Build the environment of a command; from here on the framework is imported.
-
-    `change` takes the settings of the environment and returns those that are used.
-    """
-    env_cls = loaded(env_cls)
-    from rg_env.atropos import start_checks
-
-    start = start_of(env_cls, starts)
-    config, servers = change(given.build_env(start)), given.build_servers(start)
-    if given.testing:  # a mock server answers only what a test has put into it
-        raise SettingError("--testing: true is not allowed; use `simulated-server`")
-    start_checks.check_command(name, config, servers)
-    # Elsewhere the default is no wish of the user: without a login, W&B is off.
-    if name == "serve" or given.env.get("use_wandb") is not None:
-        start_checks.check_wandb(config)
-    elif config.use_wandb and not start_checks.has_wandb_login():
-        logger.warning(
-            "W&B has no login and is off (--env.use_wandb true insists on it)"
-        )
-        config = config.model_copy(update={"use_wandb": False})
-    # Last, since a server may have to be waited for.
-    config, servers = _with_model(name, given, config, servers)
-    env = env_cls(config, servers, slurm=given.slurm, testing=False)
-    model, kind = servers[0].model_name, servers[0].server_type
-    urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
-    own = config.tokenizer_name
-    tokenizer = f", tokenizer {own}" if own != model else ""
-    logger.info("%s: model %s (%s) at %s%s", name, model, kind, urls, tokenizer)
-    return env
-
-
-def _with_model(
-    name: str, given: GivenSettings, config: Any, servers: list[Any]
-) -> tuple[Any, list[Any]]:
-    """Return settings with a model and a tokenizer where nobody has named them."""
-    from rg_env.atropos.config import with_model
-
-    if given.slurm:
-        return config, servers
-    return with_model(
-        config,
-        servers,
-        named=["model_name" in part for part in given.parts(servers)],
-        names_tokenizer="tokenizer_name" in given.env,
-        trains=name == "serve",
-    )
+    how = (example, starts, fields, is_bare)
+    return lambda run: functools.partial(SettingsCommand, run, *how)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,15 +12,15 @@ import click
 
 from rg_env import ending, yaml_text
 from rg_env.cli.command import (
-    Command,
+    command,
     flag,
     json_option,
     no_fixes_option,
+    option,
     task_modules_option,
     workers,
 )
 from rg_env.errors import RunError, SettingError, unknown_name
-from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.items.item import Item, first_usable, why_no_entry
@@ -32,84 +33,64 @@ from rg_env.scoring.score import Score
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import solution, source_task
-from rg_env.tasks.library import LibraryDescription, TaskInfo
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError
 
-DESCRIBE_DEADLINE_S = 300.0
 MAKE_DEADLINE_S = 60.0
+JOB_DEADLINE_S = 300.0
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
 
-class Param(click.ParamType[tuple[str, Any]]):
-    """NAME=VALUE, with the value as YAML writes it."""
-
-    name = "NAME=VALUE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        name, equals, text = value.partition("=")
-        if not equals:
-            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+def _params(_: object, option: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the values, which are YAML, of texts NAME=VALUE."""
+    params = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
         try:
-            return name, yaml_text.load(text)
+            params[name] = yaml_text.load(value)
         except YamlError as error:
-            self.fail(f"{text!r} for {name} is no YAML value: {error}", param, ctx)
-
-
-def _task(library: LibraryDescription, name: str) -> TaskInfo:
-    if name == MIXTURE:
-        raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
-    if name not in library.tasks:
-        raise unknown_name("command line", name, library.tasks, "task")
-    return library.tasks[name]
+            raise click.BadParameter(f"{text!r} has no YAML value: {error}") from error
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    return params
 
 
 async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     """Make the item that a command line names; return what is known of it."""
+    name, level, scale = options.task, options.level, None
     library = await read_library(pool)
-    task, level, scale = _task(library, options.task), options.level, None
-    own, place = dict(options.param), f"command line: --param of {task.name}"
-    for name in own:
-        if name not in task.parameters:
-            raise unknown_name(place, name, task.parameters, "parameter")
+    if name == MIXTURE:
+        raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
+    if name not in library.tasks:
+        raise unknown_name("command line", name, library.tasks, "task")
+    known = library.tasks[name].parameters
+    for param in options.param:
+        if param not in known:
+            where = f"command line: --param of {name}"
+            raise unknown_name(where, param, known, "parameter")
     if level is not None:
-        scales, reasons = await read_scales(pool, [task.name])
-        if (scale := scales.get(task.name)) is None:
-            raise SettingError(
-                f"command line: --level: {task.name!r} has no difficulty scale"
-                f" ({reasons[task.name]})"
-            )
+        scales, reasons = await read_scales(pool, [name])
+        if (scale := scales.get(name)) is None:
+            why = f"{name!r} has no difficulty scale ({reasons[name]})"
+            raise SettingError(f"command line: --level: {why}")
 
     def attempt(seed: int) -> Item:
         step = scale.step_at(level, mix_of_seed(seed)).params if scale else {}
-        return Item(task.name, {**step, **own}, seed, level)
+        return Item(name, {**step, **options.param}, seed, level)
 
-    first = options.seed or 0
-    given = [(task.name, dict(attempt(first).params))]
-    fault = await pool.run(
-        worker_jobs.check_params, given, deadline_s=DESCRIBE_DEADLINE_S
-    )
-    if fault is not None:
-        raise SettingError(fault[1], place)
-    seeds = range(100) if options.seed is None else [first]
+    seeds = range(100) if options.seed is None else [options.seed]
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
-    with WorkProgress(f"making an item of {task.name}, {limit}"):
-        made = await first_usable(
-            pool,
-            map(attempt, seeds),
-            deadline_s=MAKE_DEADLINE_S,
-            checked=not options.no_fixes,
-        )
+    how: Any = {"deadline_s": MAKE_DEADLINE_S, "checked": not options.no_fixes}
+    with WorkProgress(f"making an item of {name}, {limit}"):
+        made = await first_usable(pool, map(attempt, seeds), **how)
     entry, mix = made.entry, mix_of_seed(made.seed)
     # In a worker, which has the rules of a user's own tasks as well.
-    solved = await pool.run(solution, task.name, entry, deadline_s=DESCRIBE_DEADLINE_S)
+    solved = await pool.run(solution, name, entry, deadline_s=JOB_DEADLINE_S)
     return {
-        "task": task.name,
-        "category": task.category,
+        "task": name,
+        "category": library.tasks[name].category,
         "reasoning_gym": library.version,
         "level": level,
         "step": scale and step_values(scale, scale.step_at(level, mix), mix),
@@ -140,17 +121,8 @@ async def _score(
     reason = None
     if score.outcome == "rejected":
         call = (rules.rejection, source_task(task, entry), entry, read.answer)
-        reason = await pool.run(*call, deadline_s=DESCRIBE_DEADLINE_S)
+        reason = await pool.run(*call, deadline_s=JOB_DEADLINE_S)
     return answer_values(source, is_completion, score, reason)
-
-
-def _answer(option: str) -> tuple[str, str]:
-    """Return the text of `--answer`, and where it is from."""
-    if option != "-":
-        return option, "the command line"
-    if sys.stdin.isatty():
-        print("Type the answer, then Ctrl-D on a line of its own.", file=sys.stderr)
-    return sys.stdin.read(), "standard input"
 
 
 def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
@@ -159,10 +131,11 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
         print("\n".join(task_sheets.lines(item)), flush=True)
         if options.prompt:
             print("\n".join(task_sheets.message_lines(item["messages"])), flush=True)
-    answer = None
-    if options.answer is not None:
-        # Between two loops and not in one: a thread that reads cannot be interrupted.
-        text, source = _answer(options.answer)
+    answer, text, source = None, options.answer, "the command line"
+    if text is not None:
+        if text == "-":
+            # Between two loops and not in one: a thread that reads cannot be ended.
+            text, source = sys.stdin.read(), "standard input"
         rules = ScoringRules(scorer_fixes=not options.no_fixes)
         answer = ending.run(_score(pool, item, text, source, rules))
     if options.as_json:
@@ -171,34 +144,39 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
         print("\n".join(task_sheets.lines(answer)))
 
 
-@click.command("show", cls=Command, example="show gcd --level 0.5 --answer 12")
+@command("show gcd --level 0.5 --answer 12")
 @click.argument("task")
-@click.option(
+@option(
     "--level",
-    type=click.FloatRange(0.0, 1.0),
-    help="Level of difficulty; by default, the library's default parameters are used",
+    click.FloatRange(0.0, 1.0),
+    None,
+    "Level of difficulty; by default, the library's default parameters are used",
 )
-@click.option(
+@option(
     "--seed",
-    type=click.IntRange(0, MAX_ENTRY_SEED),
-    help="Seed of the item in the library; by default the first one that makes an item."
+    click.IntRange(0, MAX_ENTRY_SEED),
+    None,
+    "Seed of the item in the library; by default the first one that makes an item."
     " For a level between two steps, it also decides which step is used",
 )
 @click.option(
     "--param",
     multiple=True,
-    type=Param(),
+    metavar="NAME=VALUE",
+    callback=_params,
     help="Dataset parameter, which takes precedence over the level. Can be repeated;"
     " `tasks TASK` lists the parameters",
 )
-@click.option(
+@option(
     "--answer",
-    help="Answer to score; - reads standard input. A text with <answer> or <think> tags"
+    str,
+    None,
+    "Answer to score; - reads standard input. A text with <answer> or <think> tags"
     " is scored as a whole completion",
 )
 @flag("--prompt", text="Also print the messages")
 @no_fixes_option
-@task_modules_option()
+@task_modules_option
 @json_option
 def show(**given: Any) -> int:
     """Print an item of a task as the model gets it, and the score of an answer.

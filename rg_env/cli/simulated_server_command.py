@@ -11,15 +11,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import sys
-from typing import Any
 
 import click
 
 from rg_env import ending
-from rg_env.cli import listening
-from rg_env.cli.command import LATENCY_MS, Command, option, workers
+from rg_env.cli.command import LATENCY_MS, option, workers
 from rg_env.cli.main import main
-from rg_env.cli.setting_options import BareOptions
+from rg_env.cli.server_commands import address_options, listen
+from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
 from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
@@ -33,15 +32,13 @@ from rg_env.settings.setting_types import Decides
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 
-DEADLINE_S = 60.0
-"""Longer than an environment waits: what it has queried, the key has to have made."""
-
 ALONE = {"shard_index": 0, "num_shards": 1}
 """It answers every instance that shares the stream."""
 
+DEADLINE_S = 60.0
+"""Longer than an environment waits: what it has queried, the key has to have made."""
+
 SETTINGS = deciding(Decides.ITEMS, Decides.EVAL_ITEMS) - ALONE.keys()
-OPTIONS = BareOptions(SETTINGS | {"task_modules", "scorer_fixes"})
-SKILL = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 
 async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
@@ -55,15 +52,26 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     return AnswerKey(sampled_entries(stream), known=known)
 
 
-@click.command(
-    "simulated-server", cls=Command, example="simulated-server --port 9004 --tasks gcd"
+@settings_command(
+    "simulated-server --port 9004 --tasks gcd",
+    fields=SETTINGS | {"task_modules", "scorer_fixes"},
+    is_bare=True,
 )
-@listening.HOST
-@listening.port_option(9004)
-@option("--skill", SKILL, 0.55, "Skill of the model, as a mean over tasks")
+@address_options(9004)
+@option(
+    "--skill",
+    click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    0.55,
+    "Skill of the model, as a mean over tasks",
+)
 @option("--latency_ms", LATENCY_MS, 0.0, "Delay before every reply")
 def simulated_server(
-    host: str, port: int, skill: float, latency_ms: float, **given: Any
+    command: SettingsCommand,
+    given: Given,
+    host: str,
+    port: int,
+    skill: float,
+    latency_ms: float,
 ) -> int:
     """Run an inference server with a simulated model.
 
@@ -71,7 +79,8 @@ def simulated_server(
     knows the answers to the items and makes mistakes at a set rate. The other options
     are settings of the environment and must have the same values as there.
     """
-    settings = OPTIONS.read(given, **ALONE, num_workers=1, item_deadline_s=DEADLINE_S)
+    given.env |= {**ALONE, "num_workers": 1, "item_deadline_s": DEADLINE_S}
+    settings, _ = given.over(command.start)
     if StreamSettings.of(settings).follows_results:
         raise SettingError(
             "a curriculum and adaptive weights depend on results that this server does"
@@ -86,13 +95,11 @@ def simulated_server(
             print(f"simulated policy server ready on {url}", flush=True)
             await asyncio.Event().wait()
 
-    listening.listen(host, port).close()  # tried before the items are made
+    listen(host, port).close()  # tried before the items are made
     with workers(1, settings.task_modules) as pool:
         ending.run(serve(pool))
     return 0
 
-
-simulated_server.params += OPTIONS.options
 
 if __name__ == "__main__":
     end_with_parent()

@@ -9,7 +9,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import (
-    Command,
+    command,
     json_option,
     task_modules_option,
     workers,
@@ -25,7 +25,7 @@ from rg_env.tasks.selection import build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
 
-def _chosen(
+def chosen_tasks(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str]
 ) -> list[str]:
     """Return the tasks that match a name and a category, where those are given."""
@@ -46,7 +46,7 @@ async def _facts(
     names: Sequence[str], categories: Sequence[str], pool: WorkerPool
 ) -> tuple[LibraryDescription, list[TaskFacts]]:
     library = await read_library(pool)
-    chosen = _chosen(library, names, categories)
+    chosen = chosen_tasks(library, names, categories)
     scales, reasons = await read_scales(pool, chosen)
     return library, [
         TaskFacts(library.tasks[name], scales.get(name), reasons.get(name, ""))
@@ -61,14 +61,14 @@ def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
     return task_sheets.listing(facts, cost_from)
 
 
-@click.command("tasks", cls=Command, example="tasks '*_sorting' --category games")
+@command("tasks '*_sorting' --category games")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @click.option(
     "--category",
     multiple=True,
     help="Show only tasks of this category; can be repeated",
 )
-@task_modules_option()
+@task_modules_option
 @json_option
 def tasks(
     names: Sequence[str],

@@ -23,7 +23,7 @@ from typing import IO
 from rg_env.errors import EXIT_REFUSED, RunError
 from rg_env.installation import PROJECT
 
-RUN_API = "rg_env.cli.run_api_command"
+RUN_API = "rg_env.cli.server_commands"
 """The program of the Atropos API; it takes `--port`."""
 
 START_TIMEOUT_S = 120.0

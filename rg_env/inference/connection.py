@@ -28,7 +28,7 @@ from rg_env.inference.request_failures import (
     no_reply,
     refusal,
 )
-from rg_env.settings.server_settings import TEMPLATE_KWARGS
+from rg_env.settings.program_settings import TEMPLATE_KWARGS
 
 KEEP_ALIVE_S = 3.0
 """Less than the 5 s after which our servers close an idle connection: what goes out

@@ -17,7 +17,7 @@ import yaml
 from rg_env.errors import SettingError
 from rg_env.installation import PROJECT
 from rg_env.launch.program import Program
-from rg_env.settings.launch_settings import LaunchSettings
+from rg_env.settings.program_settings import LaunchSettings
 from rg_env.whole_files import try_lock
 
 SERVED_NAME = "policy"

@@ -27,7 +27,7 @@ from tests.support.served import GUARD_S, Served
 
 pytestmark = pytest.mark.processes
 
-COMMAND = [sys.executable, "-m", "rg_env.cli.score_server_command", "--port", "0"]
+COMMAND = [sys.executable, "-m", "rg_env.cli.console", "score-server", "--port=0"]
 OWN_TASKS = Path(__file__).parents[1] / "support" / "own_tasks.py"
 SECRET = "0123456789abcdef"
 HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"

@@ -13,10 +13,10 @@ from atroposlib.envs.server_handling.server_manager import APIServerConfig
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import config
 from rg_env.atropos.config import served_models, server_list
-from rg_env.cli import settings_command
+from rg_env.cli import run_commands
 from rg_env.errors import RunError, SettingError
 from rg_env.settings.environment_settings import START_MODEL
-from rg_env.settings.server_settings import CheckedServer
+from rg_env.settings.program_settings import CheckedServer
 from tests.support.parts import NOWHERE, TOKENIZER, server_config
 
 ALONE = {"policy": "/models/policy"}
@@ -117,11 +117,17 @@ def chosen(monkeypatch):
 
     def choose(*argv, name="serve", models=ALONE):
         monkeypatch.setattr(config, "served_models", lambda *of: models)
-        command = settings_command.serve(ReasoningGymEnv)
+        command = run_commands.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
-        given = settings_command.read(command, values)
-        both = given.build_env(command.start), given.build_servers(command.start)
-        env, (first,) = settings_command._with_model(name, given, *both)
+        given = command.read(values)
+        env, servers = given.over(command.start)
+        env, (first,) = config.with_model(
+            env,
+            servers,
+            named=["model_name" in part for part in given.parts(servers)],
+            names_tokenizer="tokenizer_name" in given.env,
+            trains=name == "serve",
+        )
         return first.model_name, env.tokenizer_name
 
     return choose

@@ -34,8 +34,10 @@ def items(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     (folder / "run.yaml").write_text(SETTINGS)
     argv = ["--config", folder / "run.yaml", "--number", "20", "--env.seed", "5"]
-    argv += ["--out", folder / "items"]
-    assert run_main(["export", "items", *map(str, argv)]) == 0
+    argv = ["export", "items", *map(str, argv), "--out", str(folder / "items")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["reasoning_gym_environment.py", *argv])
+        assert run_main(argv) == 0
     return folder / "items"
 
 

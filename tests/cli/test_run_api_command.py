@@ -10,8 +10,7 @@ import urllib.request
 
 import pytest
 
-from rg_env.cli.listening import checked, url_of, who_reaches
-from rg_env.cli.run_api_command import RISK, run_api
+from rg_env.cli.server_commands import checked, run_api, who_reaches
 from rg_env.errors import SettingError
 from rg_env.settings.kept_settings import env_settings
 from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
@@ -22,7 +21,7 @@ from tests.support.registered_process import registered
 @pytest.mark.processes
 def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
     with subprocess.Popen(
-        [sys.executable, ENTRY, "run-api", "--port", "0"],
+        [sys.executable, ENTRY, "run-api", "--port=0", "--host=::1"],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -33,21 +32,11 @@ def test_it_says_where_it_listens_and_answers_there_until_a_signal_ends_it():
         assert process.wait(GUARD_S) == 128 + signal.SIGTERM
 
 
-def test_a_port_in_use_is_named_with_what_to_do(capsys):
+def test_a_port_in_use_is_named(capsys):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         assert run_main(["run-api", "--host", "127.0.0.1", "--port", port]) == 2
     assert f"--port {port}: nothing can listen there" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("host", ["", "no.such.host.invalid", "192.0.2.1"])
-def test_an_address_that_is_not_here_is_refused(host, capsys):
-    assert run_main(["run-api", "--host", host, "--port", "0"]) == 2
-    assert "--host" in capsys.readouterr().err
-
-
-def test_an_address_of_the_sixth_version_stands_in_brackets():
-    assert url_of("::1", 80) == "http://[::1]:80"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +45,11 @@ def test_an_address_of_the_sixth_version_stands_in_brackets():
         ("::1", None, "only to programs on this machine; --host 0.0.0.0"),
         ("0.0.0.0", None, "to all machines that reach this port: each can register"),
         ("::", "f", "to all machines that reach this port that know the secret of f"),
-        ("127.0.0.1", "f", "to programs on this machine that know the secret of f"),
     ],
 )
 def test_a_line_says_who_reaches_it(host, file, expected):
-    assert who_reaches(host, 8000, file, RISK).startswith(f"open {expected}")
+    said = who_reaches(host, file, "each can register")
+    assert said.startswith(f"open {expected}")
 
 
 def test_it_listens_to_its_own_machine_unless_it_is_told_otherwise():
@@ -68,9 +57,7 @@ def test_it_listens_to_its_own_machine_unless_it_is_told_otherwise():
     assert host.default == "127.0.0.1"
 
 
-@pytest.mark.parametrize(
-    "text", [None, "", "too-short", "with/slash/0123456789", b"\xff"]
-)
+@pytest.mark.parametrize("text", [None, "too-short", "with/slash/0123456789", b"\xff"])
 def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, text):
     path = tmp_path / "secret"
     if text is not None:

@@ -30,17 +30,12 @@ SCALE = Scale(
         Step((4,), {"max_numbers": 5}, 1.0),
     ),
 )
-LABELS = ("task", "level", "params", "seed", "read_as", "score", "outcome")
-
-
-def options_of(*argv):
-    """Return what the command makes of a command line."""
-    with show_command.show.make_context("show", list(argv)) as context:
-        return SimpleNamespace(**context.params)
 
 
 def made(pool, *argv):
-    return asyncio.run(show_command._make(pool, options_of(*argv)))
+    with show_command.show.make_context("show", list(argv)) as context:
+        options = SimpleNamespace(**context.params)
+    return asyncio.run(show_command._make(pool, options))
 
 
 def scored(pool, sheet, text, **rules):
@@ -48,27 +43,8 @@ def scored(pool, sheet, text, **rules):
     return asyncio.run(work)
 
 
-def item(question="2 and 4?", answer="2", step=None):
-    return {
-        "task": "gcd",
-        "level": None if step is None else 0.7,
-        "step": step,
-        "params": {},
-        "seed": 5,
-        "messages": [{"role": "system", "content": "Think."}],
-        "question": question,
-        "gold_answer": answer,
-        "solution": answer,
-        "metadata": {},
-    }
-
-
-def text_of(values):
+def text_of(**values):
     return "\n".join(task_sheets.lines(values))
-
-
-def step_at(level, mix=0.1, scale=SCALE):
-    return step_values(scale, scale.step_at(level, mix), mix)
 
 
 # -- the real command line -------------------------------------------------------------
@@ -79,8 +55,8 @@ def test_an_item_is_printed_with_the_score_of_a_piped_answer(capsys, monkeypatch
     monkeypatch.setattr(sys, "stdin", io.StringIO("  2\n"))
     assert run_main(["show", "gcd", "--level=0.7", "--seed=5", "--answer=-"]) == 0
     printed = capsys.readouterr().out.splitlines()
-    labels = [line.partition(": ")[0] for line in printed]
-    assert [label for label in LABELS if label not in labels] == []
+    labels = {line.partition(": ")[0] for line in printed}
+    assert {"task", "level", "params", "seed", "read_as", "score"} <= labels
     assert "outcome: right" in printed
 
 
@@ -96,9 +72,6 @@ def test_json_is_one_document_and_nothing_else(capsys):
     assert (answer["score"], answer["outcome"]) == (0.0, "wrong")
 
 
-# -- refusals --------------------------------------------------------------------------
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("argv", "expected"),
@@ -107,7 +80,6 @@ def test_json_is_one_document_and_nothing_else(capsys):
         (["composite"], "is a mixture"),
         (["acre", "--level=0.5"], "no difficulty scale"),
         (["gcd", "--param=min_number=3"], "did you mean 'min_numbers'"),
-        (["gcd", "--param=min_numbers=0"], "--param of gcd: reasoning-gym refuses"),
     ],
 )
 def test_a_wrong_command_line_is_refused_with_a_sentence(pool, argv, expected):
@@ -116,22 +88,25 @@ def test_a_wrong_command_line_is_refused_with_a_sentence(pool, argv, expected):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.processes
-def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
-    monkeypatch.setattr(show_command, "MAKE_DEADLINE_S", 1e-4)
-    assert run_main(["show", "zebra_puzzles"]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    why = "its item was not done after 0.0001 s of CPU time"
-    assert printed.err.startswith(f"error: zebra_puzzles: {why}; another --seed")
+HANOI = ("min_disks=13", "max_disks=13", "min_pegs=3", "max_pegs=3")
 
 
 @pytest.mark.processes
-def test_an_unusable_entry_is_answered_with_another_seed(capsys):
-    params = ("min_disks=13", "max_disks=13", "min_pegs=3", "max_pegs=3")
-    argv = [f"--param={param}" for param in params]
-    assert run_main(["show", "tower_of_hanoi", *argv]) == 1
-    assert "another --seed, or other parameters" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (["zebra_puzzles"], "its item was not done after 0.01 s of CPU time"),
+        (["gcd", "--param=min_numbers=0"], "min_numbers must be at least 2"),
+        (["tower_of_hanoi", *(f"--param={param}" for param in HANOI)], ""),
+    ],
+)
+def test_an_item_that_cannot_be_made_ends_with_status_1(argv, why, capsys, monkeypatch):
+    if argv[0] == "zebra_puzzles":
+        monkeypatch.setattr(show_command, "MAKE_DEADLINE_S", 0.01)
+    assert run_main(["show", *argv]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"error: {argv[0]}: ") and why in printed
+    assert "another --seed, or other parameters" in printed
 
 
 # -- which item ------------------------------------------------------------------------
@@ -145,6 +120,9 @@ def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
         names = ("question", "gold_answer", "metadata")
         assert [sheet[name] for name in names] == [*entry.values()]
         assert (sheet["params"], sheet["step"]) == ({}, None)
+    lines = task_sheets.message_lines(sheet["messages"])  # those of training
+    assert lines[1].replace("\n  ", "\n") == f"  {SYSTEM_PROMPT}"
+    assert lines[2:] == ["user:", f"  {sheet['question']}"]
 
 
 def test_parameters_are_yaml_and_win_over_those_of_the_level(pool):
@@ -163,29 +141,24 @@ def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
 # -- what is printed of an item --------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("level", "mix", "number"),
-    [(0.7, 0.1, 3), (0.7, 0.9, 2), (0.0, 0.999, 1)],
-)
-def test_a_level_says_on_which_step_it_falls(level, mix, number):
-    step = step_at(level, mix)
+@pytest.mark.parametrize(("mix", "number"), [(0.1, 3), (0.9, 2)])
+def test_a_level_says_on_which_step_it_falls(mix, number):
+    step = step_values(SCALE, SCALE.step_at(0.7, mix), mix)
     assert (step["number"], step["of"]) == (number, 3)
-    assert f'step: {{"number": {number}, "of": 3, ' in text_of(item(step=step))
+    assert f'step: {{"number": {number}, "of": 3, ' in text_of(step=step)
 
 
 def test_a_scale_whose_items_do_not_change_says_so():
     dead = Scale("gcd", SCALE.steps, is_dead_knob=True, note="all alike")
-    assert '"note": "all alike"}' in text_of(item(step=step_at(0.5, scale=dead)))
+    step = step_values(dead, dead.step_at(0.5, 0.1), 0.1)
+    assert '"note": "all alike"}' in text_of(step=step)
 
 
-def test_a_question_is_neither_wrapped_nor_read_as_markup():
+def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_terminal():
     question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
     indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")
-    assert f"question:\n  {indented}\n" in text_of(item(question))
-
-
-def test_control_characters_are_escaped_and_characters_with_a_picture_stay():
-    text = text_of(item("a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07"))
+    assert text_of(question=question) == f"question:\n  {indented}"
+    text = text_of(question="a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07")
     assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in text
     assert text.endswith("\\x07")
     pictures = "é 漢 🤍\U000e0144 \u200d ┼"
@@ -194,24 +167,10 @@ def test_control_characters_are_escaped_and_characters_with_a_picture_stay():
 
 
 def test_an_entry_without_an_answer_says_so():
-    assert "the library keeps none" in text_of(item(answer=None))
-
-
-def test_the_prompt_is_the_one_of_training(pool):
-    sheet = made(pool, "gcd")
-    lines = task_sheets.message_lines(sheet["messages"])
-    assert [line for line in lines if not line.startswith("  ")] == ["system:", "user:"]
-    assert lines[1].replace("\n  ", "\n") == f"  {SYSTEM_PROMPT}"
-    assert lines[3] == f"  {sheet['question']}"
+    assert "the library keeps none" in text_of(solution=None)
 
 
 # -- answers ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["-x + 3", "-", "--5"])
-def test_an_answer_may_begin_with_a_dash(text):
-    options = options_of("gcd", "--answer", text, "--json")
-    assert (options.answer, options.as_json) == (text, True)
 
 
 def test_a_bare_answer_is_stripped_and_a_text_with_tags_read_as_a_completion(pool):
@@ -219,20 +178,8 @@ def test_a_bare_answer_is_stripped_and_a_text_with_tags_read_as_a_completion(poo
     for text, read_as in ((" {}\n", "answer"), ("<answer>{}</answer>", "completion")):
         answer = scored(pool, sheet, text.format(sheet["solution"]))
         assert (answer["outcome"], answer["read_as"]) == ("right", read_as)
-
-
-@pytest.mark.parametrize(
-    ("text", "outcome"),
-    [
-        ("<answer>1</answer><answer>2</answer>", "several_answers"),
-        ("<think>1", "unfinished_thinking"),
-        ("", "empty_answer"),
-    ],
-)
-def test_a_completion_without_one_answer_says_why(pool, text, outcome):
-    answer = scored(pool, item(), text)
-    assert (answer["outcome"], answer["score"]) == (outcome, 0.0)
-    assert f"outcome: {outcome}" in task_sheets.lines(answer)
+    answer = scored(pool, sheet, "<think>1")
+    assert (answer["outcome"], answer["score"]) == ("unfinished_thinking", 0.0)
 
 
 def test_a_refused_answer_says_why(pool):

@@ -165,7 +165,7 @@ def test_json_has_the_skipped_levels_with_their_reasons():
     ],
 )
 def test_names_and_categories_narrow_the_list(names, categories, chosen):
-    assert command._chosen(LIBRARY, names, categories) == chosen
+    assert command.chosen_tasks(LIBRARY, names, categories) == chosen
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_names_and_categories_narrow_the_list(names, categories, chosen):
 )
 def test_what_matches_nothing_is_refused(names, categories, expected):
     with pytest.raises(SettingError, match=expected):
-        command._chosen(LIBRARY, names, categories)
+        command.chosen_tasks(LIBRARY, names, categories)
 
 
 @pytest.mark.processes

@@ -170,7 +170,7 @@ def test_a_keyboard_interrupt_of_any_command_is_no_traceback(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rg_env.cli.settings_command.evaluate", interrupted)
+    monkeypatch.setattr("rg_env.cli.run_commands.evaluate", interrupted)
     assert run_main(["evaluate"]) == 128 + signal.SIGINT
 
 

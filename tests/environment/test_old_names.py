@@ -9,7 +9,7 @@ import pytest
 
 import reasoning_gym_environment
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.cli.settings_command import process
+from rg_env.cli.run_commands import process
 from tests.support.parts import (
     RIGHT,
     TOKENIZER,
@@ -171,7 +171,7 @@ def test_a_config_that_overrides_its_check_is_asked():
 
 def test_rows_are_named_after_a_subclass():
     cls = type("Own", (ReasoningGymEnv,), {"name": "own"})
-    values = process(cls).start.env.model_dump()
+    values = process(cls).start[0].model_dump()
     assert values["data_path_to_save_groups"] == "data/own.jsonl"
 
 

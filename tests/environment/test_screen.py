@@ -7,7 +7,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
-from rg_env.cli import settings_command
+from rg_env.cli import run_commands
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import NOWHERE, Simulated, options_of, run_main, start_entry
 
@@ -64,10 +64,10 @@ def test_each_task_has_its_groups_at_levels_that_lie_evenly(done):
 
 def test_the_settings_start_serve_as_they_are(done):
     path = done[0] / "screen.yaml"
-    command = settings_command.serve(ReasoningGymEnv)
+    command = run_commands.serve(ReasoningGymEnv)
     with command.make_context("serve", [f"--config={path}"]) as context:
-        given = settings_command.read(command, context.params)
-    config, servers = given.build_env(command.start), given.build_servers(command.start)
+        given = command.read(context.params)
+    config, servers = given.over(command.start)
     start_checks.check_command("serve", config, servers)
     assert set(config.tasks) <= set(TASKS)
     assert set(config.task_weights) == set(config.tasks)

@@ -9,7 +9,7 @@ import yaml
 
 from rg_env.errors import SettingError
 from rg_env.launch.launch_plan import Plan, taken
-from rg_env.settings.launch_settings import LaunchSettings
+from rg_env.settings.program_settings import LaunchSettings
 
 API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
 

@@ -10,8 +10,8 @@ import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig, ServerSettings
-from rg_env.cli import settings_command
-from rg_env.cli.setting_options import FIRST
+from rg_env.cli import run_commands
+from rg_env.cli.settings_command import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.items import worker_jobs
 from rg_env.items.chosen_tasks import read_mixture
@@ -68,7 +68,7 @@ def test_what_config_init_sets_of_the_fields_of_atropos_is_named():
 def test_the_settings_of_the_readme_are_first_in_the_help_and_have_its_defaults():
     rows = table("Setting", [README])
     starts = {"env": START, "openai": START_SERVER}
-    assert {codes(row[0])[0] for row in rows} <= set(FIRST["serve"])
+    assert {codes(row[0])[0] for row in rows} <= set(FIRST["serve"].split())
     for setting, value, _ in rows:
         section, name = codes(setting)[0].split(".")
         assert codes(value) == [shown(getattr(starts[section], name))], name
@@ -92,10 +92,9 @@ def test_the_table_of_routes_names_them_all():
 
 def built(path):
     """Parse YAML through the option parser, and build all models of it."""
-    command = settings_command.serve(ReasoningGymEnv)
+    command = run_commands.serve(ReasoningGymEnv)
     values = command.make_context("serve", ["--config", str(path)]).params
-    chosen = settings_command.read(command, values)
-    return chosen.build_env(command.start), chosen.build_servers(command.start)
+    return command.read(values).over(command.start)
 
 
 @pytest.mark.parametrize("path", YAML_EXAMPLES, ids=name_of)

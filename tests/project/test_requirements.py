@@ -30,10 +30,10 @@ OF_THE_LIBRARY = {"bfi", "cellpylib", "pycosat"}
 """What reasoning-gym brings; imported by their names as text."""
 
 EXTRAS = {
-    "server": "cli.score_server_command adapters.http serving",
-    "export": "cli.export_command cli.compare_command adapters.files",
-    "ray": "cli.rescore_command",
-    "report": "cli.report_command pages.report",
+    "server": "cli.server_commands adapters.http serving",
+    "export": "cli.export_command cli.result_commands adapters.files",
+    "ray": "evaluation.rescoring",
+    "report": "pages.report",
 }
 """Extra to the modules of the commands that need nothing else."""
 

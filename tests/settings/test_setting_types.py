@@ -8,7 +8,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.settings.launch_settings import LaunchSettings
+from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import build, check_url
 
 

@@ -1,4 +1,4 @@
-"""The settings of an inference server that are checked without the framework.
+"""The settings of other programs: an inference server, and what `launch` starts.
 
 What the environment sets itself in a request is refused, with the setting that sets it:
 two values of one field would be told to the trainer as one.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from rg_env.errors import shown
+from rg_env.errors import shown, unexpected
 from rg_env.settings.environment_settings import START_MODEL
-from rg_env.settings.setting_types import CheckedModel, Text, Url
+from rg_env.settings.setting_types import CheckedModel, FilePath, Text, Url
 
 TEMPLATE_KWARGS = "chat_template_kwargs"
 """What is no sampling: a server renders a chat with it, and we do in its place."""
@@ -113,3 +114,58 @@ START: dict[str, Any] = {
 Source: atropos 296a0bc, config_init(); differs: the server's type is one that can
 train; the framework's default raised an error at the first item.
 """
+
+# -- launch ----------------------------------------------------------------------------
+
+TRAINER_WORDS = (
+    *("api", "server", "model", "folder", "group_size", "batch_size"),
+    *("max_token_length", "total_steps"),
+)
+"""What a trainer's command line may have in braces."""
+
+
+def _arguments(text: str) -> str:
+    shlex.split(text)  # raises ValueError where a quote is not closed
+    return text
+
+
+def _trainer(text: str) -> str:
+    try:
+        text.format(**dict.fromkeys(TRAINER_WORDS, ""))
+    except (LookupError, ValueError, AttributeError) as error:
+        names = ", ".join(f"{{{word}}}" for word in TRAINER_WORDS)
+        raise ValueError(unexpected(text, f"only {names} in braces")) from error
+    return text
+
+
+Arguments = Annotated[str, AfterValidator(_arguments)]
+Trainer = Annotated[Arguments, Field(pattern=r"\S"), AfterValidator(_trainer)]
+
+
+class LaunchSettings(CheckedModel):
+    """A whole training run.
+
+    `launch` reads these, under `launch` in the settings file.
+    """
+
+    model: Text | None = None
+    """Model to begin with, a name on the Hugging Face hub or a folder"""
+    folder: FilePath = "data/launch"
+    """Folder of the run: weights, checkpoints, dump files, logs"""
+    policy: FilePath | None = None
+    """Folder of the weights that vLLM serves and the trainer writes; None means
+    `policy` in the folder of the run"""
+    python: FilePath | None = None
+    """Python of an environment that has vLLM and what the trainer needs; None means the
+    one that runs this command"""
+    vllm_args: Arguments = ""
+    """More arguments of `vllm serve`"""
+    vllm_variables: dict[str, str] = Field({})
+    """Environment variables of vLLM, such as CUDA_VISIBLE_DEVICES"""
+    trainer: Trainer | None = None
+    """Command line of another trainer; {api}, {server}, {model}, {folder},
+    {group_size}, {batch_size}, {max_token_length} and {total_steps} are replaced"""
+    trainer_args: Arguments = ""
+    """More arguments of our trainer, such as --learning-rate"""
+    trainer_variables: dict[str, str] = Field({})
+    """Environment variables of the trainer"""

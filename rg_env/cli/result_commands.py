@@ -1,0 +1,282 @@
+"""`compare`, `report` and `rescore`: what saved completions say."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import importlib.util
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rg_env import ending
+from rg_env.cli.command import (
+    command,
+    flag,
+    json_option,
+    option,
+    rendered,
+    task_modules_option,
+)
+from rg_env.cli.command import workers as pool_of
+from rg_env.errors import SettingError, counted, printable
+from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.sources import Sources, files_of
+from rg_env.off_loop import off_loop
+from rg_env.reports.terminal import WorkProgress
+from rg_env.workers.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rg_env.evaluation.rescoring import RescoreTally
+
+SAMPLES_AT_ONCE = 1_500
+"""So that the runs of one published task, whose items are the same, are one batch."""
+
+SAMPLES_A_CALL = 100
+CALLS_A_CORE = 4
+"""Calls that wait at each core of a cluster, so that none is idle."""
+
+paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+
+# -- compare ---------------------------------------------------------------------------
+
+
+@command("compare data/evaluate data/evaluate_1")
+@click.argument("paths", nargs=-1, required=True, metavar="RESULT...")
+@flag("--tasks", text="Also compare each task")
+@flag("--pairs", text="Compare every pair, not each result with the first")
+@option(
+    "--score",
+    click.Choice(["saved", "library", "fixes", "ours"]),
+    None,
+    "Score to use from files of rescore; by default ours",
+)
+@json_option
+def compare(
+    paths: Sequence[str], tasks: bool, pairs: bool, score: str | None, as_json: bool
+) -> int:
+    """Show results side by side, paired by item.
+
+    A result is a file or folder of samples of evaluate or rescore, of dumps, of rows
+    of process, or of published results of reasoning-gym, where each run is one.
+    """
+    from rich.text import Text
+
+    from rg_env.evaluation.summary import Comparison
+
+    names, table, unread = _results(paths, score)
+    comparison = Comparison(names, table, all_pairs=pairs)
+    if as_json:
+        print(json.dumps(comparison.numbers() | {"unread": unread}, indent=2))
+        return 0
+    numbered = [Text(f"{n}  {printable(name)}") for n, name in enumerate(names, 1)]
+    tables = rendered(*numbered, *comparison.tables(with_tasks=tasks))
+    print("\n".join([tables, *unread]))
+    return 0
+
+
+def _results(
+    paths: Sequence[str], score: str | None
+) -> tuple[list[str], pl.DataFrame, list[str]]:
+    """Return names of results, each a path or a run in it, their samples, the unread.
+
+    Raises:
+        SettingError: A path holds none, or none with a score, or not with that one.
+    """
+    from rg_env.evaluation.numbers import row_of, table_of
+
+    by_path = [Sources(files_of([path])) for path in paths]
+    scored = dict[str, int]()
+
+    def rows(progress: WorkProgress) -> Iterator[Sequence[Any]]:
+        for number, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
+            before = [*scored]
+            for sample in sources.samples(progress):
+                name = sample.row.get("run") or path
+                name += f" ({number + 1})" * (name in before)
+                value = _score(sample, score, path)
+                scored[name] = scored.get(name, 0) + (value is not None)
+                sample = dataclasses.replace(sample, score=value)
+                yield row_of(sample, [*scored].index(name))
+            if len(scored) == len(before):
+                reasons = "; ".join([path, *sources.reasons()])
+                raise SettingError(f"command line: no completion in {reasons}")
+
+    total = sum(sources.total_kb for sources in by_path)
+    with WorkProgress("reading", total, "kB") as progress:
+        table = table_of(rows(progress))
+    if lacking := [name for name, known in scored.items() if not known]:
+        raise SettingError(f"command line: no completion of {lacking[0]} has a score")
+    return [*scored], table, [line for of in by_path for line in of.reasons()]
+
+
+def _score(sample: Sample, score: str | None, path: str) -> float | None:
+    """Return the score of a sample, or another one that `rescore` gave it."""
+    if score is None or (sample.score is None and "scores" in sample.row):
+        return sample.score
+    value = (sample.row.get("scores") or {}).get(score)
+    if not isinstance(value, float) or not 0 <= value <= 1:
+        raise SettingError(
+            f"--score {score}: {path} has a sample without it; files of rescore have it"
+        )
+    return value
+
+
+# -- report ----------------------------------------------------------------------------
+
+
+@command("report data_dumps --out report")
+@paths_argument
+@option(
+    "--out", click.Path(file_okay=False, path_type=Path), "report", "Folder to write"
+)
+@option("--title", str, "", "Heading of the page; by default Report")
+def report(paths: Sequence[str], out: Path, title: str) -> int:
+    """Write a page about rollouts, results and metrics that opens without a network.
+
+    A PATH is a file or folder of dump files (even of a running serve), rows of process,
+    samples of evaluate or rescore, published results of reasoning-gym, or metrics. An
+    existing report in the folder is replaced.
+    """
+    from rg_env.pages.report import write_report
+
+    samples = write_report(paths, out, title=title, shows_progress=True)
+    print(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
+    return 0
+
+
+# -- rescore ---------------------------------------------------------------------------
+
+
+@command("rescore data_dumps --out again.jsonl")
+@paths_argument
+@option(
+    "--out",
+    click.Path(dir_okay=False, path_type=Path),
+    None,
+    "Write each completion with its scores to this file; completions that are"
+    " already in it are not scored again",
+)
+@task_modules_option
+@option("--examples", click.IntRange(0, 1000), 2, "Examples of changed scores to show")
+@option("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
+@click.option(
+    "--ray",
+    metavar="ADDRESS",
+    help="Score on the nodes of a Ray cluster; `auto` is the one of this machine",
+)
+@json_option
+def rescore(
+    paths: Sequence[str],
+    out: Path | None,
+    task_modules: Sequence[str] | None,
+    examples: int,
+    workers: int,
+    ray: str | None,
+    as_json: bool,
+) -> int:
+    """Score saved completions again with the installed version.
+
+    A PATH is a file or folder of dump files, rows of process, samples of evaluate,
+    published results of reasoning-gym, or your own JSONL files. Each completion gets
+    three scores: of the library's scorer, of the corrected scorer, and of the corrected
+    scorer with normalization. Items are made again; if the library now makes another
+    item, the completion gets no score. The status is 0 only if one has a score.
+    """
+    from rg_env.evaluation.rescoring import TRIED_AGAIN, RescoreTally
+
+    written = out and out.resolve()
+    sources = Sources([f for f in files_of(paths) if f.resolve() != written])
+    tally, modules = RescoreTally(examples), tuple(task_modules or ())
+    with contextlib.ExitStack() as end:
+        cluster = _cluster(ray, end) if ray else None
+        pool = end.enter_context(pool_of(workers, modules))
+        before = ending.run(_rescore(sources, out, tally, pool, cluster, modules))
+    if not len(tally):
+        reasons = "; ".join(sources.reasons()) or "they are empty"
+        raise SettingError(
+            f"command line: no completion in {', '.join(paths)}: {reasons}"
+        )
+    if as_json:
+        document = tally.numbers() | {"unread": dict(sources.unread)}
+        print(json.dumps(document, indent=2, default=str))
+        return int(not tally.whole.items)
+    lines = [rendered(tally.table()), *tally.lines(), *sources.reasons()]
+    if out and (again := sum(tally.whole.lost[outcome] for outcome in TRIED_AGAIN)):
+        lines.append(f"{again} of these are not in {out}; run it again to retry")
+    if before:
+        lines.append(f"already in {out}: {counted(before, 'completion')}")
+    print("\n".join(lines))
+    return int(not tally.whole.items)
+
+
+def _cluster(address: str, end: contextlib.ExitStack) -> Any:
+    """Return the connection to a Ray cluster, closed at the end."""
+    if importlib.util.find_spec("ray") is None:
+        raise SettingError("--ray: ray is not installed; run `pip install ray`")
+    from rg_env.adapters.ray import Cluster
+
+    # Ray prints what became of nodes, and the result is to be read alone.
+    end.enter_context(contextlib.redirect_stdout(sys.stderr))
+    return end.enter_context(contextlib.closing(Cluster(address)))
+
+
+async def _rescore(
+    sources: Sources,
+    out: Path | None,
+    tally: RescoreTally,
+    pool: WorkerPool,
+    cluster: Any,
+    modules: tuple[str, ...],
+) -> int:
+    """Score what is not in the file yet; return how many samples it had before."""
+    from rg_env.evaluation.rescoring import RescoredFile, Rescoring, rescored_here
+    from rg_env.items.installed_library import read_library
+
+    library = await read_library(pool)
+    rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE
+    if cluster is not None:
+        at_once = max(at_once, cluster.cpus * CALLS_A_CORE * SAMPLES_A_CALL)
+    with contextlib.ExitStack() as end:
+        file = await off_loop(RescoredFile, out, library.release) if out else None
+        if file is not None:
+            end.callback(file.close)
+            await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
+        before = len(tally)
+        samples = sources.samples()
+        progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
+
+        def state() -> str:
+            scored = len(tally.whole.scores["ours"])
+            return f"{scored} scored, {tally.whole.changed} changed"
+
+        async def take(scored: Sequence[Sample]) -> None:
+            if file is not None:
+                await off_loop(file.write, scored)
+            for sample in scored:
+                tally.add(sample.row)
+            progress.advance(state(), by=0)
+
+        async def far(start: int) -> None:
+            part = missing[start : start + SAMPLES_A_CALL]
+            await take(await cluster.call(rescored_here, part, modules))
+
+        while batch := await off_loop(lambda: [*itertools.islice(samples, at_once)]):
+            missing = file.missing(batch) if file else batch
+            if cluster is not None:
+                starts = range(0, len(missing), SAMPLES_A_CALL)
+                await asyncio.gather(*map(far, starts))
+            else:
+                await rescoring.rescored(missing, take)
+            progress.advance(state(), by=sources.read_kb - progress.done)
+    return before

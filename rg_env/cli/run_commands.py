@@ -1,0 +1,267 @@
+"""The commands of a run: serve, process, evaluate, screen and launch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rg_env import ending, logs
+from rg_env.cli.command import START, flag, loaded, option, rendered
+from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
+from rg_env.errors import RunError, SettingError, not_allowed, shown
+from rg_env.installation import COMMAND, PROGRAM, PROJECT
+from rg_env.settings import setting_types
+from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.setting_types import SECRET
+
+logger = logging.getLogger(__name__)
+
+
+def build(
+    command: SettingsCommand,
+    given: Given,
+    change: Callable[[Any], Any] = lambda config: config,
+) -> Any:
+    """Build the environment of a command; from here on the framework is imported.
+
+    `change` takes the settings of the environment and returns those that are used.
+    """
+    env_cls = loaded(command.env_cls)
+    from rg_env.atropos import start_checks
+    from rg_env.atropos.config import with_model
+
+    name, is_serve = str(command.name), command.name == "serve"
+    config, servers = given.over(command.start_of(env_cls))
+    config = change(config)
+    if given.testing:  # a mock server answers only what a test has put into it
+        raise SettingError("--testing: true is not allowed; use `simulated-server`")
+    start_checks.check_command(name, config, servers)
+    # Elsewhere the default is no wish of the user: without a login, W&B is off.
+    if is_serve or given.env.get("use_wandb") is not None:
+        start_checks.check_wandb(config)
+    elif config.use_wandb and not start_checks.has_wandb_login():
+        logger.warning(
+            "W&B has no login and is off (--env.use_wandb true insists on it)"
+        )
+        config = config.model_copy(update={"use_wandb": False})
+    if not given.slurm:  # last, since a server may have to be waited for
+        config, servers = with_model(
+            config,
+            servers,
+            named=["model_name" in part for part in given.parts(servers)],
+            names_tokenizer="tokenizer_name" in given.env,
+            trains=is_serve,
+        )
+    env = env_cls(config, servers, slurm=given.slurm, testing=False)
+    model, kind = servers[0].model_name, servers[0].server_type
+    urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
+    own = config.tokenizer_name
+    tokenizer = f", tokenizer {own}" if own != model else ""
+    logger.info("%s: model %s (%s) at %s%s", name, model, kind, urls, tokenizer)
+    return env
+
+
+def _report(env: Any, paths: list[Path], folder: Path, title: str) -> Path | None:
+    """Write the report of a run from what is on disk; None if that is nothing."""
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+    from rg_env.pages.report import report_of
+
+    # This tokenizer fits no model but the simulated one.
+    is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
+    return report_of(paths, folder, title=title, is_simulated=is_simulated)
+
+
+# -- serve, process, evaluate ----------------------------------------------------------
+
+
+@settings_command("serve --config settings.yaml --env.tasks 'gcd,*_sorting'")
+def serve(command: SettingsCommand, given: Given) -> int:
+    """Feed a trainer through the Atropos API."""
+    asyncio.run(build(command, given).env_manager())
+    return 0
+
+
+@settings_command(
+    "process --openai.server_type openai --env.total_steps 100",
+    starts=lambda name: {
+        "ensure_scores_are_not_same": False,
+        "include_messages": True,
+        "data_path_to_save_groups": f"data/{name}.jsonl",
+    },
+)
+def process(command: SettingsCommand, given: Given) -> int:
+    """Write total_steps groups as JSONL rows and a report, without a trainer."""
+    _write_rows(build(command, given))
+    return 0
+
+
+def _write_rows(env: Any) -> None:
+    """Run `process`; the report is made of whatever was written."""
+    from rg_env.evaluation.sources import metrics_beside
+
+    env.n_groups_to_process = env.config.total_steps
+    env.group_size_to_process = env.config.group_size
+    try:
+        asyncio.run(env.process_manager())
+    finally:
+        path = Path(env.config.data_path_to_save_groups)
+        folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
+        paths, title = [path, metrics_beside(path)], f"Groups in {path.name}"
+        if (page := _report(env, paths, folder, title)) is not None:
+            print(f"rows: {path}\nreport: {page}")
+
+
+def _evaluation_folder(name: str) -> Mapping[str, Any]:
+    now = datetime.now().astimezone()
+    return {"data_dir_to_save_evals": f"data/evaluate_{now:%Y%m%d_%H%M%S}"}
+
+
+@settings_command(
+    "evaluate --config settings.yaml --env.eval_completions 4",
+    starts=_evaluation_folder,
+)
+@flag("--json", text="Print the results as one JSON document instead of a table")
+@flag("--tasks", text="Show a row for each task in the table")
+def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) -> int:
+    """Measure a model on the fixed evaluation items."""
+    env = build(command, given)
+    env.shows_json, env.shows_tasks = json, tasks
+    asyncio.run(env._run_evaluate())
+    if (folder := env.evaluation_folder) is not None:
+        title, paths = f"Evaluation {folder.name}", [folder / "samples.jsonl"]
+        if (page := _report(env, paths, folder / "report", title)) is not None:
+            logger.info("report: %s", page)
+    return 0
+
+
+# -- screen ----------------------------------------------------------------------------
+
+
+@settings_command("screen --config settings.yaml --groups 20")
+@click.option(
+    "--groups",
+    type=click.IntRange(1, 100_000),
+    help="Number of groups for each task; by default 2 % of the run, at least 5",
+)
+@option(
+    "--least_share",
+    click.FloatRange(0.01, 1.0),
+    0.1,
+    "Leave out tasks with a smaller share of groups that have variance",
+)
+@option(
+    "--out",
+    click.Path(dir_okay=False, path_type=Path),
+    "data/screen.yaml",
+    "Settings file to write (.yaml); the groups go beside it (.jsonl)",
+)
+def screen(
+    command: SettingsCommand,
+    given: Given,
+    groups: int | None,
+    least_share: float,
+    out: Path,
+) -> int:
+    """Find the tasks and levels that a model can learn from.
+
+    Samples a few groups of each task with the settings for serve, and writes a settings
+    file that selects the tasks and levels whose groups have reward variance.
+    """
+    from rg_env.atropos.screen_run import ScreenRun, is_other, settings_text
+    from rg_env.evaluation.screening import TITLE, screen_rows, table_for
+    from rg_env.rollouts.json_encoding import read_groups
+    from rg_env.tasks.baselines import guessing_notes
+
+    if out.suffix != ".yaml":
+        raise not_allowed("--out", str(out), "*.yaml")
+    if is_other(out):
+        raise SettingError(
+            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
+        )
+    runs: list[ScreenRun] = []
+
+    def change(config: Any) -> Any:
+        runs.append(ScreenRun(config, groups, str(out.with_suffix(".jsonl"))))
+        return runs[0].config
+
+    env = build(command, given, change)
+    env.screen, env.jsonl_writer.with_tokens = runs[0], False
+    _write_rows(env)
+    rows = Path(env.config.data_path_to_save_groups)
+    tasks = screen_rows(read_groups(rows), runs[0].bounds, least_share)
+    print(rendered(TITLE, table_for(tasks)))
+    for note in guessing_notes({task.task for task in tasks if not task.left_out}):
+        print(f"warning: {note}")
+    if all(task.left_out for task in tasks):
+        raise RunError(
+            f"no task has variance in {least_share:.0%} of its groups, so no"
+            " settings are written: take a smaller --least_share, other tasks or levels"
+        )
+    sections = runs[0].settings(_as_set(command, given), tasks)
+    path = rows.with_suffix(".yaml")
+    path.write_text(settings_text(sections, tasks), encoding="utf-8")
+    print(f"settings: {path}\nrun: {START} serve --config {path}")
+    return 0
+
+
+def _as_set(command: SettingsCommand, given: Given) -> dict[str, Any]:
+    """Return what was set as a file for `--config` has it, without keys of servers."""
+    config, servers = given.over(command.start)
+    openai = [
+        server.model_dump(mode="json", include={*part} - {*SECRET})
+        for server, part in zip(servers, given.parts(servers), strict=True)
+    ]
+    is_one = isinstance(given.openai, Mapping)
+    env = config.model_dump(mode="json", include={*given.env})
+    flags = {"slurm": True} if given.slurm else {}
+    return {"env": env, "openai": openai[0] if is_one else openai, **flags}
+
+
+# -- launch ----------------------------------------------------------------------------
+
+
+@settings_command("launch --config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B")
+def launch(command: SettingsCommand, given: Given) -> int:
+    """Start a whole training run: the API, vLLM, serve and the trainer.
+
+    What has a URL in the settings (openai.base_url, env.rollout_server_url) is running
+    already and is not started. Ctrl-C ends all of it, and the same command goes on.
+    """
+    from rg_env.atropos import start_checks
+    from rg_env.launch.launch_plan import Plan, taken
+    from rg_env.launch.training_run import TrainingRun
+
+    config, _ = given.over(command.start)
+    settings = setting_types.build("launch", LaunchSettings, given.launch)
+    if not isinstance(given.openai, Mapping):
+        raise SettingError("openai: `launch` works with one server, not with a list")
+    program = Path(sys.argv[0])
+    own = [sys.executable, str(program if program.is_file() else PROJECT / PROGRAM)]
+    plan = Plan(settings, given.env, given.openai, config, own)
+    plan.check()
+    start_checks.check_wandb(config)
+    logs.set_levels(debug=config.debug_logging, quiet_framework=True)
+    with taken(plan):
+        try:
+            # Without a limit: the trainer gets all the time that it needs to end.
+            ending.run(TrainingRun(plan).run(), _note, end_within_s=None)
+        finally:
+            if plan.policy.is_dir():
+                print(f"weights: {plan.policy}", flush=True)
+            if plan.dumps.is_dir():
+                is_inside = plan.folder in plan.dumps.parents
+                folder = plan.folder if is_inside else plan.dumps
+                print(f"report: {COMMAND} report {folder}", flush=True)
+    return 0
+
+
+def _note(signal: Any) -> None:
+    text = "%s: shutting down; a second signal ends everything at once"
+    logger.warning(text, signal.name)
