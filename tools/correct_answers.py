@@ -31,7 +31,7 @@ from typing import Any
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import as_unit
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 from tools.answer_texts.formatting import GENERAL
 from tools.answer_texts.notations import KIND_OF, notations_of
 from tools.answer_texts.sampled_items import (
@@ -67,7 +67,7 @@ def _value(score: Callable[[str], Any], answer: str) -> float:
 
 def scores(item: SampledItem, texts: Sequence[str]) -> dict[str, list[float]]:
     """Score texts as answers to an item: scorer to one value in [0, 1] for each."""
-    dataset, entry = library.scoring_dataset(item.task, item.params), dict(item.entry)
+    dataset, entry = datasets.scoring_dataset(item.task, item.params), dict(item.entry)
 
     def ours(answer: str, normalize: bool) -> float:
         rules = ScoringRules(normalize_answers=normalize)

@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.task_rules.table import fault_of, solution
-from rg_env.tasks import library, scales
+from rg_env.tasks import datasets, scales
 from rg_env.tasks.sampler import mix_of_seed
 from tools.answer_texts.sampled_items import for_each_task, time_limit
 from tools.gold_solvers import SOLVERS
@@ -81,7 +81,7 @@ def _entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any] | 
     """Make an entry as the library makes it; None if it does not, or takes too long."""
     try:
         with time_limit(LIMIT_S), contextlib.redirect_stdout(io.StringIO()):
-            return library.make_entry(task, params, seed, checked=False)
+            return datasets.make_entry(task, params, seed, checked=False)
     except Exception:  # noqa: BLE001 - foreign code may raise anything
         return None
 

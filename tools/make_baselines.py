@@ -23,9 +23,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
 from rg_env.items.item import Item
 from rg_env.tasks.baselines import (
-    HIGHEST,
     TABLE,
-    WORTH_SHIPPING,
     Baseline,
     Baselines,
     TaskBaselines,
@@ -69,6 +67,14 @@ FINALISTS = 12
 
 WORTH_MEASURING = 0.06
 """What a strategy has to score on the items before, to answer more."""
+
+WORTH_SHIPPING = 0.1
+"""A task and level at which the best trivial baseline scores less has none: it is
+about what measuring errs by, or what the library gives for any readable answer."""
+
+HIGHEST = 0.95
+"""Where a trivial baseline scores more, this is it: the level is of no use, but what
+divides by its rest stays a number."""
 
 CHECK_ITEMS = 4
 """Items at the defaults on which the sum of what all strategies score is kept: where it

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.code import codeio
-from rg_env.tasks.datasets import CACHE
+from rg_env.tasks.datasets import kept_dataset
 from rg_env.tasks.library import describe
 from rg_env.workers.sandbox import hardening
 
@@ -62,7 +62,7 @@ the CPU time of the longer run."""
 def programs() -> list[dict[str, Any]]:
     """Return the library's programs with what makes their inputs."""
     describe()
-    return list(CACHE.dataset("codeio", {})._jsonl_data)
+    return list(kept_dataset("codeio", {})._jsonl_data)
 
 
 # -- one process -----------------------------------------------------------------------

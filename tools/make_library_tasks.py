@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from rg_env.tasks import library
-from rg_env.tasks.library_import import LIBRARY_TASKS
+from rg_env.tasks.library import LIBRARY_TASKS
 
 
 def list_text(description: library.LibraryDescription) -> str:

@@ -22,7 +22,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.evaluation_specs import SEED, SIZE, TABLE, Preset
 from rg_env.items.item import is_unusable
 from rg_env.tasks import library
-from rg_env.tasks.library_import import load_factory
+from rg_env.tasks.library import load_factory
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.tasks.library_levels import build_scale
-from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped
+from rg_env.tasks.scales import TABLE, Scale, ShippedScales, build_scale, load_shipped
 from rg_env.workers.worker_pool import WorkerPool
 from tools.scale_probe import ProbeTally, probe_task
 
@@ -32,10 +31,10 @@ def _lines(name: str, rows: Sequence[object]) -> str:
     return f'   "{name}": [{body}]'
 
 
-def _task_text(scale: Scale, digest: str) -> str:
+def _task_text(scale: Scale) -> str:
     """Return the row of a task, one line for each step."""
     head = {
-        "digest": digest,
+        "digest": scale.digest,
         "default_level": scale.default_level,
         "is_dead_knob": scale.is_dead_knob,
         "note": scale.note,
@@ -48,10 +47,7 @@ def _task_text(scale: Scale, digest: str) -> str:
 
 def table_text(shipped: ShippedScales) -> str:
     """Return a table as JSON, one line a step, tasks by name: its diffs are read."""
-    rows = [
-        _task_text(scale, shipped.digests[task])
-        for task, scale in sorted(shipped.scales.items())
-    ]
+    rows = [_task_text(scale) for _, scale in sorted(shipped.scales.items())]
     version = json.dumps(shipped.library_version)
     body = ",\n".join(rows)
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
@@ -77,21 +73,22 @@ async def _make(names: Sequence[str]) -> ShippedScales:
     async def made(task: str) -> Scale | None:
         async with gate:
             steps, skipped = await probe_task(pool, task, _report)
-        return build_scale(task, steps, skipped) if steps else None
+        return build_scale(task, steps, skipped, digests[task]) if steps else None
 
     try:
         described = await read_library(pool)
-        digests = await pool.run(worker_jobs.curriculum_digests, deadline_s=DEADLINE_S)
-        tasks = [task for task in digests if not names or task in names]
+        infos = described.tasks.values()
+        tasks = [
+            i.name for i in infos if i.has_curriculum and (i.name in names or not names)
+        ]
+        job = worker_jobs.curriculum_digests
+        digests = await pool.run(job, tasks, deadline_s=DEADLINE_S)
         found = await asyncio.gather(*map(made, tasks))
     finally:
         pool.close()
-    before = load_shipped() if names else ShippedScales(described.version, {}, {})
-    scales = dict(before.scales)
+    scales = dict(load_shipped().scales) if names else {}
     scales |= {scale.task: scale for scale in found if scale is not None}
-    kept = {t: d for t, d in before.digests.items() if t not in tasks}
-    made_now = {t: digests[t] for t in tasks if t in scales}
-    return ShippedScales(described.version, scales, kept | made_now)
+    return ShippedScales(described.version, scales)
 
 
 if __name__ == "__main__":

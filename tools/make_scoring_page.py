@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rg_env.task_rules.table import TABLE
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoring.md"
 
@@ -71,7 +71,7 @@ def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def page() -> str:
     described = library.describe()
-    base_tasks = [task for task in described.tasks if library.has_base_scorer(task)]
+    base_tasks = [task for task in described.tasks if datasets.has_base_scorer(task)]
     rows = sorted(TABLE.items())
     guards = [(task, row.guard) for task, row in rows if row.guard]
     fixes = [(task, row.fix) for task, row in rows if row.fix]

@@ -12,8 +12,6 @@ from typing import Any
 
 from rg_env.tasks.baselines import (
     EASILY_GUESSED,
-    HIGHEST,
-    WORTH_SHIPPING,
     Baseline,
     load_shipped,
 )
@@ -22,10 +20,12 @@ from rg_env.tasks.scales import load_shipped as load_scales
 from tools.make_baselines import (
     CHOSEN_ON,
     FINALISTS,
+    HIGHEST,
     LEARNED_ON,
     MEASURED_ON,
     SCREENED_ON,
     WORTH_MEASURING,
+    WORTH_SHIPPING,
 )
 from tools.trivial_baselines.learned_guesses import GUESSES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES

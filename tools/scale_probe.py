@@ -18,9 +18,8 @@ from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
 from rg_env.items.item import Item, is_unusable
 from rg_env.items.task_check import gold_fault
 from rg_env.task_rules.table import solution
-from rg_env.tasks.library_levels import repaired_levels, steps_of, unused_levels
 from rg_env.tasks.sampler import entry_seed
-from rg_env.tasks.scales import SkippedLevel, Step
+from rg_env.tasks.scales import SkippedLevel, Step, curriculum_levels, steps_of
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -146,17 +145,16 @@ async def probe_task(
     report: Callable[[str, tuple[int, ...], ProbeTally], None] = lambda *_: None,
 ) -> tuple[list[Step], list[SkippedLevel]]:
     """Return the steps of a task that can be used, and the levels that cannot."""
-    levels = await pool.run(repaired_levels, task, deadline_s=LIBRARY_S)
+    levels = await pool.run(curriculum_levels, task, deadline_s=LIBRARY_S)
     steps = []
-    skipped = unused_levels(levels)
-    for group in steps_of(levels):
-        params = levels[group[0]].params
-        tally = await probe_params(pool, task, params)
-        report(task, group, tally)
+    candidates, skipped = steps_of(levels)
+    for step in candidates:
+        tally = await probe_params(pool, task, step.params)
+        report(task, step.levels, tally)
         reason = tally.reason_against()
         if reason is None:
             median_ms = statistics.median(tally.made_ms)
-            steps.append(Step(group, params, round(median_ms, 2)))
+            steps.append(dataclasses.replace(step, item_ms=round(median_ms, 2)))
         else:
-            skipped += [SkippedLevel(number, reason) for number in group]
+            skipped += [SkippedLevel(number, reason) for number in step.levels]
     return steps, skipped

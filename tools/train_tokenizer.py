@@ -23,7 +23,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from rg_env.demo.chat_tokenizer import END, START, TOKENIZER_FOLDER
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
-from rg_env.tasks.library import describe, usable_entries
+from rg_env.tasks.datasets import usable_entries
+from rg_env.tasks.library import describe
 
 PAD = "<|pad|>"
 CHAT_TEMPLATE = (

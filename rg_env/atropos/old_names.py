@@ -26,9 +26,9 @@ from rg_env.rollouts.dumps import Dumps
 from rg_env.scoring.extraction import extract_answer
 from rg_env.tasks import library
 from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.library_import import TASKS as FALLBACK_TASKS
+from rg_env.tasks.library import TASKS as FALLBACK_TASKS
+from rg_env.tasks.own_tasks import registered_here
 from rg_env.tasks.sampler import draw_generator
-from rg_env.tasks.task_modules import registered_here
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 

@@ -14,7 +14,7 @@ from typing import Any
 import wandb
 
 from rg_env.errors import LONGEST_SHOWN, SettingError, in_section, not_allowed, shown
-from rg_env.items.chosen_tasks import read_mixture
+from rg_env.items.installed_library import read_mixture
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.task_rules.rules import MIXTURE
 

@@ -117,7 +117,7 @@ class Names(click.ParamType[list[str]]):
 
 
 def _module(name: str) -> str:
-    from rg_env.tasks.task_modules import checked
+    from rg_env.tasks.own_tasks import checked
 
     return checked(name)
 

@@ -26,7 +26,7 @@ from rg_env.cli.command import (
 )
 from rg_env.errors import counted, in_section
 from rg_env.items.installed_library import read_library
-from rg_env.items.task_check import TaskCheck, TaskFindings
+from rg_env.items.task_check import TaskFindings, check_task
 from rg_env.reports.terminal import NumberTable, WorkProgress
 from rg_env.tasks.selection import build_selection
 
@@ -76,11 +76,11 @@ def doctor(
         versions.update(library.versions)
         with in_section("command line: "):
             chosen = build_selection(library, tasks=[*names, *(tasks or [])] or None)
-        check = TaskCheck(pool, other, fixes=not no_fixes, num_items=items)
 
         async def checked(task: str) -> TaskFindings:
             async with places:
-                findings = await check.run(task, library.tasks[task].category)
+                info = library.tasks[task]
+                findings = await check_task(pool, other, info, not no_fixes, items)
             progress.advance(task)
             return findings
 

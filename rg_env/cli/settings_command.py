@@ -35,7 +35,6 @@ from rg_env.settings.environment_settings import (
 )
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import CheckedModel, ChoosesTasks, kinds
-from rg_env.tasks.library_import import is_release_of_list
 from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlError
 
@@ -311,7 +310,7 @@ class SettingsCommand(Command):
         given = self.read(values)
         settings, _ = given.over(self.start)
         has_others = isinstance(self.env_cls, type) or settings.task_modules
-        if not has_others and is_release_of_list():
+        if not has_others:
             fields = choosing_tasks(ChoosesTasks.BY_NAME)
             refuse_unlisted({name: getattr(settings, name) or () for name in fields})
         return given

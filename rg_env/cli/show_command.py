@@ -71,7 +71,7 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
             where = f"command line: --param of {name}"
             raise unknown_name(where, param, known, "parameter")
     if level is not None:
-        scales, reasons = await read_scales(pool, [name])
+        scales, reasons = await read_scales(pool, library, [name])
         if (scale := scales.get(name)) is None:
             why = f"{name!r} has no difficulty scale ({reasons[name]})"
             raise SettingError(f"command line: --level: {why}")

@@ -24,7 +24,7 @@ from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
 from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
-from rg_env.items.chosen_tasks import StreamSettings
+from rg_env.items.installed_library import StreamSettings
 from rg_env.items.run_stream import prepare_items
 from rg_env.reports.terminal import WorkProgress
 from rg_env.settings.environment_settings import CheckedSettings, deciding

@@ -47,7 +47,7 @@ async def _facts(
 ) -> tuple[LibraryDescription, list[TaskFacts]]:
     library = await read_library(pool)
     chosen = chosen_tasks(library, names, categories)
-    scales, reasons = await read_scales(pool, chosen)
+    scales, reasons = await read_scales(pool, library, chosen)
     return library, [
         TaskFacts(library.tasks[name], scales.get(name), reasons.get(name, ""))
         for name in chosen

@@ -26,8 +26,7 @@ from rg_env.errors import SettingError, printable, shown
 from rg_env.evaluation.samples import Sample, finite
 from rg_env.reports.terminal import WorkProgress
 from rg_env.scoring.score import outcome_of
-from rg_env.tasks import own_tasks
-from rg_env.tasks.library_import import CATEGORIES
+from rg_env.tasks.library import CATEGORIES, OWN_CATEGORY
 
 PART = ".part"
 """The suffix of a dump file that is being written, whose last line may be torn."""
@@ -130,7 +129,7 @@ def _of_group(group: Row) -> Iterator[Row]:
         yield {
             **_origin(group),
             "task": task,
-            "category": own_tasks.CATEGORY if is_own else None,
+            "category": OWN_CATEGORY if is_own else None,
             **{name: group.get(name) for name in more},
             **{name: rollout[name] for name in KEPT if name in rollout},
             "place": str(number + 1),

@@ -25,7 +25,7 @@ from rg_env.items.evaluation_specs import Attempts, evaluation_specs, load_prese
 from rg_env.items.item import Item, first_usable, is_unusable
 from rg_env.items.stream import Stream
 from rg_env.items.task_check import gold_fault
-from rg_env.tasks.library_import import TASKS
+from rg_env.tasks.library import TASKS
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking

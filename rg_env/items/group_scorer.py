@@ -34,7 +34,7 @@ from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import UNSCORED, Score, read_rows
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
-from rg_env.tasks.library_import import TASKS
+from rg_env.tasks.library import TASKS
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     PoolError,
@@ -314,5 +314,5 @@ def _no_result(pool: WorkerPool, answer: str | None, error: BaseException) -> Re
     """
     # A process that was killed or is slow may start the next time.
     if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
-        raise explained(error, pool) from error
+        raise explained(error) from error
     return Result(None, UNSCORED, answer, str(error))

@@ -19,9 +19,9 @@ from rg_env.items import worker_jobs
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
-from rg_env.tasks.library import UnusableEntryError
+from rg_env.tasks.datasets import UnusableEntryError
+from rg_env.tasks.own_tasks import checked
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, Split, split_of
-from rg_env.tasks.task_modules import checked
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     JobError,

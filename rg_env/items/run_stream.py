@@ -31,9 +31,14 @@ import msgspec
 
 from rg_env.errors import RunError, counted, in_section
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
 from rg_env.items.evaluation_items import EvaluationItems, wanted_items
-from rg_env.items.installed_library import DEADLINE_S, prepare_baselines, read_library
+from rg_env.items.installed_library import (
+    DEADLINE_S,
+    StreamSettings,
+    prepare_baselines,
+    prepare_stream,
+    read_library,
+)
 from rg_env.items.item import Item, first_usable, is_unusable
 from rg_env.items.stream import Draw, Stream
 from rg_env.tasks.curriculum import Count, Share

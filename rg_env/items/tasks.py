@@ -23,10 +23,9 @@ import msgspec
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.items import item as items
-from rg_env.items.chosen_tasks import StreamSettings, prepare_stream
 from rg_env.items.evaluation_specs import evaluation_specs
 from rg_env.items.group_scorer import Result
-from rg_env.items.installed_library import read_library
+from rg_env.items.installed_library import StreamSettings, prepare_stream, read_library
 from rg_env.items.item import Item, shared_pool
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.items.stream import Stream
@@ -34,7 +33,7 @@ from rg_env.items.task_check import item_fault
 from rg_env.tasks.curriculum import Count, LevelChange
 from rg_env.tasks.difficulty import LevelSetting, check_setting
 from rg_env.tasks.feedback import Feedback, WeightsState
-from rg_env.tasks.library_import import TASKS
+from rg_env.tasks.library import TASKS
 from rg_env.tasks.sampler import MAX_SEED
 from rg_env.tasks.selection import TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, run_blocking

@@ -12,15 +12,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from rg_env.errors import SettingError
-from rg_env.items import installed_fixes
-from rg_env.scoring import score as scores
-from rg_env.scoring.score import Score, ScoreFunction, ScoreRow
+from rg_env.errors import shown
+from rg_env.scoring.score import (
+    Score,
+    ScoreFunction,
+    ScoreRow,
+    as_row,
+    compare_formats,
+)
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
-from rg_env.tasks import library, library_levels, own_tasks
-from rg_env.tasks.task_modules import preloads
+from rg_env.tasks import datasets, library, scales
+from rg_env.tasks.library import OWN_TASKS, cause_of
+from rg_env.tasks.own_tasks import preloads
 
 T = TypeVar("T")
 
@@ -37,13 +42,12 @@ def preload() -> None:
     text have their processes replaced after every group.
     """
     library.describe()
-    for task in own_tasks.names():
-        if rules_of(task).fix is not None:
-            library.scorer_digest(task)
+    for task in OWN_TASKS:
+        datasets.fix_holds(task)  # no worker can read a user's file
     for task in EVALUATED:
         # What is broken is named where the task is checked. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
-            entry = next(library.usable_entries(task, {}, range(3, 100)))
+            entry = next(datasets.usable_entries(task, {}, range(3, 100)))
             score_answers(task, {}, entry, [entry["answer"]])
 
 
@@ -64,27 +68,15 @@ def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
 
 
 describe_library = library.describe
-own_task_names = own_tasks.names
-own_scale = library_levels.own_scale
-make_entry = library.make_entry
-dataset_entry = library.dataset_entry
-
-
-def check_params(
-    params_by_task: Sequence[tuple[str, Mapping[str, Any]]],
-) -> tuple[str, str] | None:
-    """Return the first task whose parameters are refused, and why; None if all hold."""
-    for task, params in params_by_task:
-        try:
-            library.check_params(task, params, "task_params")
-        except SettingError as error:
-            return task, error.reason
-    return None
+rejected_params = library.rejected_params
+own_scale = scales.own_scale
+make_entry = datasets.make_entry
+dataset_entry = datasets.dataset_entry
 
 
 def dataset_questions(task: str, config: str) -> list[str | None]:
-    """Return the questions of a whole dataset; see `library.dataset_entries`."""
-    entries = library.dataset_entries(task, config)
+    """Return the questions of a whole dataset; see `datasets.dataset_entries`."""
+    entries = datasets.dataset_entries(task, config)
     return [None if entry is None else entry["question"] for entry in entries]
 
 
@@ -105,11 +97,11 @@ def _score_all(
         try:
             return score(answer)
         except Exception:
-            if not own_tasks.is_own(source):
+            if source not in OWN_TASKS:
                 raise  # a defect of ours; a user's guard or notation may raise
             return Score(0.0, "scorer_error", answer)
 
-    rows = {answer: scores.as_row(scored(answer)) for answer in dict.fromkeys(answers)}
+    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
     _scored.add(source)
     return [rows[answer] for answer in answers]
 
@@ -118,10 +110,10 @@ def _scorers(
     task: str, source: str, dataset: Any, rules: ScoringRules
 ) -> tuple[ScoreFunction, ScoreFunction]:
     installed: ScoreFunction = dataset.score_answer
-    if own_tasks.is_own(source):
-        installed = own_tasks.checked_scorer(installed)
+    if source in OWN_TASKS:
+        installed = datasets.checked_scorer(installed)
     if rules.scorer_fixes:
-        return installed_fixes.corrected(task, installed), installed
+        return datasets.corrected_scorer(task, installed), installed
     return installed, installed
 
 
@@ -133,14 +125,14 @@ def _dataset(task: str, params: Any) -> tuple[str, Any]:
     """
     if isinstance(params, bytes):
         return _configured(*task.split(":"), params)
-    return task, library.scoring_dataset(task, params)
+    return task, datasets.scoring_dataset(task, params)
 
 
 # A call is prepared with the dataset that it scores with, and that may be large.
 @functools.lru_cache(maxsize=1)
 def _configured(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
     loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
-    return library.dataset_from_config(module, class_name, loaded)
+    return datasets.dataset_from_config(module, class_name, loaded)
 
 
 def score_answers(
@@ -168,39 +160,48 @@ def prepare_scores(
 
 def solution_of(task: str, entry: Entry) -> str | None:
     """Return `solution`; OwnTaskError for what the rules of a user's task raise."""
-    with own_tasks.blaming():
+    with datasets.blaming():
         return solution(task, entry)
 
 
 def reference_fault(
-    task: str, params: Mapping[str, Any], gold: str, entry: Entry, rules: ScoringRules
-) -> str:
-    """Return what is wrong with how a task reads and scores its right answer, or ""."""
+    task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
+) -> str | None:
+    """Return what is wrong with the score of an entry's reference answer.
+
+    None means nothing, or that the entry holds no answer.
+    """
+    gold = solution_of(task, entry)
+    if gold is None:
+        return None
+    dataset = datasets.scoring_dataset(task, params)
+    ((value, why, *_),) = _score_all(task, dataset, entry, [gold], rules)
+    scorer, _ = _scorers(task, task, dataset, rules)
+    fault = f"its reference answer scores {value:.2f}"
     try:
-        dataset = library.scoring_dataset(task, params)
-        scorer, _ = _scorers(task, task, dataset, rules)
-        scores.compare_formats(gold, entry, scorer)
-        if own_tasks.is_own(task):
-
-            def value(text: str) -> float:
-                return scores.compare_formats(text, entry, scorer).value
-
-            return own_tasks.reading_fault(task, gold, entry, value)
+        if value != 1.0:
+            compare_formats(gold, entry, scorer)
+        elif task not in OWN_TASKS:
+            return None
+        else:  # the rules are passed over where an answer is the reference answer
+            fault, own = "its RULES fail on its reference answer", rules_of(task)
+            if own.guard and (reason := own.guard.why_not(gold, gold)) is not None:
+                return f"{fault} (the guard rejects it: {reason})"
+            written = own.notation(gold, entry) if own.notation else gold
+            if compare_formats(written, entry, scorer).value == 1.0:
+                return None
+            why = f"the notation makes it {shown(written)}"
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
-        return own_tasks.cause_of(error)
-    return ""
+        why = cause_of(error)
+    return f"{fault} ({why})"
 
 
 def describe_fixes() -> dict[str, bool]:
     """Say of each task that has a fix whether it holds for the installed scorer."""
-    each = ((task, installed_fixes.holds(task)) for task in library.describe().tasks)
-    return {task: holds for task, holds in each if holds is not None}
+    found = ((task, datasets.fix_holds(task)) for task in library.describe().tasks)
+    return {task: holds for task, holds in found if holds is not None}
 
 
-def curriculum_digests(tasks: Sequence[str] | None = None) -> dict[str, str]:
-    """Return digests by task, by default of all of the library with a curriculum."""
-    if tasks is None:
-        infos = library.describe().tasks.items()
-        own = own_tasks.is_own
-        tasks = [task for task, info in infos if info.has_curriculum and not own(task)]
-    return {task: library_levels.curriculum_digest(task) for task in tasks}
+def curriculum_digests(tasks: Sequence[str]) -> dict[str, str]:
+    """Return digests by registered task; see `scales.curriculum_digest`."""
+    return {task: scales.curriculum_digest(task) for task in tasks}

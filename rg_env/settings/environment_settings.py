@@ -32,9 +32,9 @@ from rg_env.settings.setting_types import (
 from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
 from rg_env.tasks.feedback import FLOOR
+from rg_env.tasks.own_tasks import checked
 from rg_env.tasks.sampler import MAX_SEED, shard_of_launcher
 from rg_env.tasks.selection import PresetName, TaskChoosing
-from rg_env.tasks.task_modules import checked
 from rg_env.workers.worker_pool import default_pool_size
 
 DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"

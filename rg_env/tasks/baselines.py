@@ -21,15 +21,6 @@ RewardBaseline = Literal["none", "chance"]
 
 TABLE = Path(__file__).with_name("baselines.json")
 
-WORTH_SHIPPING = 0.1
-"""A task and level at which the best trivial baseline scores less has none: it is
-about what measuring errs by, or what the library gives for any readable answer."""
-
-HIGHEST = 0.95
-"""Where a trivial baseline scores more, this is it: the level is of no use, but what
-divides by its rest stays a number."""
-
-
 EASILY_GUESSED = 0.4
 """Where a trivial baseline scores more, a model's score says little."""
 
@@ -39,7 +30,7 @@ class Baseline:
     """What the best trivial baseline scores at one task and level.
 
     `params` are the dataset parameters that differ from the library's defaults, `value`
-    the mean score of `items` items, in [0, `HIGHEST`], and `error` its standard error.
+    the mean score of `items` items, in [0, 0.95], and `error` its standard error.
     """
 
     params: Mapping[str, Any]
@@ -80,11 +71,6 @@ class Baselines:
                 return baseline.value
         return 0.0
 
-    def of_tasks(self, tasks: Collection[str]) -> Baselines:
-        """Return the baselines of these tasks alone."""
-        kept = {task: row for task, row in self.by_task.items() if task in tasks}
-        return Baselines(self.library_version, kept)
-
 
 NO_BASELINES = Baselines("", {})
 """Every item has the baseline 0."""
@@ -99,11 +85,14 @@ def load_shipped(path: Path = TABLE) -> Baselines:
 
 def guessing_notes(tasks: Collection[str]) -> list[str]:
     """Return a sentence that names those of some tasks that can be guessed, if any."""
-    rows = load_shipped().of_tasks(tasks).by_task.items()
-    highest = {t: max((b.value for b in row.baselines), default=0) for t, row in rows}
-    named = ", ".join(t for t in sorted(highest) if highest[t] > EASILY_GUESSED)
+    guessed = [
+        task
+        for task, row in sorted(load_shipped().by_task.items())
+        if task in tasks and any(b.value > EASILY_GUESSED for b in row.baselines)
+    ]
     what = (
         f"answers without solving score more than {EASILY_GUESSED} at a level of each"
     )
-    said = f"scores say little in {named}: {what} (docs/trivial_baselines.md)"
-    return [said] if named else []
+    named = ", ".join(guessed)
+    note = f"scores say little in {named}: {what} (docs/trivial_baselines.md)"
+    return [note] if guessed else []

@@ -51,25 +51,17 @@ class LevelRule:
         """The lowest and the highest level."""
         return self.low, self.high
 
-    def uniform(self, point: float) -> float:
-        """Return the level at a point of the range, both in [0, 1)."""
-        return self.low + point * (self.high - self.low)
-
 
 def _is_level(value: object) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and 0.0 <= typing.cast(float, value) <= 1.0
+    return type(value) in (int, float) and 0.0 <= typing.cast(float, value) <= 1.0
 
 
-def _is_range(value: object) -> bool:
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        return False
-    return all(map(_is_level, value)) and bool(value[0] <= value[1])
-
-
-def check_setting(value: object) -> None:
+def check_setting(value: Any) -> None:
     """Raise ValueError for no level setting: what is allowed, the nearest name."""
-    if value is None or value in MODES or _is_level(value) or _is_range(value):
+    if value is None or value in MODES or _is_level(value):
+        return
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
+    if is_pair and all(map(_is_level, value)) and value[0] <= value[1]:
         return
     close = nearest(value, MODES) if isinstance(value, str) else None
     hint = f"; did you mean {close!r}?" if close else ""
@@ -171,7 +163,7 @@ class Difficulty:
         if rule.mode == "curriculum" or task in self.curriculum:
             return self.curriculum.level_of(task)
         if rule.mode == "random":
-            return rule.uniform(point)
+            return rule.low + point * (rule.high - rule.low)
         return rule.low if rule.mode == "fixed" else None
 
     def fixed_level(self, task: str) -> float | None:

@@ -1,45 +1,56 @@
-"""The only access to reasoning-gym: its tasks, and entries made with them.
+"""Which copy of reasoning-gym is installed, and which tasks it registers.
 
-The rest of the project knows the library only through this module, as plain values. The
-module does not protect against the library's code. Generators print, write files and
-may hang, so call `make_entry` in a worker process.
+A populated `reasoning-gym/` folder beside the project (the git submodule) is used
+instead of the installed package. The library is imported on first use, because it takes
+two seconds and a hundred megabytes, and by this module alone. Its code may raise
+anything meanwhile: a checkout may be half there, a version may be another one.
+
+`library_tasks.json` lists the tasks of one release, for what has to be known without
+an import.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dataclasses
-import decimal
 import functools
-import hashlib
+import importlib
 import importlib.metadata
-import inspect
+import importlib.util
 import json
-import random
 import re
 import sys
-import textwrap
+import traceback
+import types
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, shown, unknown_name
-from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE
-from rg_env.task_rules.table import fault_of, rules_of
-from rg_env.tasks import own_tasks
-from rg_env.tasks.datasets import CACHE, build_dataset
-from rg_env.tasks.library_import import (
-    SUBMODULE,
-    load_factory,
-    not_readable,
-    published_system_prompt,
-    without_tasks,
-)
+from rg_env.errors import LibraryError, shown, unknown_name
+from rg_env.task_rules.faster_functions import replace
+from rg_env.task_rules.rules import MIXTURE
+from rg_env.task_rules.table import TABLE
 
+PACKAGE = "reasoning_gym"
+SUBMODULE = Path(__file__).resolve().parents[2] / "reasoning-gym"
 
-class UnusableEntryError(RuntimeError):
-    """The library made an entry that must not be used; the message says why."""
+LIBRARY_TASKS = Path(__file__).with_name("library_tasks.json")
+_LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
+LIBRARY_VERSION: str = _LIST["library_version"]
+CATEGORIES: Mapping[str, str] = _LIST["tasks"]
+"""Every task of that release to its category, by `tools/make_library_tasks.py`."""
+TASKS = tuple(CATEGORIES)
+
+OWN_CATEGORY = "own"
+"""Category of a user's own tasks."""
+
+OWN_TASKS: set[str] = set()
+"""A user's own tasks, in processes that have loaded them; see own_tasks.py."""
+
+OWN_MODULES: dict[str, str] = {}
+"""The modules of these to the digest of their source."""
+
+MAX_CAUSE_CHARS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +58,7 @@ class TaskInfo:
     """What the registry says of one task.
 
     Attributes:
-        category: The library's own (its subpackage), e.g. "arithmetic"; of a user's
-            own task "own".
+        category: The library's own (its subpackage), e.g. "arithmetic", or "own".
         parameters: Dataset parameter to its default as text, without `seed` and
             `size`, which the sampler owns.
         has_curriculum: Whether the library can vary its difficulty.
@@ -65,9 +75,9 @@ class TaskInfo:
 
 @dataclasses.dataclass(frozen=True)
 class LibraryDescription:
-    """What is installed: the tasks by name, the version and where it was found.
+    """What is installed: the tasks by name, the version and where it is.
 
-    `system_prompt` is that of the published evaluations, "" if it is not there.
+    `system_prompt` is that of the published evaluations, "" if it is not there;
     `modules` has the digests of those that a user's own tasks are of, by name.
     """
 
@@ -81,8 +91,9 @@ class LibraryDescription:
     @property
     def own_names(self) -> list[str]:
         """A user's own tasks."""
-        own = own_tasks.CATEGORY
-        return [name for name, info in self.tasks.items() if info.category == own]
+        return [
+            name for name, info in self.tasks.items() if info.category == OWN_CATEGORY
+        ]
 
     @property
     def versions(self) -> dict[str, str]:
@@ -96,21 +107,126 @@ class LibraryDescription:
         return self.version + "".join(modules)
 
 
+# -- its import ------------------------------------------------------------------------
+
+
+def _is_submodule_filled() -> bool:
+    return (SUBMODULE / PACKAGE / "__init__.py").is_file()
+
+
+def is_release_of_list() -> bool:
+    """Say whether what would be imported is the release that the list was made of."""
+    spec = importlib.util.find_spec(PACKAGE)
+    found = importlib.metadata.Distribution.discover(name="reasoning-gym")
+    installed = next(iter(found), None)
+    if _is_submodule_filled() or spec is None or installed is None:
+        return False
+    # Another copy may come first on the path, with tasks of its own.
+    packaged = str(installed.locate_file(f"{PACKAGE}/__init__.py"))
+    return (installed.version, packaged) == (LIBRARY_VERSION, spec.origin)
+
+
+@functools.cache
+def load_factory() -> Any:
+    """Import `reasoning_gym.factory`, from the submodule when it is populated.
+
+    What has a faster equal is replaced by it, from then on and for the whole process.
+
+    Raises:
+        LibraryError: It cannot be imported.
+    """
+    if _is_submodule_filled():
+        sys.path.insert(0, str(SUBMODULE))
+    try:
+        with _no_plots():
+            factory = importlib.import_module("reasoning_gym.factory")
+    except (Exception, SystemExit) as error:  # a broken install may raise anything
+        raise _unusable(error) from error
+    replace(one for row in TABLE.values() for one in row.faster)
+    return factory
+
+
+PLOTS = (
+    *("matplotlib", "matplotlib.animation", "matplotlib.collections"),
+    *("matplotlib.pyplot", "mpl_toolkits", "mpl_toolkits.mplot3d"),
+)
+
+
+class _Empty(types.ModuleType):
+    """A module of which every name is None."""
+
+    def __getattr__(self, name: str) -> None:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+
+@contextlib.contextmanager
+def _no_plots() -> Iterator[None]:
+    """Have what imports matplotlib inside get an empty one; others get the real one.
+
+    One of the library's packages, cellpylib, imports it to draw cellular automata,
+    which nothing uses. It is a third of what importing the library takes, and on a new
+    machine it starts `fc-list` and writes a cache of fonts.
+    """
+    empty = {name: _Empty(name) for name in PLOTS if name not in sys.modules}
+    sys.modules.update(empty)
+    try:
+        yield
+    finally:
+        for name in empty:
+            del sys.modules[name]
+
+
+def _unusable(error: BaseException) -> LibraryError:
+    if _is_submodule_filled():
+        repair = (
+            "repair the checkout with `git submodule update --init --force"
+            f" reasoning-gym`, or empty {SUBMODULE} to use the installed package"
+        )
+    else:
+        again = f"--force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}"
+        repair = f"`pip install {again}` installs it anew"
+    if isinstance(error, ModuleNotFoundError):
+        repair = f"`pip install -r requirements.txt` installs what is missing; {repair}"
+    return LibraryError(f"reasoning-gym cannot be used ({cause_of(error)}); {repair}")
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the kind of an exception, its first line, and its line in a user's file.
+
+    No line is named if only our files or those of the library are involved.
+    """
+    first_line = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__
+    cause = (f"{kind}: {first_line}" if first_line else kind)[:MAX_CAUSE_CHARS]
+    not_theirs = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent))
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", *not_theirs))
+        and f"/{PACKAGE}/" not in frame.filename
+    ]
+    # A syntax error names file and line itself.
+    if not frames or isinstance(error, SyntaxError):
+        return cause
+    file = frames[0].filename
+    line = [frame.lineno for frame in frames if frame.filename == file][-1]
+    return f"{cause}, at {Path(file).name}:{line}"
+
+
+# -- what it registers -----------------------------------------------------------------
+
+
 def _version(package_dir: Path) -> str:
     """Return the library's version; its own `__version__` lags behind."""
-    project = package_dir.parent / "pyproject.toml"
-    if project.is_file():
-        text = project.read_text(encoding="utf-8")
-        # Beside an installed package it may be another project's, left by its wheel.
-        is_its_own = re.search(r'^name\s*=\s*"reasoning[-_]gym"', text, re.M)
-        found = re.search(r'^version\s*=\s*"([^"]+)"', text, re.M)
-        if is_its_own and found:
-            return found.group(1)
-    return importlib.metadata.version("reasoning-gym")
+    if package_dir.parent != SUBMODULE.resolve():
+        return importlib.metadata.version("reasoning-gym")
+    project = (package_dir.parent / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version\s*=\s*"([^"]+)"', project, re.M)
+    return version.group(1) if version else "unknown"
 
 
-def default_text(field: dataclasses.Field[Any]) -> str:
-    """Return the default of a parameter as text; raises what its factory raises."""
+def _default_text(field: dataclasses.Field[Any]) -> str:
     if field.default is not dataclasses.MISSING:
         return repr(field.default)
     if field.default_factory is not dataclasses.MISSING:
@@ -121,14 +237,14 @@ def default_text(field: dataclasses.Field[Any]) -> str:
 def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     parts = dataset_cls.__module__.split(".")
     category, asks = parts[1] if len(parts) >= 3 else "other", ""
-    if own_tasks.is_own(name):
-        category = own_tasks.CATEGORY
+    if name in OWN_TASKS:
+        category = OWN_CATEGORY
         asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
     return TaskInfo(
         name=name,
         category=category,
         parameters={
-            f.name: default_text(f)
+            f.name: _default_text(f)
             for f in dataclasses.fields(config_cls)
             if f.name not in ("seed", "size")
         },
@@ -141,9 +257,10 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
 def describe() -> LibraryDescription:
     """Read the registry: every name but the mixture, sorted; or raise LibraryError."""
     factory = load_factory()
+    prompts = getattr(sys.modules.get(f"{PACKAGE}.utils"), "SYSTEM_PROMPTS", {})
     try:
         package_dir = Path(factory.__file__).resolve().parent
-        described = LibraryDescription(
+        return LibraryDescription(
             tasks={
                 name: _task_info(name, *classes)
                 for name, classes in sorted(factory.DATASETS.items())
@@ -152,217 +269,29 @@ def describe() -> LibraryDescription:
             version=_version(package_dir),
             location=str(package_dir),
             from_submodule=SUBMODULE.resolve() in package_dir.parents,
-            system_prompt=published_system_prompt(),
-            modules=own_tasks.DIGESTS,
+            system_prompt=str(prompts.get("default", "")),
+            modules=OWN_MODULES,
         )
     except Exception as error:  # the registry of another version may hold anything
-        raise not_readable(error) from error
-    if not described.tasks:
-        raise without_tasks()
-    return described
+        raise _unusable(error) from error
 
 
-def check_params(task: str, params: Mapping[str, Any], field: str) -> None:
-    """Reject dataset parameters that the task does not have or does not accept.
+def rejected_params(
+    params_by_task: Iterable[tuple[str, Mapping[str, Any]]],
+) -> tuple[str, str] | None:
+    """Return the first task that does not accept its dataset parameters, and why.
 
-    Raises:
-        SettingError: It begins with `field`, the setting that they come from.
+    Nothing is returned if all are accepted.
     """
-    known = describe().tasks[task].parameters
-    for name in params:
-        if name not in known:
-            raise unknown_name(f"{field}.{task}", name, known, "parameter")
-    try:
-        config = load_factory().DATASETS[task][1](**params)
-        if hasattr(config, "validate"):
-            config.validate()
-    except Exception as error:  # foreign code on a user's values
-        reason = str(error).split("\n", 1)[0] or "its own check fails"
-        if isinstance(error, TypeError):  # names an operator and not the value
-            reason = "a value is not of the type that it takes"
-        who = "reasoning-gym"
-        if own_tasks.is_own(task):
-            who, reason = "it", own_tasks.cause_of(error)
-        refusal = f"{who} refuses {shown(dict(params))}: {reason}"
-        raise SettingError(refusal, f"{field}.{task}") from error
-
-
-def _reset_global_state(seed: int) -> None:
-    """Put back what tasks read or leave changed, so that an entry is its seed alone.
-
-    list_functions and codeio read the global generator, pool_matrix seeds numpy's,
-    and decimal_arithmetic leaves the decimal precision changed.
-    """
-    random.seed(seed)
-    decimal.setcontext(decimal.Context())
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed)
-
-
-def _usable(
-    task: str, entry: dict[str, Any], checked: bool, published: bool
-) -> dict[str, Any]:
-    """Return an entry as the rules of its task correct it; or UnusableEntryError."""
-    answer = entry["answer"]
-    if isinstance(answer, str) and len(answer) > MAX_ANSWER_CHARS:
-        raise UnusableEntryError(
-            f"its answer has more than {MAX_ANSWER_CHARS} characters"
-        )
-    made_by = entry["metadata"]["source_dataset"] if task == MIXTURE else task
-    fault = fault_of(made_by, entry, checked=checked, published=published)
-    if fault is not None:
-        raise UnusableEntryError(f"its {fault}")
-    correct = rules_of(made_by).corrected_metadata
-    if correct is None or not checked:
-        return entry
-    return {**entry, "metadata": {**entry["metadata"], **correct(entry)}}
-
-
-def make_entry(
-    task: str,
-    params: Mapping[str, Any],
-    seed: int,
-    checked: bool = True,
-    published: bool = False,
-    place: tuple[int, int] = (0, 1),
-) -> dict[str, Any]:
-    """Make the entry of a task that belongs to a seed.
-
-    Args:
-        task: A registered task.
-        params: Dataset parameters that differ from the defaults.
-        seed: In [0, 2**32).
-        checked: Whether faulty entries are rejected, or only those that are another one
-            each time or that nobody can answer.
-        published: Whether it is an item of a published evaluation; see `fault_of`.
-        place: Its index in the dataset and the size, where `is_rebuilt` alone.
-
-    Returns:
-        The same as `create_dataset(task, seed=seed, size=1, **params)[0]`; where it is
-        checked, with `corrected_metadata` of the task's rules.
-
-    Raises:
-        UnusableEntryError: The library made one that cannot be used.
-    """
-    _reset_global_state(seed)
-    if own_tasks.is_own(task):
-        return _own_entry(task, params, seed, checked)
-    if rules_of(task).is_rebuilt:
-        dataset = build_dataset(task, params, seed, size=place[1])
-    else:
-        dataset = CACHE.dataset(task, params)
-        dataset.seed = seed
-        _reset_global_state(seed)
-    return _usable(task, dataset[place[0]], checked, published)
-
-
-def _own_entry(
-    task: str, params: Mapping[str, Any], seed: int, checked: bool
-) -> dict[str, Any]:
-    """Make an entry of a user's own task; OwnTaskError for what their code raises."""
-    with own_tasks.blaming(UnusableEntryError):
-        # Nobody knows what of it depends on the seed.
-        entry: dict[str, Any] = build_dataset(task, params, seed)[0]
+    for task, params in params_by_task:
+        known = describe().tasks[task].parameters
+        for name in params:
+            if name not in known:
+                return task, unknown_name("", name, known, "parameter").reason
         try:
-            own_tasks.check_entry(entry)
-        except UnicodeEncodeError as error:
-            reason = "its text has half a character (a surrogate)"
-            raise UnusableEntryError(reason) from error
-        return _usable(task, entry, checked, published=False)
-
-
-MOST_ENTRIES = 10_000
-
-
-@functools.lru_cache(maxsize=1)
-def dataset_entries(task: str, config: str) -> list[dict[str, Any] | None]:
-    """Return the entries of a whole dataset, None for one that cannot be made.
-
-    `config` is what `create_dataset` takes as JSON, `size` and `seed` among it.
-    """
-    params = json.loads(config)
-    _reset_global_state(params["seed"])
-    dataset = load_factory().create_dataset(task, **params)
-    if len(dataset) > MOST_ENTRIES:
-        raise ValueError(f"a dataset of more than {MOST_ENTRIES} entries")
-    entries: list[dict[str, Any] | None] = []
-    for index in range(len(dataset)):
-        try:
-            entries.append(dataset[index])
-        except Exception:  # noqa: BLE001 - the library's generators raise anything
-            entries.append(None)
-    return entries
-
-
-def dataset_entry(task: str, config: str, index: int) -> dict[str, Any]:
-    """Return an entry of `dataset_entries`; UnusableEntryError where it has no use."""
-    entry = dataset_entries(task, config)[index]
-    if entry is None:
-        raise UnusableEntryError("its item is not made")
-    return _usable(task, entry, checked=True, published=True)
-
-
-def usable_entries(
-    task: str, params: Mapping[str, Any], seeds: Iterable[int]
-) -> Iterator[dict[str, Any]]:
-    """Yield the entries of those seeds whose entry can be used."""
-    for seed in seeds:
-        with contextlib.suppress(UnusableEntryError):
-            yield make_entry(task, params, seed)
-
-
-@functools.cache
-def _scorer_needs_no_dataset(dataset_cls: Any) -> bool:
-    """Say whether a scorer reads nothing of the dataset that it is a method of."""
-    source = textwrap.dedent(inspect.getsource(dataset_cls.score_answer))
-    function = ast.parse(source).body[0]
-    if not isinstance(function, ast.FunctionDef):
-        return False
-    own = {function.args.args[0].arg, "super"}
-    nodes = (node for part in function.body for node in ast.walk(part))
-    return not any(isinstance(node, ast.Name) and node.id in own for node in nodes)
-
-
-def scoring_dataset(task: str, params: Mapping[str, Any]) -> Any:
-    """Return a dataset configured as the one that made the entry, for its scorer.
-
-    That of the many scorers that read answer and entry alone was never set up, which
-    would take up to half a second.
-    """
-    _reset_global_state(0)
-    if own_tasks.is_own(task):
-        with own_tasks.blaming():
-            return CACHE.dataset(task, params)
-    dataset_cls = load_factory().DATASETS[task][0]
-    if _scorer_needs_no_dataset(dataset_cls):
-        return object.__new__(dataset_cls)
-    return CACHE.dataset(task, params)
-
-
-def scorer_digest(task: str) -> str:
-    """Return the digest of the source of a task's scorer."""
-    return _source_digest(load_factory().DATASETS[task][0].score_answer)
-
-
-@functools.cache  # no worker can read a user's file
-def _source_digest(scorer: Any) -> str:
-    return hashlib.sha256(inspect.getsource(scorer).encode()).hexdigest()
-
-
-def has_base_scorer(task: str) -> bool:
-    """Say whether a task's scorer is the one that the library gives to all."""
-    factory = load_factory()
-    scorer = factory.DATASETS[task][0].score_answer
-    return bool(scorer is factory.ProceduralDataset.score_answer)
-
-
-def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Return the registered task of a class of the library, and its dataset.
-
-    Raises:
-        SettingError: No registered task has that class.
-    """
-    for task, (dataset_cls, _) in load_factory().DATASETS.items():
-        if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
-            return task, dataset_cls(config)
-    raise SettingError(f"dataset_obj: {module}.{class_name} is no registered task")
+            config = load_factory().DATASETS[task][1](**params)
+            if hasattr(config, "validate"):
+                config.validate()
+        except Exception as error:  # noqa: BLE001 - foreign code on a user's values
+            return task, f"its config refuses {shown(dict(params))}: {cause_of(error)}"
+    return None

@@ -1,132 +1,181 @@
-"""Which tasks are a user's own, in the processes that make and score items.
+"""A user's own tasks: which modules register them, and their import for workers.
 
-They are loaded before any worker is forked (task_modules.py), and nobody knows them
-anywhere else. What they raise is blamed on them, with the line.
+They are the modules that a setting names, and those of the classes that a process has
+registered with reasoning-gym before it starts workers. That process imports none of
+them, nor the library: it looks at what is imported already, and orders the process that
+workers are forked from to `load` them, with the rules that a module holds as `RULES`.
 """
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import importlib
+import importlib.util
 import json
-import math
-import os
+import operator
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from rg_env.errors import shown
-from rg_env.task_rules.table import rules_of
-from rg_env.tasks.library_import import PACKAGE, said_of
+from rg_env.errors import SettingError, printable, shown, unexpected
+from rg_env.task_rules.rules import MIXTURE, TaskRules
+from rg_env.task_rules.table import TABLE
+from rg_env.tasks.library import (
+    OWN_MODULES,
+    OWN_TASKS,
+    PACKAGE,
+    TASKS,
+    cause_of,
+    load_factory,
+)
 
-CATEGORY = "own"
+ClassPlace = tuple[str, str]
+"""A module, by its name or the path of its file, and the name of a class in it."""
 
-TASKS: set[str] = set()
-"""A user's own tasks, as far as this process was told of them."""
-
-DIGESTS: dict[str, str] = {}
-"""Module to the digest of its source."""
-
-ROUNDING = 1e-6
-"""By so much a sum of parts may miss 0 or 1."""
-
-
-def is_own(task: str) -> bool:
-    """Say whether a task is a user's own, in a process that was told of them."""
-    return task in TASKS
+LOAD = f"{__name__}:load:"
+"""What a fork server calls, before the order."""
 
 
-def names() -> list[str]:
-    """Return a user's own tasks, sorted."""
-    return sorted(TASKS)
+# -- in the process that has the workers -----------------------------------------------
 
 
-class OwnTaskError(RuntimeError):
-    """What a user's task has raised, in a few words, with the place in their file."""
-
-
-def cause_of(error: BaseException) -> str:
-    """Return an exception in a few words, with the place in a user's file."""
-    files = (Path(__file__).parent, sys.modules[PACKAGE].__file__, importlib.__file__)
-    not_theirs = ("<", *(f"{Path(file or '').parent}/" for file in files))
-    frames = [
-        (os.path.split(frame.filename), frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(not_theirs)
-    ]
-    # A syntax error names file and line itself.
-    if not frames or isinstance(error, SyntaxError):
-        return said_of(error)
-    (folder, _), _ = frames[0]
-    file, line = [(name, at) for (of, name), at in frames if of == folder][-1]
-    return f"{said_of(error)}, at {file}:{line}"
-
-
-@contextlib.contextmanager
-def blaming(*passing: type[Exception]) -> Iterator[None]:
-    """Turn what a user's code raises inside into `OwnTaskError`, with its place.
-
-    `passing` is what ours raises there.
-    """
-    try:
-        yield
-    except (Exception, SystemExit) as error:
-        if isinstance(error, (MemoryError, *passing)):
-            raise
-        raise OwnTaskError(cause_of(error)) from error
-
-
-def check_entry(entry: object) -> None:
-    """Check an entry of a user's data set.
+def checked(module: str) -> str:
+    """Return the name of a module as it is, the path of a file as a whole one.
 
     Raises:
-        TypeError: It is not what a data set makes.
-        UnicodeEncodeError: A text in it has a lone surrogate, which no tokenizer takes.
+        ValueError: It is neither, or there is no such file.
     """
-    found = entry if isinstance(entry, dict) else {}
-    if not isinstance(found.get("question"), str) or "answer" not in found:
-        raise TypeError(
-            f"an entry is a dict with question and answer, found {shown(entry)}"
+    if module.endswith(".py"):
+        path = Path(module).expanduser().resolve()
+        if not path.is_file():
+            raise ValueError(f"{shown(module)} is not a file")
+        return str(path)
+    if not all(part.isidentifier() for part in module.split(".")):
+        expected = "the name of a module, or the path of a .py file"
+        raise ValueError(unexpected(module, expected))
+    return module
+
+
+def registered_here() -> dict[str, list[ClassPlace | None]]:
+    """Return the tasks that this process has registered beyond the library's own.
+
+    Returns:
+        Task to where its dataset, config and curriculum are.
+
+    Raises:
+        SettingError: A worker cannot import one of these.
+    """
+    factory: Any = sys.modules.get(f"{PACKAGE}.factory")
+    tasks = {}
+    for task, classes in dict(getattr(factory, "DATASETS", {})).items():
+        every = [*classes, factory.CURRICULA.get(task)]
+        packages = {cls.__module__.partition(".")[0] for cls in every if cls}
+        if task not in {*TASKS, MIXTURE} or packages != {PACKAGE}:
+            tasks[task] = [_place(task, cls) if cls else None for cls in every]
+    return tasks
+
+
+def _place(task: str, cls: type) -> ClassPlace:
+    module: str | None = cls.__module__
+    if module == "__main__":  # a worker imports it by another name, as no program
+        main: Any = sys.modules[module]
+        spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+        module = spec.name if spec else file and str(Path(file).resolve())
+    if not module or "<" in cls.__qualname__:
+        raise SettingError(
+            f"task {shown(task)}: workers cannot import {cls.__qualname__}; put it at"
+            " the top of a module"
         )
-    json.dumps(entry, ensure_ascii=False, skipkeys=True, default=str).encode()
+    return module, cls.__qualname__
 
 
-def checked_scorer(scorer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a user's `score_answer` that raises TypeError where it gives no score."""
+def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what a fork server calls so that its workers know a user's tasks.
 
-    def score(answer: Any, entry: Mapping[str, Any]) -> Any:
-        value, number = scorer(answer, entry), math.nan
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            number = math.nan if isinstance(value, str) else float(value)
-        if not -ROUNDING <= number <= 1 + ROUNDING:
-            raise _returned(scorer, value, "a number from 0 to 1")
-        return value
-
-    return score
-
-
-def _returned(function: Any, value: object, expected: str) -> TypeError:
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return TypeError(f"{name} returned {shown(value)}; expected {expected}")
-
-
-def reading_fault(
-    task: str, gold: str, entry: Mapping[str, Any], score: Callable[[str], float]
-) -> str:
-    """Return how the guard or the notation of a task misreads its reference answer.
-
-    Both are passed over where an answer is the reference answer. Returns "" if they
-    read it right; raises whatever the user's functions raise.
+    Nothing where there are none. Raises like `registered_here`.
     """
-    guard, notation = rules_of(task).guard, rules_of(task).notation
-    if guard is not None and (reason := guard.why_not(gold, gold)) is not None:
-        return f"the guard rejects it: {reason}"
-    if notation is not None:
-        written = notation(gold, entry)
-        if not isinstance(written, str):
-            raise _returned(notation, written, "a text")
-        if (value := score(written)) != 1.0:
-            return f"the notation makes it {shown(written)}, which scores {value:.2f}"
-    return ""
+    order = list(named), registered_here()
+    return (f"{LOAD}{json.dumps(order)}",) if any(order) else ()
+
+
+# -- in the process that they are forked from ------------------------------------------
+
+
+def load(order: str) -> None:
+    """Import modules, register what is not registered yet, take over their rules.
+
+    Args:
+        order: JSON of the modules and, by task, the places of its classes.
+
+    Raises:
+        SettingError: One cannot be used.
+    """
+    factory = load_factory()
+    try:
+        _load(factory, *json.loads(order))
+    except BaseException as error:  # a module may also exit or raise KeyboardInterrupt
+        cause = printable(cause_of(error))
+        raise SettingError(f"tasks of your own cannot be loaded: {cause}") from error
+
+
+def _load(
+    factory: Any, named: list[str], registered: dict[str, list[ClassPlace | None]]
+) -> None:
+    library = set(factory.DATASETS)
+    for task, places in registered.items():
+        classes = [place and _class(*place) for place in places]
+        if factory.DATASETS.get(task) != tuple(classes[:2]):
+            factory.register_dataset(task, *classes)
+    modules = {module.__name__: module for module in map(_imported, named)}
+    OWN_TASKS.update(factory.DATASETS.keys() - library)
+    if named and not OWN_TASKS:
+        call = f"{PACKAGE}.factory.register_dataset"
+        raise ValueError(f"{', '.join(modules)}: no task is registered with {call}")
+    for task in OWN_TASKS:
+        for cls in (*factory.DATASETS[task], factory.CURRICULA.get(task)):
+            if cls and cls.__module__.partition(".")[0] != PACKAGE:
+                modules[cls.__module__] = sys.modules[cls.__module__]
+    for name, module in sorted(modules.items()):
+        source = Path(module.__file__ or "").read_bytes()
+        digest = hashlib.sha256(source).hexdigest()[:12]
+        OWN_MODULES[Path(name).name if "/" in name else name] = digest
+        _take_rules(module)
+
+
+def _class(module: str, qualname: str) -> Any:
+    return operator.attrgetter(qualname)(_imported(module))
+
+
+def _imported(module: str) -> ModuleType:
+    """Import a module by its name, or from its file, which may import what is beside.
+
+    That of a file is known by the file's name, or by its path if there is another of
+    that name.
+    """
+    file = Path(module)
+    if not file.is_absolute():
+        return importlib.import_module(module)
+    for known in list(sys.modules.values()):
+        if getattr(known, "__file__", None) == module:
+            return known
+    sys.path.append(str(file.parent))
+    is_taken = file.stem in {*sys.modules, *sys.stdlib_module_names}
+    name = module if is_taken else file.stem
+    spec: Any = importlib.util.spec_from_file_location(name, module)
+    loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def _take_rules(module: ModuleType) -> None:
+    """Add the rows of a module's `RULES` to the table of rules."""
+    given = getattr(module, "RULES", ())
+    for row in given if isinstance(given, (list, tuple)) else [given]:
+        is_row = isinstance(row, TaskRules) and row.task in OWN_TASKS
+        if not is_row or TABLE.setdefault(row.task, row) is not row:
+            raise ValueError(
+                f"RULES of {module.__name__}: expected one TaskRules for each of your"
+                f" tasks, found {shown(row)}"
+            )

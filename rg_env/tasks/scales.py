@@ -7,20 +7,28 @@ distances. Between two of them the upper one is taken with the fraction as its
 probability, so that the scale is continuous.
 
 `scales.json` holds the scales of one version of the library, as found by probing
-every level (`python -m tools.make_scales`). What to do where the installed
-library is another one is decided in rg_env/items/installed_library.py.
+every level (`python -m tools.make_scales`); each is valid while the source of its task
+is the same. The scale of a user's own task has every level that its config accepts:
+what is skipped must not depend on how busy a machine is.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import inspect
 import json
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from rg_env.task_rules.table import rules_of
+from rg_env.tasks.datasets import OwnTaskError, blaming
+from rg_env.tasks.library import cause_of, load_factory
 
 TABLE = Path(__file__).with_name("scales.json")
 
@@ -59,6 +67,7 @@ class Scale:
         default_level: Where the library's default parameters lie, in [0, 1]; None
             where they are no point of the curriculum.
         is_dead_knob: Whether the generator ignores the parameters that the steps set.
+        digest: `curriculum_digest` of the library that it was made of.
     """
 
     task: str
@@ -67,6 +76,7 @@ class Scale:
     note: str = ""
     default_level: float | None = None
     is_dead_knob: bool = False
+    digest: str = ""
 
     @property
     def is_dead(self) -> bool:
@@ -92,19 +102,148 @@ class Scale:
 
 @dataclasses.dataclass(frozen=True)
 class ShippedScales:
-    """The table of scales, and digests of the library's sources it was made of."""
+    """The table of scales, by task, and the version of the library it was made of."""
 
     library_version: str
     scales: Mapping[str, Scale]
-    digests: Mapping[str, str]
 
 
 def load_shipped(path: Path = TABLE) -> ShippedScales:
     """Read a table that `tools/make_scales.py` wrote."""
     table = json.loads(path.read_text(encoding="utf-8"))
     rows = {task: {"task": task, **row} for task, row in table["tasks"].items()}
-    return ShippedScales(
-        library_version=table["library_version"],
-        scales=msgspec.convert(rows, dict[str, Scale]),
-        digests={task: row["digest"] for task, row in rows.items()},
+    scales = msgspec.convert(rows, dict[str, Scale])
+    return ShippedScales(table["library_version"], scales)
+
+
+# -- made of a curriculum, in workers --------------------------------------------------
+
+CurriculumLevel = tuple[dict[str, Any], str | None]
+"""What a level of a curriculum sets, and why it is not used, None if it is."""
+
+
+def _defaults(config_cls: Any) -> dict[str, Any]:
+    """Return the values of a config's parameters where none are given."""
+    values = {}
+    for field in dataclasses.fields(config_cls):
+        if field.default is not dataclasses.MISSING:
+            values[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            values[field.name] = field.default_factory()
+    return values
+
+
+def _curriculum_level(
+    task: str, number: int, overrides: Mapping[str, Any]
+) -> CurriculumLevel:
+    factory = load_factory()
+    config_cls = factory.DATASETS[task][1]
+    defaults = _defaults(config_cls)
+    curriculum = factory.create_curriculum(task)
+    curriculum.set_global_level(number)
+    params = dict(overrides)
+    try:
+        # Without a context the library takes its mode "inclusive".
+        made = curriculum.generate_configuration({"seed": 0, "size": 1})
+        config = dataclasses.replace(made, **overrides)
+        values = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
+        params = {
+            name: value
+            for name, value in values.items()
+            if name not in ("seed", "size") and value != defaults.get(name)
+        }
+        checked = config_cls(seed=0, size=1, **params)
+        if hasattr(checked, "validate"):
+            checked.validate()
+    except Exception as error:  # noqa: BLE001 - foreign code on values it may refuse
+        return params, f"its config refuses it: {cause_of(error)}"
+    return params, rules_of(task).unused_levels.get(number)
+
+
+def curriculum_levels(task: str, repaired: bool = True) -> list[CurriculumLevel]:
+    """Return what every level of the library's curriculum sets, lowest first.
+
+    `repaired` applies the level repair of the task's rules.
+    """
+    factory = load_factory()
+    if task not in factory.CURRICULA:
+        return []
+    attributes = factory.create_curriculum(task).attributes.values()
+    count = max((len(attribute.levels) for attribute in attributes), default=0)
+    repair = rules_of(task).level_repair if repaired else None
+    changes = repair.overrides if repair else {}
+    return [_curriculum_level(task, i, changes.get(i, {})) for i in range(count)]
+
+
+def curriculum_digest(task: str) -> str:
+    """Return the digest of what the levels of a task depend on.
+
+    It covers the modules of its dataset, config and curriculum and what every level
+    sets, so that a change of the library's base classes shows as well. It does not
+    cover the modules that those import.
+    """
+    factory = load_factory()
+    classes = [*factory.DATASETS[task], factory.CURRICULA.get(task)]
+    modules = {cls.__module__ for cls in classes if cls is not None}
+    texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]
+    levels = curriculum_levels(task, repaired=False)
+    texts += [repr(sorted(params.items())) for params, _ in levels]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def steps_of(
+    levels: Sequence[CurriculumLevel],
+) -> tuple[list[Step], list[SkippedLevel]]:
+    """Return the steps that some levels make, and the levels that are not used."""
+    steps: list[Step] = []
+    skipped: list[SkippedLevel] = []
+    for number, (params, why_unused) in enumerate(levels):
+        if why_unused is not None:
+            skipped.append(SkippedLevel(number, why_unused))
+            continue
+        last = steps[-1] if steps else None
+        if last and last.levels[-1] == number - 1 and last.params == params:
+            steps[-1] = dataclasses.replace(last, levels=(*last.levels, number))
+        else:
+            steps.append(Step((number,), params, None))
+    return steps, skipped
+
+
+def build_scale(
+    task: str, steps: Sequence[Step], skipped: Sequence[SkippedLevel], digest: str = ""
+) -> Scale:
+    """Put a scale together from its steps, easiest first, at least one."""
+    rules = rules_of(task)
+    places = [number for number, step in enumerate(steps) if not step.params]
+    fixed = rules.fixed_level or (len(steps) == 1 and "one step is usable")
+    notes = [f"the items do not change with the level: {fixed}"] if fixed else []
+    if rules.level_repair:
+        notes.append(f"repaired: {rules.level_repair.reason}")
+    if not places:
+        notes.append("the default config is no point of the curriculum")
+    scale = Scale(
+        task=task,
+        steps=tuple(steps),
+        skipped=tuple(sorted(skipped, key=lambda skip: skip.level)),
+        note="; ".join(notes),
+        is_dead_knob=bool(rules.fixed_level),
+        digest=digest,
     )
+    default_level = scale.level_of(places[0]) if places else None
+    return dataclasses.replace(scale, default_level=default_level)
+
+
+def own_scale(task: str) -> Scale | str:
+    """Return the scale of a user's own task, or why it has none.
+
+    Raises:
+        OwnTaskError: Its curriculum raises, or none of its levels can be used.
+    """
+    with blaming():
+        levels = curriculum_levels(task)
+    if not levels:
+        return rules_of(task).fixed_level or "no curriculum is registered with it"
+    steps, skipped = steps_of(levels)
+    if not steps:
+        raise OwnTaskError(f"level 0: {skipped[0].reason}")
+    return build_scale(task, steps, skipped)

@@ -15,14 +15,19 @@ import dataclasses
 import fnmatch
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from rg_env.errors import SettingError, unknown_name
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.library_import import TASKS
+from rg_env.tasks.library import TASKS, LibraryDescription, is_release_of_list
 
-_MIXTURE_PART_KEYS = ("name", "weight", "config")
+TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
+"""How a run draws among its choices."""
+
+PresetName = Literal["rg-easy", "rg-hard"]
+"""The published evaluations."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,42 +45,48 @@ class TaskChoice:
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
+class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
+    """One of the `datasets` of a mixture, in the library's format."""
+
+    name: str
+    weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    config: dict[str, Any] | None = None
+
+
 def _matching(
     field: str, patterns: Iterable[str], names: Sequence[str], kind: str = "task"
 ) -> list[str]:
     """Return the names that match the patterns, in the patterns' order, once each."""
-    found: dict[str, None] = {}
+    matching: dict[str, None] = {}
     for pattern in patterns:
         matched = fnmatch.filter(names, pattern)
         if not matched:
             raise unknown_name(field, pattern, names, kind)
-        found.update(dict.fromkeys(matched))
-    return list(found)
+        matching.update(dict.fromkeys(matched))
+    return list(matching)
 
 
 def _chosen_names(
     library: LibraryDescription,
     tasks: Sequence[str] | None,
     categories: Sequence[str] | None,
-    left_out: Collection[str],
 ) -> list[str]:
     names = list(library.tasks)
+    if tasks is None and categories is None:
+        return names
     by_category: dict[str, list[str]] = {}
     for name, info in library.tasks.items():
         by_category.setdefault(info.category, []).append(name)
-    wanted = [
+    known = sorted(by_category)
+    chosen = [
         name
-        for category in _matching(
-            "categories", categories or [], sorted(by_category), "category"
-        )
+        for category in _matching("categories", categories or [], known, "category")
         for name in by_category[category]
     ]
-    wanted += _matching("tasks", tasks or [], [*names, MIXTURE])
-    if tasks is None and categories is None:
-        wanted = names
-    if tasks is not None and MIXTURE in wanted and MIXTURE not in tasks:
-        wanted.remove(MIXTURE)  # a pattern like "*" means tasks
-    return [name for name in dict.fromkeys(wanted) if name not in left_out]
+    by_name = _matching("tasks", tasks or [], [*names, MIXTURE])
+    # A pattern like "*" means tasks.
+    chosen += [name for name in by_name if name != MIXTURE or name in (tasks or ())]
+    return list(dict.fromkeys(chosen))
 
 
 def _mixture_choices(
@@ -89,53 +100,28 @@ def _mixture_choices(
     unknown = set(params) - {"datasets", "size", "seed"}
     if unknown:
         raise unknown_name(field, min(unknown), ["datasets"], "parameter")
-    parts = [
-        part
-        for part in _mixture_parts(
-            library, f"{field}.datasets", params.get("datasets"), left_out
-        )
-        if part.task not in left_out
-    ]
-    total = sum(part.weight for part in parts)
+    field = f"{field}.datasets"
+    try:
+        parts = msgspec.convert(params.get("datasets"), list[MixturePart] | None)
+    except msgspec.ValidationError as error:
+        raise SettingError(str(error), field) from error
+    choices = []
+    for part in [MixturePart(n) for n in library.tasks] if parts is None else parts:
+        config = part.config or {}
+        if part.name == MIXTURE:
+            place = f"{field}.{MIXTURE}"
+            choices += _mixture_choices(library, place, part.weight, config, left_out)
+        elif part.name not in library.tasks:
+            raise unknown_name(field, part.name, [*library.tasks, MIXTURE], "task")
+        elif part.name not in left_out:
+            # The sampler owns these; in the library's format each dataset has them.
+            own = {k: v for k, v in config.items() if k not in ("seed", "size")}
+            choices.append(TaskChoice(part.name, part.weight, own))
+    total = sum(choice.weight for choice in choices)
     return [
-        dataclasses.replace(part, weight=weight * part.weight / total) for part in parts
+        dataclasses.replace(choice, weight=weight * choice.weight / total)
+        for choice in choices
     ]
-
-
-def _mixture_parts(
-    library: LibraryDescription, field: str, specs: Any, left_out: Collection[str]
-) -> list[TaskChoice]:
-    if specs is None:
-        return [TaskChoice(name) for name in library.tasks]
-    if not isinstance(specs, list) or not specs:
-        raise SettingError(f"a list of name, weight and config, found {specs!r}", field)
-    parts = [_mixture_part(library, field, spec, left_out) for spec in specs]
-    return [choice for part in parts for choice in part]
-
-
-def _mixture_part(
-    library: LibraryDescription, field: str, spec: Any, left_out: Collection[str]
-) -> list[TaskChoice]:
-    name = spec.get("name") if isinstance(spec, Mapping) else None
-    if not isinstance(name, str):
-        raise SettingError(f"each needs a name, found {spec!r}", field)
-    if name not in library.tasks and name != MIXTURE:
-        raise unknown_name(field, name, [*library.tasks, MIXTURE], "task")
-    field = f"{field}.{name}"
-    for key in spec:
-        if key not in _MIXTURE_PART_KEYS:
-            raise unknown_name(field, str(key), _MIXTURE_PART_KEYS, "key")
-    config = spec.get("config") or {}
-    if not isinstance(config, Mapping):
-        raise SettingError(f"config holds parameters by name, found {config!r}", field)
-    weight = _positive(field, spec.get("weight", 1.0))
-    if name == MIXTURE:
-        if not config.get("datasets"):
-            raise SettingError("a mixture in a mixture needs its datasets", field)
-        return _mixture_choices(library, field, weight, config, left_out)
-    # The sampler owns these two; in the library's own format each dataset has them.
-    params = {k: v for k, v in config.items() if k not in ("seed", "size")}
-    return [TaskChoice(name, weight, params)]
 
 
 def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
@@ -148,13 +134,6 @@ def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
             choice = dataclasses.replace(choice, weight=weight)
         merged[key] = choice
     return tuple(merged[key] for key in sorted(merged))
-
-
-def _positive(field: str, weight: Any) -> float:
-    is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-    if not is_number or not math.isfinite(weight) or weight <= 0:
-        raise SettingError(f"a weight must be above 0, found {weight!r}", field)
-    return float(weight)
 
 
 def build_selection(
@@ -187,8 +166,9 @@ def build_selection(
     """
     known = [*library.tasks, MIXTURE]
     left_out = set(_matching("exclude_tasks", exclude_tasks, known))
-    names = _chosen_names(library, tasks, categories, left_out)
-    weights, params = dict(task_weights or {}), dict(task_params or {})
+    chosen = _chosen_names(library, tasks, categories)
+    names = [name for name in chosen if name not in left_out]
+    weights, params = task_weights or {}, task_params or {}
     for field, given in (("task_weights", weights), ("task_params", params)):
         for name in given:
             if name not in known:
@@ -197,12 +177,14 @@ def build_selection(
                 raise SettingError(f"{name!r} is not among the chosen tasks", field)
     choices: list[TaskChoice] = []
     for name in names:
-        weight = _positive(f"task_weights.{name}", weights.get(name, 1.0))
+        weight, own = float(weights.get(name, 1.0)), params.get(name, {})
+        if not (weight > 0 and math.isfinite(weight)):
+            place = f"task_weights.{name}"
+            raise SettingError(f"a weight must be above 0, found {weight!r}", place)
         if name == MIXTURE:
-            mixed = params.get(name, {})
-            choices += _mixture_choices(library, mixture_field, weight, mixed, left_out)
+            choices += _mixture_choices(library, mixture_field, weight, own, left_out)
         else:
-            choices.append(TaskChoice(name, weight, dict(params.get(name, {}))))
+            choices.append(TaskChoice(name, weight, dict(own)))
     if not choices:
         raise SettingError(
             "nothing is left to sample; choose a task or exclude fewer", "tasks"
@@ -210,19 +192,14 @@ def build_selection(
     return _merged(choices)
 
 
-TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
-PresetName = Literal["rg-easy", "rg-hard"]
-"""How a run draws among its choices."""
-
-
 def refuse_unlisted(names_by_field: Mapping[str, Iterable[str]]) -> None:
     """Reject a name or pattern in settings that no task of `library_tasks.json` has.
 
     The library's import takes seconds, for which nobody wants to wait who has mistyped
-    a task. Only where `is_release_of_list` does this say anything.
+    a task. Where another release is installed, nothing is rejected.
     """
     known = [*TASKS, MIXTURE]
     for field, names in names_by_field.items():
         for name in names:
-            if not fnmatch.filter(known, name):
+            if not fnmatch.filter(known, name) and is_release_of_list():
                 raise unknown_name(f"env.{field}", name, known, "task")

@@ -15,7 +15,7 @@ from rg_env.atropos.api import ApiError
 from rg_env.cli import failures
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
-from rg_env.tasks.own_tasks import OwnTaskError
+from rg_env.tasks.datasets import OwnTaskError
 from rg_env.workers.pool_errors import JobError, WorkerDiedError
 from tests.support.parts import ENTRY, REPO_ROOT
 

@@ -84,7 +84,7 @@ def test_a_level_can_be_set_before_the_tasks_are_known():
         ({"task_levels": {"acre": 0.5}}, "'acre' has no difficulty scale"),
         (
             {"complexity_mode": 0.0, "task_params": {"gcd": {"min_numbers": 99}}},
-            "env.task_params.gcd: reasoning-gym refuses",
+            "env.task_params.gcd: its config refuses",
         ),
         (
             {"tasks": None, "mixture": "datasets: [{name: gdc}]"},

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from rg_env.tasks import baselines, library_levels
+from rg_env.tasks import baselines
 from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
+from rg_env.tasks.scales import curriculum_digest
 from tests.support.parts import rollout
 from tests.support.real_api import LIMIT, SIZE, RealApi, in_time, registered
 
@@ -22,7 +23,7 @@ LONG = LIMIT - 12
 
 def table():
     one = Baseline({}, BASELINE, 0.01, 600, "candidates in random order")
-    row = TaskBaselines(library_levels.curriculum_digest(TASK), 0.0, (one,))
+    row = TaskBaselines(curriculum_digest(TASK), 0.0, (one,))
     return Baselines("0.0.1", {TASK: row})
 
 

@@ -1,15 +1,20 @@
-"""A library that workers cannot be forked with, as every command meets it."""
+"""What the installed library is, where its tables hold, and one that is broken."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import itertools
 
 import pytest
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
-from rg_env.items.installed_library import read_library
+from rg_env.items.installed_library import prepare_baselines, read_library, read_scales
+from rg_env.tasks import baselines, library, scales
+from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
+from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import MAX_ATTEMPTS, WorkerPool
@@ -17,10 +22,67 @@ from tests.support.parts import TOKENIZER, run_main
 
 pytestmark = pytest.mark.processes
 
-BROKEN = {
-    "it cannot be imported": ("syntax error", "reasoning-gym cannot be imported from"),
-    "it ends the process": ("import os; os._exit(7)", "ended with status 7"),
-}
+# -- the shipped tables ----------------------------------------------------------------
+
+SHIPPED = scales.load_shipped()
+GCD = (Baseline({}, 0.5, 0.0, 600, "always '1'"),)
+TABLE = Baselines(
+    "0.0.1",
+    {
+        task: TaskBaselines(scales.curriculum_digest(task), 0.0, rows)
+        for task, rows in (("gcd", GCD), ("acre", ()), ("lcm", ()))
+    },
+)
+
+
+def read(pool, *tasks):
+    return asyncio.run(read_scales(pool, library.describe(), tasks))
+
+
+def test_the_shipped_scales_hold_for_the_library_they_were_made_from(pool, logged):
+    found, reasons = read(pool, *SHIPPED.scales, "acre")
+    assert found == SHIPPED.scales
+    assert list(reasons) == ["acre"]  # it has no curriculum
+    assert logged.text == ""
+
+
+def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one_line(
+    pool, logged, monkeypatch
+):
+    changed = dict(SHIPPED.scales)
+    changed["chain_sum"] = dataclasses.replace(changed["chain_sum"], digest="other")
+    del changed["lcm"]  # as of a task that the table does not know
+    table = scales.ShippedScales("0.0.1", changed)
+    monkeypatch.setattr(scales, "load_shipped", lambda: table)
+    found, reasons = read(pool, "chain_sum", "gcd", "lcm")
+    assert found == {"gcd": SHIPPED.scales["gcd"]}
+    assert reasons["lcm"] == "its curriculum is not that of reasoning-gym 0.0.1"
+    (record,) = logged.records
+    assert record.getMessage().endswith("default parameters: chain_sum, lcm")
+
+
+def test_baselines_hold_for_tasks_and_parameters_that_were_measured(
+    pool, logged, monkeypatch
+):
+    by_task = {**TABLE.by_task, "lcm": TaskBaselines("other", 0.0, GCD)}
+    table = dataclasses.replace(TABLE, by_task=by_task)
+    monkeypatch.setattr(baselines, "load_shipped", lambda: table)
+
+    def prepare(*choices):
+        logged.clear()
+        return asyncio.run(prepare_baselines(pool, choices))
+
+    assert prepare(TaskChoice("gcd"), TaskChoice("acre")).of("gcd", {}) == 0.5
+    assert logged.text == ""
+    assert prepare(TaskChoice("gcd"), TaskChoice("lcm")).of("lcm", {}) == 0.0
+    assert logged.messages[0].endswith(f" {TABLE.library_version}: lcm")
+    own = TaskChoice("gcd", params={"min_numbers": 3, "max_numbers": 3})
+    found = prepare(own, TaskChoice("gcd"))
+    assert (found.of("gcd", own.params), found.of("gcd", {})) == (0.0, 0.5)
+    assert logged.messages[0].endswith("parameters of your own, and it is 0 for: gcd")
+
+
+# -- a library that workers cannot be forked with --------------------------------------
 
 COMMANDS = {
     "tasks": [],
@@ -35,66 +97,57 @@ COMMANDS = {
 
 
 @pytest.fixture
-def library(tmp_path, monkeypatch):
+def broken(tmp_path, monkeypatch):
     """Return the file of a library that workers find before the installed one."""
     package = tmp_path / "reasoning_gym"
     package.mkdir()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
     return package / "__init__.py"
 
 
-def refusal(preload=worker_jobs.PRELOAD):
+def refusal(kind, preload):
     pool = WorkerPool(1, preload=preload)
-    try:
-        with pytest.raises(LibraryError) as caught:
-            asyncio.run(read_library(pool))
-    finally:
-        pool.close()
-    return str(caught.value)
+    with contextlib.closing(pool), pytest.raises(kind) as caught:
+        asyncio.run(read_library(pool))
+    return caught.value
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_library_that_stops_the_preloading_is_one_sentence(case, library):
-    text, expected = BROKEN[case]
-    library.write_text(text)
-    said = refusal()
-    assert expected in said
-    assert "\n" not in said
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("syntax error", "reasoning-gym cannot be used (SyntaxError"),
+        ("import os; os._exit(7)", "ended with status 7"),
+    ],
+)
+def test_a_library_that_stops_the_preloading_is_one_sentence(text, expected, broken):
+    broken.write_text(text)
+    said = str(refusal(LibraryError, worker_jobs.PRELOAD))
+    assert expected in said and "\n" not in said
 
 
-def test_what_workers_may_not_read_is_named_with_a_remedy(library):
-    file = library.parents[1] / "preloaded_file.py"
-    file.write_text("raise PermissionError(13, 'Permission denied', '/x')")
-    said = refusal(("preloaded_file",))
+def test_what_else_stops_the_preloading_is_not_blamed_on_the_library(broken):
+    for name, text in (
+        ("preloaded_file", "raise PermissionError(13, 'Permission denied', '/x')"),
+        ("preloaded_defect", "1 / 0"),
+    ):
+        (broken.parents[1] / f"{name}.py").write_text(text)
+    said = str(refusal(LibraryError, ["preloaded_file"]))
     assert said.startswith("workers cannot be started (PermissionError: [Errno 13] ")
     assert said.endswith("to write to the folder for temporary files (TMPDIR)")
-
-
-def test_a_defect_of_ours_while_preloading_is_not_blamed_on_the_library(
-    monkeypatch, tmp_path
-):
-    (tmp_path / "preloaded_defect.py").write_text("1 / 0")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
-    pool = WorkerPool(1, preload=["preloaded_defect"])
-    try:
-        with pytest.raises(PreloadError) as caught:
-            asyncio.run(read_library(pool))
-    finally:
-        pool.close()
-    assert caught.value.kind == "ZeroDivisionError"
-    assert "preloaded_defect.py" in caught.value.detail
+    defect = refusal(PreloadError, ["preloaded_defect"])
+    assert defect.kind == "ZeroDivisionError"
+    assert "preloaded_defect.py" in defect.detail
 
 
 def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(
-    library, tmp_path, monkeypatch, capsys
+    broken, tmp_path, capsys
 ):
     tries = tmp_path / "tries"
-    library.write_text(
+    broken.write_text(
         f"import os; open({str(tries)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
     )
-    monkeypatch.chdir(tmp_path)
     assert run_main(["process", *COMMANDS["process"]]) == 1
     assert tries.read_text() == MAX_ATTEMPTS * "x"
     assert "workers was ended by signal 9 (Killed)" in capsys.readouterr().err
@@ -102,12 +155,11 @@ def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_broken_library_ends_a_command_in_one_sentence_and_status_2(
-    command, library, tmp_path, monkeypatch, capsys
+    command, broken, capsys
 ):
-    library.write_text("syntax error")
-    monkeypatch.chdir(tmp_path)
+    broken.write_text("syntax error")
     assert run_main([command, *COMMANDS[command]]) == 2
     said = [line for line in capsys.readouterr().err.splitlines() if line]
     errors = list(itertools.dropwhile(lambda line: " INFO " in line, said))
     assert len(errors) == 1
-    assert errors[0].startswith("error: reasoning-gym cannot be imported")
+    assert errors[0].startswith("error: reasoning-gym cannot be used (SyntaxError")

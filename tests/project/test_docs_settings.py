@@ -14,7 +14,7 @@ from rg_env.cli import run_commands
 from rg_env.cli.settings_command import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.items import worker_jobs
-from rg_env.items.chosen_tasks import read_mixture
+from rg_env.items.installed_library import read_mixture
 from rg_env.settings.environment_settings import DATA_DUMPS
 from rg_env.task_rules.table import TABLE, no_scale_reason
 from rg_env.tasks.difficulty import build_rules
@@ -117,7 +117,7 @@ def library(pool):
 def refusal_of(pool, choices):
     """Return what the library has against the parameters of chosen tasks."""
     given = [(choice.task, dict(choice.params)) for choice in choices]
-    return pool.call(worker_jobs.check_params, given, deadline_s=GUARD_S)
+    return pool.call(worker_jobs.rejected_params, given, deadline_s=GUARD_S)
 
 
 @pytest.mark.processes

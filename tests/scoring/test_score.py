@@ -15,7 +15,7 @@ from rg_env.scoring.score import (
     score_answer,
     tagged,
 )
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 
 ENTRY = {"question": "2 + 3?", "answer": "5", "metadata": {}}
 
@@ -104,8 +104,8 @@ def test_a_right_answer_is_scored_once():
 
 @pytest.mark.parametrize("task", ["spell_backward", "figlet_font"])
 def test_scorers_of_the_library_that_tags_deceive_are_not_deceived(task):
-    entry = library.make_entry(task, {}, seed=1)
-    scorer = library.scoring_dataset(task, {}).score_answer
+    entry = datasets.make_entry(task, {}, seed=1)
+    scorer = datasets.scoring_dataset(task, {}).score_answer
     assert as_unit(scorer(tagged("zzz"), entry)) > as_unit(scorer("zzz", entry))
     assert score_answer("zzz", entry, scorer).value == as_unit(scorer("zzz", entry))
 

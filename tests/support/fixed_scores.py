@@ -10,11 +10,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from rg_env.items import installed_fixes
 from rg_env.scoring.score import as_unit
 from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE, solution
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 
 Entry = dict[str, Any]
 
@@ -39,13 +38,13 @@ finds them in the installed one."""
 
 
 def fix_of(task: str) -> ScorerFix:
-    fix = installed_fixes.fix_of(task)
+    fix = datasets.fix_of(task)
     assert fix is not None
     return fix
 
 
 def library_score(task: str, entry: Entry) -> Callable[[str], float]:
-    scorer = library.scoring_dataset(task, {}).score_answer
+    scorer = datasets.scoring_dataset(task, {}).score_answer
     return lambda answer: as_unit(scorer(answer, entry))
 
 
@@ -61,7 +60,7 @@ def both_scores(task: str, entry: Entry, answer: str) -> tuple[float, float]:
 @functools.cache
 def entry_of(task: str, seed: int) -> Entry:
     """Return the entry of a seed, or of one far from it where that is unusable."""
-    return next(library.usable_entries(task, {}, itertools.count(seed, 10_000)))
+    return next(datasets.usable_entries(task, {}, itertools.count(seed, 10_000)))
 
 
 @functools.cache

@@ -72,24 +72,9 @@ class NoEntryDataset(DoubleDataset):
         return {"answer": "1"}
 
 
-class HalvesDataset(DoubleDataset):
-    """Half a character is in one of the texts of every entry, or in none."""
-
-    def __getitem__(self, idx):
-        texts = [f"What is twice {self.seed}?", str(2 * self.seed), "", ""]
-        texts[self.seed % 4] += "\ud83d" * (self.seed % 4 != 3)
-        question, answer, note, _ = texts
-        return {"question": question, "answer": answer, "metadata": {"note": [note]}}
-
-
 class ReadsDataset(DoubleDataset):
     def __getitem__(self, idx):
         return {"question": Path("/etc/passwd").read_text(), "answer": "1"}
-
-
-class EmptyDataset(DoubleDataset):
-    def __getitem__(self, idx):
-        return {**super().__getitem__(idx), "answer": " "}
 
 
 class ScorerRaisesDataset(DoubleDataset):
@@ -142,9 +127,7 @@ BAD = {
     "raises": RaisesDataset,
     "hangs": HangsDataset,
     "makes_no_entry": NoEntryDataset,
-    "halves": HalvesDataset,
     "reads_a_file": ReadsDataset,
-    "empty": EmptyDataset,
     "scorer_raises": ScorerRaisesDataset,
     "scorer_hangs": ScorerHangsDataset,
 }
@@ -160,7 +143,6 @@ for name, value in NO_SCORES.items():
     BAD[f"pays_{name}"] = PaysDataset
 BAD_RULES = {
     "notation_raises": {"notation": lambda answer, entry: entry["no such key"]},
-    "notation_of_no_text": {"notation": lambda answer, entry: int(answer)},
     "notation_of_another": {"notation": lambda answer, entry: answer + "0"},
     "guard_raises": {"guard": Guard("none", "all", lambda answer, gold: answer[99])},
     "guard_says_false": {"guard": Guard("none", "all", lambda answer, gold: False)},

@@ -8,7 +8,7 @@ import pytest
 
 from rg_env.task_rules.base_scorer import base_fix
 from rg_env.task_rules.table import TABLE
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 from tests.support.fixed_scores import (
     BASE_TASKS,
     both_scores,
@@ -45,7 +45,9 @@ WITHOUT_UNITS = {task for task, rules in TABLE.items() if not rules.has_units}
 
 def test_the_base_scorer_is_that_of_the_listed_tasks_alone():
     tasks = library.describe().tasks
-    assert list(BASE_TASKS) == [task for task in tasks if library.has_base_scorer(task)]
+    assert list(BASE_TASKS) == [
+        task for task in tasks if datasets.has_base_scorer(task)
+    ]
     assert set(BASE_TASKS) >= WITHOUT_UNITS
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rg_env.task_rules.table import fault_of
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 from rg_env.tasks.scales import load_shipped
 
 Entry = dict[str, Any]
@@ -35,7 +35,7 @@ SLOW = {"knight_swap"}
 
 
 def asked(task: str, params: Mapping[str, Any]) -> list[Entry]:
-    entries = library.usable_entries(task, params, itertools.count(1_000))
+    entries = datasets.usable_entries(task, params, itertools.count(1_000))
     return list(itertools.islice(entries, ITEMS))
 
 

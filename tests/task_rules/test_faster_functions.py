@@ -25,15 +25,15 @@ TASKS = (
 )
 MAKE_ENTRIES = """
 import hashlib, json, random, sys
-from rg_env.tasks import library, library_import, scales
+from rg_env.tasks import datasets, library, scales
 if sys.argv[1] == "own":
-    library_import.replace = lambda functions: []
+    library.replace = lambda functions: []
 shipped, made = scales.load_shipped(), {}
 for task in sys.argv[4:]:
     rng = random.Random(11)
     for number in range(int(sys.argv[2])):
         step = shipped.scales[task].step_at(rng.random(), rng.random())
-        entry = library.make_entry(task, step.params, rng.randrange(2**32), False)
+        entry = datasets.make_entry(task, step.params, rng.randrange(2**32), False)
         made[f"{task} {number}"] = hashlib.sha256(repr(entry).encode()).hexdigest()
 from reasoning_gym.arc.arc_agi import ArcAgiDataset
 is_ours = ArcAgiDataset.__init__.__module__.startswith("rg_env.")

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from rg_env.task_rules.table import fault_of, rules_of
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 
 HALTING = {"grid_size_x": 50, "grid_size_y": 50}
 ALIKE = {"max_delta": 1e-6}
@@ -46,8 +46,8 @@ def test_each_fault_of_a_task_is_met_and_refused(task, params, faults):
     met = set()
     for seed in range(1_000):
         try:
-            library.make_entry(task, params, seed)
-        except library.UnusableEntryError as error:
+            datasets.make_entry(task, params, seed)
+        except datasets.UnusableEntryError as error:
             met.add(str(error))
         if len(met) == faults:
             break
@@ -59,17 +59,17 @@ def test_each_fault_of_a_task_is_met_and_refused(task, params, faults):
 
 
 def test_without_the_checks_the_library_s_entry_is_taken_as_it_is():
-    with pytest.raises(library.UnusableEntryError):
-        library.make_entry("number_format", ALIKE, 1)
-    assert library.make_entry("number_format", ALIKE, 1, checked=False)["question"]
+    with pytest.raises(datasets.UnusableEntryError):
+        datasets.make_entry("number_format", ALIKE, 1)
+    assert datasets.make_entry("number_format", ALIKE, 1, checked=False)["question"]
 
 
 def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
     library.describe()
     composite = importlib.import_module("reasoning_gym.composite")
     parts = [composite.DatasetSpec("number_format", 1.0, ALIKE)]
-    with pytest.raises(library.UnusableEntryError, match="at the digits shown"):
-        library.make_entry("composite", {"datasets": parts}, 1)
+    with pytest.raises(datasets.UnusableEntryError, match="at the digits shown"):
+        datasets.make_entry("composite", {"datasets": parts}, 1)
 
 
 SUMS = "Input 1: [16, 85]\nOutput 1: [16]\nInput 2: [63, 24]\nOutput 2: [24]\n"
@@ -107,5 +107,5 @@ def test_a_rule_with_a_number_is_asked_where_the_examples_show_enough_of_it(
 def test_an_item_that_was_found_wrong_is_not_used_and_its_neighbor_is(
     task, seed, is_used
 ):
-    entry = library.make_entry(task, {}, seed, checked=False)
+    entry = datasets.make_entry(task, {}, seed, checked=False)
     assert (fault_of(task, entry) is None) == is_used

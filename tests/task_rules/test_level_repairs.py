@@ -9,7 +9,7 @@ import pytest
 from rg_env.items.item import Item
 from rg_env.items.task_check import gold_fault
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
-from rg_env.tasks import library_levels
+from rg_env.tasks import scales
 from rg_env.tasks.scales import load_shipped
 
 MakeEntry = Callable[..., dict[str, Any]]
@@ -46,8 +46,8 @@ def test_the_items_of_a_fixed_level_are_the_same_at_both_ends(make_asked_entry, 
 
 @pytest.mark.parametrize("task", ["caesar_cipher", "knight_swap", "survo"])
 def test_the_library_refuses_the_levels_that_are_repaired(task):
-    plain = library_levels.curriculum_levels(task)
-    refused = {n for n, level in enumerate(plain) if level.why_unused is not None}
+    plain = scales.curriculum_levels(task, repaired=False)
+    refused = {number for number, (_, why) in enumerate(plain) if why is not None}
     assert refused == set(REPAIRS[task].overrides)
 
 

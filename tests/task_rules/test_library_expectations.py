@@ -7,7 +7,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 
 EXACT = ScoringRules(normalize_answers=False)
 
@@ -18,7 +18,7 @@ def paid(task, entry, answer, rules=EXACT):
 
 
 def entry_of(task, **params: Any):
-    return next(library.usable_entries(task, params, itertools.count(42)))
+    return next(datasets.usable_entries(task, params, itertools.count(42)))
 
 
 @pytest.mark.parametrize("task", ["simple_integration", "intermediate_integration"])
@@ -151,7 +151,7 @@ def _futoshiki():
 
 def _dead_board():
     asked = {"grid_size_x": 3, "grid_size_y": 3, "filled_cells": 1}
-    entry = library.make_entry("game_of_life", asked, 42, checked=False)
+    entry = datasets.make_entry("game_of_life", asked, 42, checked=False)
     return entry, "[[1,1,1],[0,0,0],[0,0,0]]"
 
 

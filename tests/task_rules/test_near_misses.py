@@ -17,8 +17,8 @@ import pytest
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
-from rg_env.tasks import library
-from rg_env.tasks.library_import import TASKS
+from rg_env.tasks import datasets
+from rg_env.tasks.library import TASKS
 from tools.answer_texts.near_changes import CHANGES, other_answer
 from tools.answer_texts.right_answers import right_answer
 from tools.answer_texts.sampled_items import DEFAULTS, SampledItem
@@ -57,7 +57,7 @@ LONGEST = 500
 def items_of(task: str) -> list[SampledItem]:
     made = []
     for seed in range(7_000, 7_400):
-        for entry in library.usable_entries(task, {}, [seed]):
+        for entry in datasets.usable_entries(task, {}, [seed]):
             right = right_answer(task, entry)
             if right is not None and 0 < len(right) <= LONGEST:
                 made.append(SampledItem(task, DEFAULTS, seed, {}, entry, right))
@@ -71,7 +71,7 @@ def is_wrong_for_sure(item: SampledItem, text: str) -> bool:
     if wrong is not None and not (wrong and item.task in NEAR_ENOUGH):
         return wrong
     try:
-        scorer = library.scoring_dataset(item.task, {}).score_answer
+        scorer = datasets.scoring_dataset(item.task, {}).score_answer
         return float(scorer(text, dict(item.entry))) < 1.0
     except Exception:  # noqa: BLE001 - the library raises anything on what is no answer
         return True

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import TABLE, rules_of, solution
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 
 NOTATIONS = sorted(task for task, rules in TABLE.items() if rules.notation)
 ENTRIES = 6
@@ -29,7 +29,7 @@ PARTS = st.sampled_from(
 
 @functools.cache
 def _entries(task):
-    asked = library.usable_entries(task, {}, itertools.count())
+    asked = datasets.usable_entries(task, {}, itertools.count())
     return list(itertools.islice(asked, ENTRIES))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.items.worker_jobs import score_answers
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 from tools.gold_solvers.boards import manipulated, pooled
 from tools.gold_solvers.numbers import legs, powers
 from tools.gold_solvers.words import synthesized
@@ -22,7 +22,7 @@ READINGS = {
 
 
 def entry_of(task: str, seed: int) -> dict:
-    return library.make_entry(task, {}, seed, checked=False)
+    return datasets.make_entry(task, {}, seed, checked=False)
 
 
 def value(task: str, entry: dict, answer: str, rules: ScoringRules | None = None):

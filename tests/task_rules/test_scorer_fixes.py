@@ -14,7 +14,7 @@ import pytest
 from rg_env.task_rules.arithmetic.numbers import TIMES
 from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.table import solution
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 from tests.support.fixed_scores import (
     BASE_TASKS,
     FIXES,
@@ -57,7 +57,7 @@ def test_no_task_has_a_fix_of_its_own_beside_that_of_the_base_scorer():
 
 @every_fix
 def test_the_fix_is_for_the_installed_scorer(task):
-    scorer = type(library.scoring_dataset(task, {})).score_answer
+    scorer = type(datasets.scoring_dataset(task, {})).score_answer
     digest = hashlib.sha256(inspect.getsource(scorer).encode()).hexdigest()
     assert digest == fix_of(task).scorer_sha256
 

@@ -15,7 +15,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import WRONG_AT_MOST, Score, read_rows
-from rg_env.tasks.library_import import TASKS
+from rg_env.tasks.library import TASKS
 
 pytestmark = pytest.mark.processes
 

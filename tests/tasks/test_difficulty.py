@@ -1,8 +1,6 @@
 """The level of an item: from settings to rules, from a draw to parameters."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rg_env.errors import SettingError
 from rg_env.tasks.curriculum import START, Curriculum
@@ -51,9 +49,6 @@ def test_a_name_wins_over_a_pattern_wherever_it_stands():
     assert found["number_sorting"].low == 0.9
     assert found["gcd"].mode == "default"
     assert found["maze"].mode == "random"
-
-
-def test_a_pattern_leaves_tasks_without_a_scale_as_they_are():
     assert build_rules(KNOWN, KNOWN, NO_SCALE, None, {"*": 0.5})["acre"] == LevelRule()
 
 
@@ -77,9 +72,6 @@ def test_a_name_that_cannot_have_a_level_is_refused(task_levels, sentence):
 def test_what_is_no_level_is_refused_with_what_is_allowed(setting):
     with pytest.raises(ValueError, match="'random', 'curriculum', a level in 0 to 1"):
         check_setting(setting)
-
-
-def test_a_mode_that_is_misspelt_is_told_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'curriculum'"):
         check_setting("curiculum")
 
@@ -94,12 +86,6 @@ def test_a_number_on_the_command_line_is_a_level():
     assert parse_setting("random") == "random"
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1, exclude_max=True))
-def test_a_level_drawn_from_a_range_lies_in_it(one, other, point):
-    low, high = sorted((one, other))
-    assert low <= LevelRule("random", low, high).uniform(point) <= high
-
-
 # -- from a draw to parameters ---------------------------------------------------------
 
 STEPS = tuple(Step((n,), {"size": n}, item_ms=10.0 * (n + 1)) for n in range(3))
@@ -112,11 +98,19 @@ def difficulty(mode="default", low=0.0, high=1.0):
 
 
 @pytest.mark.parametrize(
-    ("mode", "level"),
-    [("default", None), ("fixed", 0.2), ("random", 0.3), ("curriculum", START)],
+    ("mode", "level", "fixed"),
+    [
+        ("default", None, None),
+        ("fixed", 0.2, 0.2),
+        ("random", 0.3, None),
+        ("curriculum", START, None),
+    ],
 )
-def test_the_rule_of_a_task_says_its_level(mode, level):
-    assert difficulty(mode, 0.2, 0.6).level_at("maze", 0.25) == pytest.approx(level)
+def test_a_level_is_fixed_or_moves_by_chance_or_by_results(mode, level, fixed):
+    levels = difficulty(mode, 0.2, 0.6)
+    assert levels.level_at("maze", 0.25) == pytest.approx(level)
+    assert levels.fixed_level("maze") == fixed
+    assert levels.follows_results("maze") is (mode == "curriculum")
 
 
 @pytest.mark.parametrize("mode", ["fixed", "random", "curriculum"])
@@ -127,16 +121,6 @@ def test_a_task_without_a_scale_has_no_level(mode):
     assert levels.params_at("acre", None, seed=1) == {}
     assert not levels.follows_results("acre")
     assert levels.expected_ms("acre", None) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("mode", "fixed", "follows"),
-    [("fixed", 0.2, False), ("random", None, False), ("curriculum", None, True)],
-)
-def test_a_level_is_fixed_or_moves_by_chance_or_by_results(mode, fixed, follows):
-    levels = difficulty(mode, 0.2, 0.2)
-    assert levels.fixed_level("maze") == fixed
-    assert levels.follows_results("maze") is follows
 
 
 @pytest.mark.parametrize(("level", "ms"), [(None, 20.0), (0.5, 20.0), (0.6, 30.0)])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import itertools
 
 import pytest
 
@@ -12,18 +11,17 @@ from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import TABLE as RULES
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
-from rg_env.tasks.library_levels import repaired_levels
 from rg_env.tasks.scales import (
     TABLE,
     Scale,
     ShippedScales,
     SkippedLevel,
     Step,
+    curriculum_digest,
+    curriculum_levels,
     load_shipped,
 )
 from tools.make_scales import table_text
-
-MakeEntry = Callable[..., dict[str, Any]]
 
 GUARD_S = 120.0
 FAST_MS = 60.0
@@ -34,7 +32,7 @@ SHIPPED = load_shipped()
 LEVELS_OF_THE_LIBRARY = 556
 STEPS = tuple(Step((n,), {"size_x": n}, 1.0) for n in range(3))
 THREE_STEPS = Scale("some_task", STEPS)
-FAST_TASKS = [
+FAST_TASKS = [  # more than 80
     task
     for task, scale in SHIPPED.scales.items()
     if not scale.is_dead and scale.steps[0].item_ms + scale.steps[-1].item_ms < FAST_MS
@@ -42,12 +40,6 @@ FAST_TASKS = [
 
 
 # -- a scale ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("level", "number"), [(0.0, 0), (0.5, 1), (1.0, 2)])
-@pytest.mark.parametrize("mix", [0.0, 0.999])
-def test_a_level_that_is_a_step_gives_that_step(level, number, mix):
-    assert THREE_STEPS.step_at(level, mix) is STEPS[number]
 
 
 def test_between_two_steps_the_upper_one_comes_as_often_as_the_fraction_says():
@@ -69,17 +61,19 @@ def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead():
     assert scale.is_dead
 
 
-def test_a_step_stands_where_its_level_gives_it():
+def test_a_step_stands_where_its_level_gives_it_whatever_the_mix():
     for number, step in enumerate(STEPS):
-        assert THREE_STEPS.step_at(THREE_STEPS.level_of(number), 0.999) is step
+        for mix in (0.0, 0.999):
+            assert THREE_STEPS.step_at(THREE_STEPS.level_of(number), mix) is step
 
 
 # -- the shipped table -----------------------------------------------------------------
 
 
 def test_a_table_that_was_written_is_read_as_it_was(tmp_path):
-    scale = Scale("a", STEPS, (SkippedLevel(3, 'it "hangs"'),), "näher", 0.5, True)
-    table = ShippedScales("1.2.3", {"a": scale}, {"a": "f00"})
+    skipped = (SkippedLevel(3, 'it "hangs"'),)
+    scale = Scale("a", STEPS, skipped, "näher", 0.5, True, "f00")
+    table = ShippedScales("1.2.3", {"a": scale})
     path = tmp_path / "scales.json"
     path.write_text(table_text(table), encoding="utf-8")
     assert load_shipped(path) == table
@@ -87,10 +81,6 @@ def test_a_table_that_was_written_is_read_as_it_was(tmp_path):
 
 def test_the_table_is_as_its_script_writes_it():
     assert table_text(SHIPPED) == TABLE.read_text(encoding="utf-8")
-
-
-def test_the_table_is_of_the_installed_library():
-    assert library.describe().version == SHIPPED.library_version
 
 
 def test_every_task_has_a_scale_or_a_reason_why_not():
@@ -103,30 +93,33 @@ def test_every_task_has_a_scale_or_a_reason_why_not():
 def test_every_level_of_the_library_is_a_step_or_is_left_out_by_the_row_of_its_task():
     total = 0
     for task, scale in SHIPPED.scales.items():
-        used = [level for step in scale.steps for level in step.levels]
-        skipped = [skip.level for skip in scale.skipped]
-        assert sorted(used + skipped) == list(range(len(repaired_levels(task)))), task
-        assert used == sorted(used)
         reasons = {skip.level: skip.reason for skip in scale.skipped}
         assert reasons == rules_of(task).unused_levels
-        total += len(used) + len(skipped)
+        steps = {number: step.params for step in scale.steps for number in step.levels}
+        levels = curriculum_levels(task)
+        assert list(steps) == [n for n in range(len(levels)) if n not in reasons], task
+        assert all(levels[n] == (params, None) for n, params in steps.items()), task
+        total += len(levels)
     assert total == LEVELS_OF_THE_LIBRARY
 
 
-@pytest.mark.parametrize("task", SHIPPED.scales)
-def test_a_step_sets_what_the_library_says_of_its_levels(task):
-    levels = repaired_levels(task)
-    for step in SHIPPED.scales[task].steps:
-        assert [levels[number].params for number in step.levels] == [step.params] * len(
-            step.levels
-        )
-        assert {levels[number].why_unused for number in step.levels} == {None}
+def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
+    before = curriculum_digest("ab")
+    curriculum = library.load_factory().CURRICULA["ab"]
+
+    class Longer(curriculum):
+        def __init__(self):
+            super().__init__()
+            self.attributes["length"].levels = [10, 20, 30, 40]
+
+    Longer.__module__ = curriculum.__module__
+    monkeypatch.setitem(library.load_factory().CURRICULA, "ab", Longer)
+    assert curriculum_digest("ab") != before
 
 
-@pytest.mark.parametrize("task", SHIPPED.scales)
-def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(task):
-    scale = SHIPPED.scales[task]
-    for lower, upper in zip(scale.steps, scale.steps[1:], strict=False):
+@pytest.mark.parametrize("scale", SHIPPED.scales.values(), ids=lambda s: s.task)
+def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(scale):
+    for lower, upper in itertools.pairwise(scale.steps):
         assert lower.params != upper.params
     if scale.default_level is None:
         assert all(step.params for step in scale.steps)
@@ -135,29 +128,24 @@ def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(tas
         assert not scale.step_at(scale.default_level, 0.999).params
 
 
-def test_the_digests_are_those_of_the_installed_library(pool):
-    digests = pool.call(worker_jobs.curriculum_digests, deadline_s=GUARD_S)
-    assert digests == SHIPPED.digests
+def test_the_table_is_of_the_installed_library(pool):
+    assert library.describe().version == SHIPPED.library_version
+    job = worker_jobs.curriculum_digests
+    digests = pool.call(job, [*SHIPPED.scales], deadline_s=GUARD_S)
+    assert digests == {task: scale.digest for task, scale in SHIPPED.scales.items()}
 
 
 # -- items over the scale --------------------------------------------------------------
 
 
-def ends(make_asked_entry, task, seed):
-    """Return the questions of a seed at both ends of a scale."""
-    steps = SHIPPED.scales[task].steps
-    low, high = (make_asked_entry(task, steps[end].params, seed) for end in (0, -1))
-    return low["question"], high["question"]
-
-
 @pytest.mark.parametrize("task", FAST_TASKS)
 def test_the_hardest_item_is_not_the_easiest(make_asked_entry, task):
-    pairs = [ends(make_asked_entry, task, seed) for seed in SEEDS]
-    assert any(low != high for low, high in pairs)
-
-
-def test_most_tasks_are_fast_enough_to_be_compared():
-    assert len(FAST_TASKS) > 80
+    low, high = (SHIPPED.scales[task].steps[end].params for end in (0, -1))
+    assert any(
+        make_asked_entry(task, low, seed)["question"]
+        != make_asked_entry(task, high, seed)["question"]
+        for seed in SEEDS
+    )
 
 
 @pytest.mark.processes

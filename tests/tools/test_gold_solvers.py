@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from rg_env.task_rules.table import solution
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 from tools.gold_solvers import SOLVERS
 
 QUICK = [
@@ -20,8 +20,8 @@ QUICK = [
 def entries(task: str, count: int) -> list[dict]:
     found = []
     for seed in range(100):
-        with contextlib.suppress(library.UnusableEntryError):
-            found.append(library.make_entry(task, {}, seed))
+        with contextlib.suppress(datasets.UnusableEntryError):
+            found.append(datasets.make_entry(task, {}, seed))
         if len(found) == count:
             break
     return found

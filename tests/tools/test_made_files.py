@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.tasks import library
-from rg_env.tasks.library_import import LIBRARY_TASKS
+from rg_env.tasks.library import LIBRARY_TASKS
 from tools import (
     make_library_tasks,
     make_scoring_page,

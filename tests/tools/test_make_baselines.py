@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
-from rg_env.tasks.baselines import HIGHEST, load_shipped
+from rg_env.tasks.baselines import load_shipped
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.worker_pool import WorkerPool
 from tools.make_baselines import (
+    HIGHEST,
     LEAST_SHARE,
     MEASURED_ON,
     baseline_from,

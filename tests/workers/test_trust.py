@@ -28,7 +28,7 @@ NUMBER = (
 FORGE = (
     "from rg_env.items import worker_jobs\n"
     "def forged(params): return 5\n"
-    "worker_jobs.check_params.__code__ = forged.__code__\n"
+    "worker_jobs.rejected_params.__code__ = forged.__code__\n"
 )
 RIGHT = (1.0, "right", False, 1.0, None)
 
@@ -73,7 +73,7 @@ def test_frame_that_is_no_answer_of_the_call_is_the_end_of_its_worker(single, ca
 def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(single):
     single.call(exec, FORGE, {}, deadline_s=LONG_S)
     before = single.deaths
-    assert single.call(worker_jobs.check_params, [], deadline_s=LONG_S) is None
+    assert single.call(worker_jobs.rejected_params, [], deadline_s=LONG_S) is None
     assert single.deaths == before + 1
 
 

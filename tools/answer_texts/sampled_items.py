@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
-from rg_env.tasks import library, scales
-from rg_env.tasks.library import UnusableEntryError
+from rg_env.tasks import datasets, scales
+from rg_env.tasks.datasets import UnusableEntryError
 from rg_env.tasks.sampler import mix_of_seed
 from tools.answer_texts.right_answers import right_answer
 
@@ -74,7 +74,7 @@ def _item(
         params = scale.step_at(level, mix_of_seed(seed)).params
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # codeio prints
-            entry = library.make_entry(task, params, seed)
+            entry = datasets.make_entry(task, params, seed)
         right = right_answer(task, entry)
     except UnusableEntryError:
         return None

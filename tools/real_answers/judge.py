@@ -19,7 +19,7 @@ from rg_env.evaluation.samples import Sample, grouped
 from rg_env.reports.terminal import WorkProgress
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.reading.formulas import as_formula, read_formula
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.answer_texts.right_answers import right_answer
@@ -45,7 +45,7 @@ def verdicts(
 ) -> list[bool | None]:
     """Say of answers to one item whether they are right; the job of a worker."""
     with contextlib.redirect_stdout(io.StringIO()):
-        made = library.dataset_entries(task, config)
+        made = datasets.dataset_entries(task, config)
         same = [e for e in made if e is not None and e["question"] == question]
         # Items of one question may have several reference answers.
         entry = next((e for e in same if e["answer"] == gold), same[0])

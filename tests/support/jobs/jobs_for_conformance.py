@@ -13,15 +13,15 @@ from typing import Any
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import ScoreRow
 from rg_env.task_rules.table import rules_of
-from rg_env.tasks import library
-from rg_env.tasks.library import UnusableEntryError
+from rg_env.tasks import datasets, library
+from rg_env.tasks.datasets import UnusableEntryError
 
 
 def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
     """Return a seed, or one far from it where its entry is unusable."""
     for tried in itertools.count(seed, -10_000 if seed > 2**31 else 10_000):
         try:
-            library.make_entry(task, params, tried)
+            datasets.make_entry(task, params, tried)
         except UnusableEntryError:
             continue
         return tried
@@ -30,13 +30,13 @@ def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
 
 def make_asked_entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Make the entry of a seed, or of one far from it where that is unusable."""
-    return library.make_entry(task, params, asked_seed(task, params, seed))
+    return datasets.make_entry(task, params, asked_seed(task, params, seed))
 
 
 def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
     """Make an entry the library's own way, with a dataset that nothing used before."""
     random.seed(seed)
-    entry: dict[str, Any] = library.build_dataset(task, {}, seed)[0]
+    entry: dict[str, Any] = datasets.build_dataset(task, {}, seed)[0]
     correct = rules_of(task).corrected_metadata
     return (
         entry
@@ -63,5 +63,5 @@ def scorers_that_evaluate() -> list[str]:
 
 def score_where_made(task: str, seed: int, answers: Sequence[str]) -> list[ScoreRow]:
     """Score answers to an entry that has not left its process."""
-    entry = library.make_entry(task, {}, seed)
+    entry = datasets.make_entry(task, {}, seed)
     return worker_jobs.score_answers(task, {}, entry, answers)

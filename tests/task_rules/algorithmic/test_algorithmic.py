@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 from rg_env.tasks.scales import load_shipped
 from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 
@@ -60,7 +60,7 @@ def test_only_the_vertices_of_the_graph_are_colored_and_each_once(more):
 
 def test_a_crowded_board_as_it_was_earns_little_for_what_comes_of_it():
     params = dict(load_shipped().scales["game_of_life"].steps[1].params)
-    for entry in library.usable_entries("game_of_life", params, range(4)):
+    for entry in datasets.usable_entries("game_of_life", params, range(4)):
         before = entry["question"].partition("\n\n")[2].rstrip(".")
         assert fixed_score("game_of_life", entry, before) < 0.25
 

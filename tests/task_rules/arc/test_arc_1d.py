@@ -8,7 +8,7 @@ import pytest
 
 from rg_env.task_rules.arc import results
 from rg_env.task_rules.table import fault_of
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 
 
 def item(*pairs: str):
@@ -53,7 +53,7 @@ AROUND_DOT = "reflect_block_around_dot"
 def test_every_rule_that_moves_cells_is_read_as_the_library_has_it():
     read, seen = set(), set()
     for seed in range(50_000, 50_600):
-        entry = library.make_entry("arc_1d", {"max_size": 25}, seed, checked=False)
+        entry = datasets.make_entry("arc_1d", {"max_size": 25}, seed, checked=False)
         metadata = entry["metadata"]
         name = metadata["task_name"]
         if name.startswith(MOVING) and name != AROUND_DOT:
@@ -70,5 +70,5 @@ def test_every_rule_that_moves_cells_is_read_as_the_library_has_it():
 
 def test_of_the_items_that_are_made_few_show_two_rules():
     made = itertools.islice(range(50_000, 50_400), 400)
-    entries = (library.make_entry("arc_1d", {}, s, checked=False) for s in made)
+    entries = (datasets.make_entry("arc_1d", {}, s, checked=False) for s in made)
     assert 2 <= sum(fault_of("arc_1d", entry) is not None for entry in entries) <= 20

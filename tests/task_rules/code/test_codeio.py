@@ -19,8 +19,8 @@ from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import fault_of, rejection, rules_of
-from rg_env.tasks import library
-from rg_env.tasks.datasets import CACHE
+from rg_env.tasks import datasets, library
+from rg_env.tasks.datasets import kept_dataset
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.fixed_scores import both_scores
 
@@ -59,7 +59,7 @@ def paid(made: Entry, answer: str, **rules: Any) -> float:
 
 
 def test_any_input_with_the_shown_output_is_right():
-    made = library.make_entry("codeio", {"difficulty": 6}, 9990009)
+    made = datasets.make_entry("codeio", {"difficulty": 6}, 9990009)
     shown = made["metadata"]["output_data"]
     assert shown == sorted(shown)
     for order in (shown, shown[::-1]):
@@ -361,14 +361,14 @@ def test_a_program_that_only_computes_is_asked_for_inputs(line):
     ],
 )
 def test_an_item_whose_program_is_random_is_not_used(params, seed):
-    with pytest.raises(library.UnusableEntryError, match="its program"):
-        library.make_entry("codeio", params, seed)
+    with pytest.raises(datasets.UnusableEntryError, match="its program"):
+        datasets.make_entry("codeio", params, seed)
 
 
 def listed(kind: str) -> list[dict[str, Any]]:
     library.describe()
     digests = set(json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind])
-    programs = CACHE.dataset("codeio", {})._jsonl_data
+    programs = kept_dataset("codeio", {})._jsonl_data
     return [p for p in programs if codeio.digest_of(p["code_sample"]) in digests]
 
 
@@ -386,7 +386,7 @@ def test_a_program_on_the_list_is_not_used_with_the_library_s_own_items_either()
 
 
 def test_the_question_of_an_entry_shows_the_program_of_the_list():
-    data = CACHE.dataset("codeio", {})._jsonl_data
+    data = kept_dataset("codeio", {})._jsonl_data
     programs = {program["code_sample"].strip() for program in data}
-    for made in library.usable_entries("codeio", {}, range(30)):
+    for made in datasets.usable_entries("codeio", {}, range(30)):
         assert codeio.program_of(made) in programs

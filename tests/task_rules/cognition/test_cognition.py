@@ -14,7 +14,7 @@ from rg_env.task_rules.cognition import (
     possible_colors,
     unscramble,
 )
-from rg_env.tasks import library
+from rg_env.tasks import datasets
 from rg_env.tasks.scales import load_shipped
 from tests.support.fixed_scores import fixed_score
 
@@ -117,7 +117,7 @@ def test_a_way_back_needs_no_move_that_begins_with_a_number():
 
 @pytest.mark.parametrize("more", ["2R", "2R'", "U2'", "42", "hello", "0R", "9R"])
 def test_nothing_beside_a_solution_is_passed_over(more: str) -> None:
-    entry = library.make_entry("rubiks_cube", {}, 5)
+    entry = datasets.make_entry("rubiks_cube", {}, 5)
     gold = entry["metadata"]["example_correct_answer"]
     assert fixed_score("rubiks_cube", entry, gold) == 1.0
     assert fixed_score("rubiks_cube", entry, f"{gold} {more}") == 0.0

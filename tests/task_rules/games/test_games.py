@@ -15,7 +15,7 @@ from rg_env.task_rules.games.moves import MAX_WALKS, SIDE, read_board, walks_of
 from rg_env.task_rules.games.sums import Expression
 from rg_env.task_rules.games.tsumego import stones_captured_at
 from rg_env.task_rules.table import fault_of
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 from tests.support.fixed_scores import both_scores, entries, fixed_score
 
 # -- countdown -------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def solve_cars(config: str) -> str:
 def test_a_legal_solution_frees_the_car_and_a_blocked_move_spoils_it() -> None:
     params = {"min_moves": 1, "max_moves": 8}
     for seed in range(3):
-        entry = library.make_entry("rush_hour", params, seed)
+        entry = datasets.make_entry("rush_hour", params, seed)
         moves = solve_cars(entry["metadata"]["board_config"])
         assert fixed_score("rush_hour", entry, moves) == 1.0
         assert both_scores("rush_hour", entry, f"{moves} A+4") == (1.0, 0.01)

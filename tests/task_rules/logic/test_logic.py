@@ -14,7 +14,7 @@ from rg_env.task_rules.logic.puzzles import (
     has_no_such_brother,
     women_around_matilda,
 )
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 
 # -- aiw -------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_to_call_everybody_a_knight_earns_no_half_on_average() -> None:
 
 
 def test_one_of_three_roles_wrong_is_paid_above_the_coin() -> None:
-    entry = library.make_entry("knights_knaves", {"n_people": 3}, 7000)
+    entry = datasets.make_entry("knights_knaves", {"n_people": 3}, 7000)
     terms, metadata = entry["metadata"]["knight_knave_terms"], entry["metadata"]
     roles = [
         terms["a_knight" if knight else "a_knave"]

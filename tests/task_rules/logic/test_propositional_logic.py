@@ -13,7 +13,7 @@ import pytest
 from rg_env.task_rules.logic.propositional_logic import inference
 from rg_env.task_rules.reading.formulas import read_formula
 from rg_env.task_rules.table import fault_of, solution
-from rg_env.tasks import library
+from rg_env.tasks import datasets, library
 from rg_env.tasks.scales import load_shipped
 from tests.support.fixed_scores import fixed_score, mean_score
 
@@ -164,7 +164,7 @@ EVERY_LEVEL = {"defaults": {}} | {
 @pytest.mark.parametrize("level", EVERY_LEVEL)
 def test_no_trick_scores_more_than_a_guess_and_gold_scores_all(level):
     seeds = itertools.count(7_000)
-    asked = library.usable_entries("propositional_logic", EVERY_LEVEL[level], seeds)
+    asked = datasets.usable_entries("propositional_logic", EVERY_LEVEL[level], seeds)
     made = list(itertools.islice(asked, 100))
     golds = mean_score(
         "propositional_logic", made, lambda e: solution("propositional_logic", e)
@@ -182,7 +182,7 @@ def rows_of(formula, letters):
 
 
 def test_an_item_s_example_follows_from_several_premises_and_from_none_alone():
-    asked = library.usable_entries("propositional_logic", {}, itertools.count(7_000))
+    asked = datasets.usable_entries("propositional_logic", {}, itertools.count(7_000))
     for entry in itertools.islice(asked, 40):
         metadata = entry["metadata"]
         *premises, example = (
@@ -231,7 +231,9 @@ def test_the_library_s_example_stays_where_its_items_are_wanted_as_they_are():
     library.describe()
     factory = importlib.import_module("reasoning_gym.factory")
     theirs = factory.create_dataset("propositional_logic", seed=7_003, size=1)[0]
-    assert library.make_entry("propositional_logic", {}, 7_003, checked=False) == theirs
+    assert (
+        datasets.make_entry("propositional_logic", {}, 7_003, checked=False) == theirs
+    )
 
 
 def test_ten_letters_are_read_as_well():

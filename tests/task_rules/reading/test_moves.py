@@ -7,7 +7,7 @@ import pytest
 from rg_env.items.worker_jobs import score_answers
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import rules_of
-from rg_env.tasks.library import make_entry
+from rg_env.tasks.datasets import make_entry
 
 normalizer = ScoringRules().normalizer
 
