@@ -78,7 +78,6 @@ from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import GroupDelivery
 from rg_env.atropos.group_rewards import GroupRewards
-from rg_env.atropos.lifetime import Lifetime
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.result_files import taking_over_rows
@@ -86,6 +85,7 @@ from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import ServeLoop
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.ending import Lifetime
 from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.inference.client import Client, close_clients
 from rg_env.inference.servers import Servers

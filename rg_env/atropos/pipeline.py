@@ -37,8 +37,8 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env import patience
-from rg_env.atropos.lifetime import cancel_and_wait, finish_or_cancel
 from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.ending import cancel_and_wait, finish_or_cancel
 from rg_env.errors import RunError
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import Servers

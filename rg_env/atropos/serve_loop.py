@@ -1,31 +1,28 @@
 """`serve`: register at the API; keep the inference servers busy until the last step.
 
-Mends B1, B3, B5, B11 and B26 of docs/host_defects.md: the framework starts groups
+Mends B1, B3, B5, B11, B20 and B26 of docs/host_defects.md: the framework starts groups
 without yielding, waits for 5 s at the start and for a tick before it uses a free slot,
-misses steps, loses the error of an evaluation, and does not say who blocks a batch by a
-minimum allocation that nobody fills.
+misses steps, loses the error of an evaluation, takes the API's step for the trainer's,
+and does not say who blocks a batch by a minimum allocation that nobody fills.
 """
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
+import math
 import time
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.atropos.checkpoints import Checkpoints, passed
-from rg_env.atropos.flight_limits import (
-    FlightLimits,
-    groups_to_start,
-    groups_to_the_end,
-)
-from rg_env.atropos.lifetime import cancel_and_wait
 from rg_env.atropos.pipeline import Pipeline
+from rg_env.ending import cancel_and_wait
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
 
@@ -34,17 +31,68 @@ logger = logging.getLogger(__name__)
 TICK_S = 0.1
 
 FRAMEWORK_LISTS = (
-    "completion_lengths",
-    "failed_task_duration",
-    "mainloop_timings",
-    "succeeded_task_duration",
-    "task_duration",
-    "task_successful",
+    *("completion_lengths", "failed_task_duration", "mainloop_timings"),
+    *("succeeded_task_duration", "task_duration", "task_successful"),
     "workers_added_list",
 )
 """What the framework collects between two steps, which may be days apart."""
 
 MAX_FRAMEWORK_VALUES = 10_000
+
+
+# -- how many groups may be in flight --------------------------------------------------
+
+
+def groups_to_the_end(config: Any, status: Mapping[str, int]) -> int:
+    """Return how many groups the queue lacks until it holds the end of the run.
+
+    That is one batch past the last step, as the framework counts: a trainer that reads
+    a batch ahead would wait for it for ever. The API's step runs ahead of the trainer,
+    so the content of its queue decides.
+    """
+    steps = config.total_steps + 1 - status["current_step"]
+    groups = math.ceil(steps * config.batch_size / config.group_size)
+    return int(groups - status["queue_size"])
+
+
+def groups_to_start(
+    config: Any,
+    status: Mapping[str, int],
+    *,
+    most: int,
+    own_batch_size: int,
+    querying: int,
+    in_flight: int,
+) -> int:
+    """Return how many groups may be started now, at least 0.
+
+    Args:
+        config: The settings; no groups are started beyond `total_steps`, because no
+            trainer would fetch them.
+        status: The API's newest status.
+        most: Groups in flight that the settings allow.
+        own_batch_size: The part of a batch that this environment may fill, in rollouts.
+        querying: Groups whose completions an inference server is generating. Only these
+            count against `most`, so servers never wait for scoring and sending.
+        in_flight: All groups that were started and not sent yet; at most twice `most`.
+
+    Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager(); differs:
+    workers that are running are never cancelled because of a number computed here.
+    """
+    size, batches = config.group_size, config.max_batches_offpolicy
+    room = min(most - querying, 2 * most - in_flight)
+    if batches > 0:
+        queue_groups = batches * own_batch_size // size
+        room = min(room, queue_groups - status["queue_size"] - in_flight)
+    if config.min_batch_allocation is not None:
+        # It goes on while others fill the queue: the API makes no batch without it, and
+        # allots a batch in packs of the largest group size of any environment.
+        pack = status["max_group_size"]
+        share = config.min_batch_allocation * config.batch_size
+        wanted = (math.ceil(share * batches / pack) + pack // size) * pack
+        missing = math.ceil((wanted - status["self_queue_size"] * size) / size)
+        room = max(room, max(0, missing) - in_flight)
+    return max(0, min(room, groups_to_the_end(config, status) - in_flight))
 
 
 class ServeLoop:
@@ -67,32 +115,18 @@ class ServeLoop:
         """Run `serve` after its settings have been checked."""
         if self._env.jsonl_writer is not None:
             self._env.jsonl_writer.say_where()
-        await self.begin()
+        env = self._env
+        # The framework's percentiles would import it at the first step, for 20 ms.
+        await asyncio.gather(env.setup(), off_loop(import_module, "numpy.ma"))
+        await env.setup_wandb()
+        await env.register_env()
+        await env.get_server_info()
         self._checkpoints.begin()
         await self.run()
         # What came since the last step that was seen to pass is not logged yet.
         await self._log_if_enough_was_sent()
 
     # -- the trainer and its API -------------------------------------------------------
-
-    def _limits(self) -> FlightLimits:
-        env, config = self._env, self._env.config
-        return FlightLimits(
-            max_workers=env.max_num_workers,
-            group_size=config.group_size,
-            batch_size=config.batch_size,
-            own_batch_size=env.derived_batch_size,
-            max_batches_offpolicy=config.max_batches_offpolicy,
-            min_batch_allocation=config.min_batch_allocation,
-        )
-
-    async def begin(self) -> None:
-        """Set up, and register at the API once its trainer has started."""
-        # The framework's percentiles would import it at the first step, for 20 ms.
-        await asyncio.gather(self._env.setup(), off_loop(import_module, "numpy.ma"))
-        await self._env.setup_wandb()
-        await self._env.register_env()
-        await self._env.get_server_info()
 
     async def register(self) -> None:
         """Register at the API, and take over what it says of the run.
@@ -198,16 +232,16 @@ class ServeLoop:
             await self._env.server.update_weight(weight)
             # Before the end is noticed: the last step may ask for a checkpoint too.
             await self._env.env_step_checks()
-            if self._is_complete():
+            config = self._env.config
+            if groups_to_the_end(config, self._session.status) <= 0:
                 # The API may have counted a step more than the trainer took.
-                steps = self._env.config.total_steps
-                logger.info("the run of %d steps is complete", steps)
+                logger.info("the run of %d steps is complete", config.total_steps)
                 return
             if self._filling is None or self._filling.done():
                 if self._filling is not None:
                     self._filling.result()  # or its error
                 self._filling = asyncio.create_task(self._env.add_train_workers())
-            self._groups.cancel_timed_out(self._env.config.worker_timeout)
+            self._groups.cancel_timed_out(config.worker_timeout)
             await self._groups.flight.wait_for_place(TICK_S)
             self._env.mainloop_timings.append(time.monotonic() - began)
             for name in FRAMEWORK_LISTS:
@@ -251,11 +285,6 @@ class ServeLoop:
         except Exception as error:
             logger.error("an evaluation failed", exc_info=error)
 
-    def _is_complete(self) -> bool:
-        """Say whether the batches made and queued go past the run's last step."""
-        total_steps = self._env.config.total_steps
-        return groups_to_the_end(self._limits(), self._session.status, total_steps) <= 0
-
     @property
     def evaluates(self) -> bool:
         """Whether an evaluation is going on."""
@@ -266,22 +295,23 @@ class ServeLoop:
 
     async def fill(self) -> int:
         """Start groups, for a tick at most, while there are places; return how many."""
-
-        def may_begin() -> bool:
-            return self.may_start(evaluates=self.evaluates)
-
         groups = self._groups
-        return await groups.flight.fill(groups.serve_next, may_begin, TICK_S)
+        return await groups.flight.fill(groups.serve_next, self.may_start, TICK_S)
 
-    def may_start(self, *, evaluates: bool) -> bool:
-        """Say whether another group may be started now, or beside an evaluation."""
-        config, limits = self._env.config, self._limits()
-        if evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
+    def may_start(self) -> bool:
+        """Say whether another group may be started now."""
+        env, config, groups = self._env, self._env.config, self._groups
+        most = env.max_num_workers
+        if self.evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
             return False
-        if evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
-            most = int(limits.max_workers * config.eval_limit_ratio)
-            limits = dataclasses.replace(limits, max_workers=most)
-        status, in_flight = self._session.status, len(self._groups.flight.workers)
-        querying = len(self._groups.querying)
-        due = groups_to_start(limits, status, querying, in_flight, config.total_steps)
+        if self.evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
+            most = int(most * config.eval_limit_ratio)
+        due = groups_to_start(
+            config,
+            self._session.status,
+            most=most,
+            own_batch_size=env.derived_batch_size,
+            querying=len(groups.querying),
+            in_flight=len(groups.flight.workers),
+        )
         return due > 0

@@ -11,7 +11,11 @@ from atroposlib.envs.base import EvalHandlingEnum
 from rg_env.atropos import serve_loop
 from rg_env.atropos.checkpoints import passed
 from rg_env.atropos.pipeline import Pipeline
-from rg_env.atropos.serve_loop import ServeLoop
+from rg_env.atropos.serve_loop import (
+    ServeLoop,
+    groups_to_start,
+    groups_to_the_end,
+)
 from rg_env.rollouts.group import Group, Ledger
 
 CONFIG = {
@@ -63,12 +67,6 @@ def loop_of(**config):
     hooks = Hooks(session, **config)
     groups = Pipeline(hooks, Ledger(), None, None, None)
     return ServeLoop(hooks, session, groups, None), hooks, groups
-
-
-def test_it_begins_as_the_framework_does():
-    loop, hooks, _ = loop_of()
-    asyncio.run(loop.begin())
-    assert hooks.called == ["setup", "setup_wandb", "register_env", "get_server_info"]
 
 
 def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkeypatch):
@@ -179,8 +177,82 @@ def test_no_step_that_asks_for_something_is_missed(interval, before, now, expect
 def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
     handling, in_flight, may
 ):
-    loop, _, groups = loop_of(eval_handling=handling)
+    loop, hooks, groups = loop_of(eval_handling=handling)
     groups.flight.workers |= set(range(in_flight))
-    groups.querying |= {Group(i, Ledger()) for i in range(in_flight)}
-    assert loop.may_start(evaluates=True) is may
-    assert loop.may_start(evaluates=False) is True
+    groups.querying |= {Group(i) for i in range(in_flight)}
+    assert loop.may_start() is True
+    hooks.eval_runner = SimpleNamespace(done=lambda: False)
+    assert loop.may_start() is may
+
+
+# -- how many groups may be in flight --------------------------------------------------
+
+
+def status(queue=0, own=0, step=0, pack=8):
+    return {
+        "queue_size": queue,
+        "self_queue_size": own,
+        "max_group_size": pack,
+        "current_step": step,
+    }
+
+
+def started(queue=0, querying=0, in_flight=0, own=0, step=0, **changes):
+    given = {**CONFIG, "group_size": 8, "batch_size": 64, "total_steps": 10**6}
+    return groups_to_start(
+        SimpleNamespace(**(given | changes)),
+        status(queue, own, step),
+        most=8,
+        own_batch_size=64,
+        querying=querying,
+        in_flight=in_flight,
+    )
+
+
+@pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
+def test_groups_in_flight_and_in_the_queue_stay_within_the_offpolicy_bound(
+    queue, allowed
+):
+    assert started(queue) == allowed
+
+
+def test_a_bound_of_0_batches_is_no_bound():
+    assert started(10**6, max_batches_offpolicy=0) == 8
+
+
+def test_a_group_that_has_its_replies_leaves_its_place_to_another():
+    assert started(querying=8, in_flight=8) == 0
+    assert started(querying=5, in_flight=8) == 3
+
+
+def test_groups_being_scored_and_sent_are_bounded_as_well():
+    assert started(querying=0, in_flight=15) == 1
+    assert started(querying=0, in_flight=16) == 0
+
+
+def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
+    assert started(100, own=0, min_batch_allocation=0.25) > 0
+    assert started(100, own=100, min_batch_allocation=0.25) == 0
+
+
+@pytest.mark.parametrize(
+    ("queue", "in_flight", "allowed"), [(0, 0, 8), (3, 0, 5), (3, 4, 1), (3, 5, 0)]
+)
+@pytest.mark.parametrize("minimum", [None, 1.0])
+def test_no_more_groups_are_started_than_the_run_needs(
+    queue, in_flight, allowed, minimum
+):
+    at_work = {"querying": in_flight, "in_flight": in_flight, "step": 10}
+    last = {"total_steps": 10, "min_batch_allocation": minimum}
+    assert started(queue, **at_work, **last) == allowed
+
+
+@pytest.mark.parametrize(
+    ("step", "queue", "ends"),
+    [(0, 0, False), (10, 0, False), (11, 0, True), (9, 8, False), (9, 16, True)],
+)
+def test_the_run_is_complete_when_batches_made_and_queued_pass_its_last_step(
+    step, queue, ends
+):
+    config = SimpleNamespace(total_steps=10, group_size=8, batch_size=64)
+    assert (groups_to_the_end(config, status(queue, step=step)) <= 0) is ends

@@ -117,10 +117,10 @@ async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(a
             await env.handle_send_to_api(group())
         await env.get_status()
         loop = env._serve_loop
-        before = loop.may_start(evaluates=False)
+        before = loop.may_start()
         api.batches()
         await env.get_status()
-        after = loop.may_start(evaluates=False)
+        after = loop.may_start()
         assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
 
 

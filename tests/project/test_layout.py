@@ -27,7 +27,7 @@ LEAVES |= {"patience", "serving", "yaml_text"}
 PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
-    "ending": {"patience"},
+    "ending": {"errors", "patience"},
     "whole_files": {"ending", "errors"},
     "serving": {"errors"},
     "yaml_text": {"errors"},
