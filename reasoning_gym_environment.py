@@ -3,7 +3,7 @@
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below implements the framework's hooks. Each hook calls a collaborator:
+The class below has the framework's hooks; those of `serve` are in `Serving`.
 
     items: draw, make (worker) -> rollout_requests: prompt, completions
         -> group_rewards: extract, score (worker), shape -> delivery: trainer, rows
@@ -83,7 +83,7 @@ from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.result_files import taking_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.screen_run import ScreenRun
-from rg_env.atropos.serve_loop import ServeLoop
+from rg_env.atropos.serve_loop import Serving
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.ending import Lifetime
 from rg_env.evaluation.sources import METRICS, metrics_beside
@@ -109,7 +109,7 @@ system_prompt = SYSTEM_PROMPT
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 
-class ReasoningGymEnv(OldNames, BaseEnv):
+class ReasoningGymEnv(OldNames, Serving):
     """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
@@ -119,17 +119,11 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         ledger: Counts how every rollout ended.
         metrics: Counters of the run.
         eval_metrics: Name and value of each number of the newest evaluation.
-        exit_status: 0, 1 after a failure, 128 + n after signal n.
-        env_id: The API's number of this environment, None before it is registered.
-        status_dict: The API's newest status of it.
         max_token_len: What the trainer asks sequences to stay below, in tokens; 0 or
             less for no limit.
-        limit_tokens: The longest sequence that may be generated.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
         shows_json, shows_tasks: What `evaluate` prints: JSON, a table with the tasks.
         evaluation_folder: Folder of the newest complete evaluation, if it was saved.
-        n_groups_to_process, group_size_to_process: Number and size of the groups that
-            `process` writes.
         screen: Decides the number of groups in `screen`; None in `process`.
     """
 
@@ -215,7 +209,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         self.workers, self.running_items = groups.flight.workers, groups.running_items
         self.backlog = groups.backlog
         self._delivery = GroupDelivery(self, session, self.jsonl_writer, dumps)
-        self._serve_loop = ServeLoop(self, session, groups, self._checkpoints)
 
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
@@ -297,7 +290,7 @@ class ReasoningGymEnv(OldNames, BaseEnv):
         """`serve`: feed the trainer until its last step."""
         start_checks.check_can_train(self.config, self._server_types)
         self._servers.require_tokens()
-        await self._live("serve", self._serve_loop.serve())
+        await self._live("serve", self._serve())
 
     async def process_manager(self) -> None:
         """`process`, and `screen`: write a number of groups, several at a time."""
@@ -347,35 +340,6 @@ class ReasoningGymEnv(OldNames, BaseEnv):
     async def _set_up_alone(self) -> None:
         await self.setup()
         await wandb_run.start(self, self.config.wandb_name or self.name)
-
-    # -- the trainer and its API -------------------------------------------------------
-
-    async def setup_wandb(self) -> None:
-        """Start W&B with the trainer's project and group once there is a trainer."""
-        if self.config.use_wandb:
-            self.wandb_group, self.wandb_project = await self._session.wandb_place()
-        await wandb_run.start(self, self.config.wandb_name)
-
-    async def register_env(self) -> None:
-        """Register at the API, once its trainer has started; continue a resumed run."""
-        await self._serve_loop.register()
-
-    async def get_server_info(self) -> None:
-        """Take over the trainer's batch size and limit of length."""
-        await self._serve_loop.take_trainer_limits()
-        self._requests.check_limit(self.limit_tokens, self.max_token_len)
-
-    async def get_status(self) -> None:
-        """Read the API's status; register again if the API no longer knows us."""
-        await self._serve_loop.renew_status()
-
-    async def env_step_checks(self) -> None:
-        """Evaluate, save and log at the steps at which this is due."""
-        await self._serve_loop.take_step()
-
-    async def add_train_workers(self) -> None:
-        """Start groups until the limit of groups in flight is reached; cancel none."""
-        self.workers_added_list.append(await self._serve_loop.fill())
 
     # -- a group -----------------------------------------------------------------------
 

@@ -18,10 +18,11 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
-from rg_env.atropos import start_checks
+from rg_env.atropos import start_checks, wandb_run
 from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.atropos.checkpoints import Checkpoints, passed
 from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.ending import cancel_and_wait
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
@@ -95,40 +96,44 @@ def groups_to_start(
     return max(0, min(room, groups_to_the_end(config, status) - in_flight))
 
 
-class ServeLoop:
-    """Feeds a trainer until its last step."""
+class Serving(BaseEnv):
+    """The hooks of `serve`, which feeds a trainer until its last step."""
 
-    def __init__(
-        self,
-        env: BaseEnv,
-        session: ApiSession,
-        groups: Pipeline,
-        checkpoints: Checkpoints,
-    ) -> None:
-        self._env = env
-        self._session = session
-        self._groups = groups
-        self._checkpoints = checkpoints
-        self._filling: asyncio.Task[None] | None = None
+    _session: ApiSession
+    _groups: Pipeline
+    _checkpoints: Checkpoints
+    _requests: RolloutRequests
+    _filling: asyncio.Task[None] | None = None
+    eval_runner: asyncio.Task[Any] | None
+    items_sent_this_step: int
 
-    async def serve(self) -> None:
-        """Run `serve` after its settings have been checked."""
-        if self._env.jsonl_writer is not None:
-            self._env.jsonl_writer.say_where()
-        env = self._env
+    async def _serve(self) -> None:
+        if self.jsonl_writer is not None:
+            self.jsonl_writer.say_where()
         # The framework's percentiles would import it at the first step, for 20 ms.
-        await asyncio.gather(env.setup(), off_loop(import_module, "numpy.ma"))
-        await env.setup_wandb()
-        await env.register_env()
-        await env.get_server_info()
+        await asyncio.gather(self.setup(), off_loop(import_module, "numpy.ma"))
+        await self.setup_wandb()
+        await self.register_env()
+        await self.get_server_info()
         self._checkpoints.begin()
-        await self.run()
+        await self.get_status()
+        polling = asyncio.create_task(self._keep_status())
+        try:
+            await self._keep_busy(polling)
+        finally:
+            await cancel_and_wait([polling, self._filling])
         # What came since the last step that was seen to pass is not logged yet.
         await self._log_if_enough_was_sent()
 
     # -- the trainer and its API -------------------------------------------------------
 
-    async def register(self) -> None:
+    async def setup_wandb(self) -> None:
+        """Start W&B with the trainer's project and group once there is a trainer."""
+        if self.config.use_wandb:
+            self.wandb_group, self.wandb_project = await self._session.wandb_place()
+        await wandb_run.start(self, self.config.wandb_name)
+
+    async def register_env(self) -> None:
         """Register at the API, and take over what it says of the run.
 
         The first registration loads the checkpoint, unless the run is at step 0.
@@ -136,17 +141,17 @@ class ServeLoop:
         Raises:
             SettingError: Neither the settings nor the trainer say how long the run is.
         """
-        env, config = self._env, self._env.config
+        config = self.config
         is_first = self._session.env_id is None
-        told = await self._session.register(config.wandb_name or env.name, config)
+        told = await self._session.register(config.wandb_name or self.name, config)
         if is_first:
             # Checkpoints are named after it: later registrations do not change it.
-            env.wandb_prepend = told["wandb_name"]
+            self.wandb_prepend = told["wandb_name"]
             number = self._session.env_id
             start_checks.say_shard(number, config.shard_index, config.num_shards)
-        env.curr_step = told["starting_step"]
-        env.checkpoint_dir = told["checkpoint_dir"]
-        env.checkpoint_interval = told["checkpoint_interval"]
+        self.curr_step = told["starting_step"]
+        self.checkpoint_dir = told["checkpoint_dir"]
+        self.checkpoint_interval = told["checkpoint_interval"]
         if config.total_steps == -1:
             config.total_steps = told["num_steps"]
         if config.total_steps == -1:
@@ -155,46 +160,38 @@ class ServeLoop:
                 " none either; set one of the two"
             )
         if is_first:
-            self._checkpoints.beside_dumps = env.checkpoint_interval <= 0
-        if is_first and env.curr_step > 0:
-            env.load_checkpoint()
+            self._checkpoints.beside_dumps = self.checkpoint_interval <= 0
+        if is_first and self.curr_step > 0:
+            self.load_checkpoint()
         elif is_first:
             logger.info("the run is at step 0: the stream begins with its first item")
 
-    async def take_trainer_limits(self) -> None:
+    async def get_server_info(self) -> None:
         """Take over the trainer's batch size and limit of length."""
-        env, config = self._env, self._env.config
+        config = self.config
         batch_size, max_token_len = await self._session.trainer_limits()
         if batch_size != -1:
             config.batch_size = batch_size
         if max_token_len != -1:
-            env.max_token_len = max_token_len
-        if env.max_token_len <= 0:
+            self.max_token_len = max_token_len
+        if self.max_token_len <= 0:
             logger.warning(
                 "the trainer sets no limit of length: groups of any length are sent"
             )
         start_checks.check_batch(config.batch_size, config.group_size)
+        self._requests.check_limit(self.limit_tokens, self.max_token_len)
 
-    async def renew_status(self) -> None:
+    async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
         while not await self._session.renew_status():
             logger.warning(
                 "the API no longer knows this environment; registering again"
             )
-            await self._env.register_env()
-            await self._env.get_server_info()
-        await self._env.server.update_weight(self._session.status["env_weight"])
+            await self.register_env()
+            await self.get_server_info()
+        await self.server.update_weight(self._session.status["env_weight"])
 
     # -- the loop ----------------------------------------------------------------------
-
-    async def run(self) -> None:
-        """Start groups until the run is complete."""
-        await self._env.get_status()
-        polling = asyncio.create_task(self._keep_status())
-        try:
-            await self._keep_busy(polling)
-        finally:
-            await cancel_and_wait([polling, self._filling])
 
     async def _keep_status(self) -> None:
         """Refresh the API's status, so that starting groups does not wait for it.
@@ -204,12 +201,12 @@ class ServeLoop:
         while True:
             await asyncio.sleep(max(0.0, TICK_S - self._session.status_age_s))
             if self._session.status_age_s >= TICK_S:
-                await self._env.get_status()
+                await self.get_status()
             await self._renew_if_due()
 
     async def _renew_if_due(self) -> None:
         """Register again where others may take this environment for a killed one."""
-        config = self._env.config
+        config = self.config
         try:
             is_due = await self._session.may_be_ended(
                 config.batch_size, config.min_batch_allocation or 0.0
@@ -218,8 +215,8 @@ class ServeLoop:
             return
         if is_due:
             logger.info("registering again, so that nobody takes this for a killed one")
-            await self._env.register_env()
-            await self._env.get_server_info()
+            await self.register_env()
+            await self.get_server_info()
 
     async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
         """Keep the inference servers busy until the run is complete.
@@ -229,10 +226,10 @@ class ServeLoop:
         while not polling.done():
             began = time.monotonic()
             weight = self._session.status["env_weight"]
-            await self._env.server.update_weight(weight)
+            await self.server.update_weight(weight)
             # Before the end is noticed: the last step may ask for a checkpoint too.
-            await self._env.env_step_checks()
-            config = self._env.config
+            await self.env_step_checks()
+            config = self.config
             if groups_to_the_end(config, self._session.status) <= 0:
                 # The API may have counted a step more than the trainer took.
                 logger.info("the run of %d steps is complete", config.total_steps)
@@ -240,78 +237,73 @@ class ServeLoop:
             if self._filling is None or self._filling.done():
                 if self._filling is not None:
                     self._filling.result()  # or its error
-                self._filling = asyncio.create_task(self._env.add_train_workers())
+                self._filling = asyncio.create_task(self.add_train_workers())
             self._groups.cancel_timed_out(config.worker_timeout)
             await self._groups.flight.wait_for_place(TICK_S)
-            self._env.mainloop_timings.append(time.monotonic() - began)
+            self.mainloop_timings.append(time.monotonic() - began)
             for name in FRAMEWORK_LISTS:
-                del getattr(self._env, name)[:-MAX_FRAMEWORK_VALUES]
+                del getattr(self, name)[:-MAX_FRAMEWORK_VALUES]
         # It ends only by an error, which is raised here.
         await polling
 
     # -- steps -------------------------------------------------------------------------
 
-    async def take_step(self) -> None:
+    async def env_step_checks(self) -> None:
         """Evaluate, save and log when the step that asks for it is passed."""
-        env, now = self._env, self._session.status["current_step"]
-        if now == env.curr_step:
+        now = self._session.status["current_step"]
+        if now == self.curr_step:
             return
-        if passed(env.config.steps_per_eval, env.curr_step, now):
-            self.start_evaluation()
-        self._checkpoints.take_step(env.curr_step, now)
-        env.curr_step = now
+        if passed(self.config.steps_per_eval, self.curr_step, now):
+            self._start_evaluation()
+        self._checkpoints.take_step(self.curr_step, now)
+        self.curr_step = now
         await self._log_if_enough_was_sent()
 
     async def _log_if_enough_was_sent(self) -> None:
-        env = self._env
-        if env.items_sent_this_step >= env.config.min_items_sent_before_logging:
-            env.items_sent_this_step = 0
-            await env.wandb_log({})
+        if self.items_sent_this_step >= self.config.min_items_sent_before_logging:
+            self.items_sent_this_step = 0
+            await self.wandb_log({})
 
-    def start_evaluation(self) -> None:
+    def _start_evaluation(self) -> None:
         """Evaluate beside the training, unless the last evaluation still runs."""
-        if self.evaluates:
-            logger.warning(
-                "the previous evaluation is still running; this one is skipped"
-            )
-            return
-        loop = asyncio.get_running_loop()
-        self._env.eval_runner = loop.create_task(self._evaluate())
 
-    async def _evaluate(self) -> None:
-        """Log its error, if it has one."""
-        try:
-            await self._env.run_evaluation()
-        except Exception as error:
-            logger.error("an evaluation failed", exc_info=error)
+        async def evaluate() -> None:
+            try:
+                await self.run_evaluation()
+            except Exception as error:
+                logger.error("an evaluation failed", exc_info=error)
+
+        if self._evaluates:
+            what = "the previous evaluation is still running; this one is skipped"
+            logger.warning("%s", what)
+        else:
+            self.eval_runner = asyncio.create_task(evaluate())
 
     @property
-    def evaluates(self) -> bool:
-        """Whether an evaluation is going on."""
-        runner = self._env.eval_runner
-        return runner is not None and not runner.done()
+    def _evaluates(self) -> bool:
+        return self.eval_runner is not None and not self.eval_runner.done()
 
     # -- new groups --------------------------------------------------------------------
 
-    async def fill(self) -> int:
-        """Start groups, for a tick at most, while there are places; return how many."""
+    async def add_train_workers(self) -> None:
+        """Start groups until as many are in flight as may be; cancels none."""
         groups = self._groups
-        return await groups.flight.fill(groups.serve_next, self.may_start, TICK_S)
+        count = await groups.flight.fill(groups.serve_next, self._may_start, TICK_S)
+        self.workers_added_list.append(count)
 
-    def may_start(self) -> bool:
+    def _may_start(self) -> bool:
         """Say whether another group may be started now."""
-        env, config, groups = self._env, self._env.config, self._groups
-        most = env.max_num_workers
-        if self.evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
+        config, most = self.config, self.max_num_workers
+        if self._evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
             return False
-        if self.evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
+        if self._evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
             most = int(most * config.eval_limit_ratio)
         due = groups_to_start(
             config,
             self._session.status,
             most=most,
-            own_batch_size=env.derived_batch_size,
-            querying=len(groups.querying),
-            in_flight=len(groups.flight.workers),
+            own_batch_size=self.derived_batch_size,
+            querying=len(self._groups.querying),
+            in_flight=len(self._groups.flight.workers),
         )
         return due > 0

@@ -1,9 +1,7 @@
 """The loop of `serve`, with hooks of the test's own and statuses as plain values."""
 
 import asyncio
-from collections import Counter
 from types import SimpleNamespace
-from unittest.mock import AsyncMock
 
 import pytest
 from atroposlib.envs.base import EvalHandlingEnum
@@ -12,7 +10,7 @@ from rg_env.atropos import serve_loop
 from rg_env.atropos.checkpoints import passed
 from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.serve_loop import (
-    ServeLoop,
+    Serving,
     groups_to_start,
     groups_to_the_end,
 )
@@ -21,6 +19,7 @@ from rg_env.rollouts.group import Group, Ledger
 CONFIG = {
     "total_steps": 3,
     "worker_timeout": -1,
+    "min_items_sent_before_logging": 1,
     "eval_limit_ratio": 0.5,
     "group_size": 2,
     "batch_size": 8,
@@ -29,23 +28,31 @@ CONFIG = {
 }
 
 
-class Hooks:
+class Hooks(Serving):
     """An environment that notes which of its hooks are called."""
 
-    def __init__(self, session, **config):
+    derived_batch_size = 8
+
+    def __init__(self, **config):
+        status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
+        self._session = SimpleNamespace(status=status, status_age_s=0.0, env_id=0)
+        self._session.may_be_ended = self._noting("may_be_ended")
         self.config = SimpleNamespace(**(CONFIG | config))
-        self.max_num_workers, self.derived_batch_size = 4, 8
+        self.max_num_workers = 4
         self.server = SimpleNamespace(update_weight=self._noting("update_weight"))
-        self.metrics = SimpleNamespace(events=Counter())
-        self._session = session
         self.called, self.was_called = [], asyncio.Event()
-        self.curr_step, self.eval_runner = 0, None
+        self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
+        self.items_sent_this_step = -1
         for name in serve_loop.FRAMEWORK_LISTS:
             setattr(self, name, [])
-        for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
-            setattr(self, name, self._noting(name))
         for name in ("get_status", "env_step_checks"):
             setattr(self, name, self._noting(name))
+        for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
+            setattr(self, name, self._noting(name))
+        self._groups = Pipeline(self, Ledger(), None, None, None)
+        self._checkpoints = SimpleNamespace(begin=lambda: None)
+
+    get_next_item = evaluate = None
 
     def _noting(self, name):
         async def hook(*args):
@@ -54,40 +61,38 @@ class Hooks:
 
         return hook
 
-    async def add_train_workers(self):
-        """Let the trainer take a step at each turn."""
-        self.called.append("add_train_workers")
-        self._session.status["current_step"] += 1
 
-
-def loop_of(**config):
-    status = {"current_step": 0, "queue_size": 0, "env_weight": 1.0}
-    session = SimpleNamespace(status=status, status_age_s=0.0, env_id=0)
-    session.may_be_ended = AsyncMock(return_value=False)
-    hooks = Hooks(session, **config)
-    groups = Pipeline(hooks, Ledger(), None, None, None)
-    return ServeLoop(hooks, session, groups, None), hooks, groups
+def served(env):
+    asyncio.run(asyncio.wait_for(env._serve(), 10))
 
 
 def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
-    loop, hooks, _ = loop_of(total_steps=3)
-    asyncio.run(asyncio.wait_for(loop.run(), 10))
-    turns = [name for name in hooks.called if name == "add_train_workers"]
-    assert len(turns) == 4  # one batch past the last step, as the framework counts
-    assert hooks.called[:4] == [
+    env = Hooks(total_steps=3)
+
+    async def add_train_workers():
+        """Let the trainer take a step at each turn."""
+        env.called.append("add_train_workers")
+        env._session.status["current_step"] += 1
+
+    env.add_train_workers = add_train_workers
+    served(env)
+    turns = env.called.count("add_train_workers")
+    assert turns == 4  # one batch past the last step, as the framework counts
+    assert env.called[:8] == [
+        *("setup", "setup_wandb", "register_env", "get_server_info"),
         "get_status",
         "update_weight",
         "env_step_checks",
         "add_train_workers",
     ]
-    assert len(hooks.mainloop_timings) == len(turns)
+    assert len(env.mainloop_timings) == turns
 
 
 @pytest.mark.parametrize("items", [1, 10**9])
 def test_steps_and_timeouts_are_looked_at_while_places_are_free(items, monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
-    loop, hooks, _ = loop_of(total_steps=10**9, worker_timeout=0.01)
+    env = Hooks(total_steps=10**9, worker_timeout=0.01)
     made, cancelled = [], asyncio.Event()
 
     async def get_next_item():
@@ -104,49 +109,43 @@ def test_steps_and_timeouts_are_looked_at_while_places_are_free(items, monkeypat
         finally:
             cancelled.set()
 
-    hooks.get_next_item, hooks.handle_env = get_next_item, handle_env
-    hooks.add_train_workers = loop.fill
+    env.get_next_item, env.handle_env = get_next_item, handle_env
 
     async def run():
-        serving = asyncio.create_task(loop.run())
+        serving = asyncio.create_task(env._serve())
         await asyncio.wait_for(cancelled.wait(), 10)
         serving.cancel()
 
     asyncio.run(run())
-    assert hooks.called.count("env_step_checks") > 1
+    assert env.called.count("env_step_checks") > 1
 
 
 def test_the_status_is_read_again_only_when_nobody_has_read_it_for_a_while(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
-    loop, hooks, _ = loop_of()
+    env = Hooks()
 
     async def run():
-        polling = asyncio.create_task(loop._keep_status())
+        polling = asyncio.create_task(env._keep_status())
         await asyncio.sleep(0.1)
-        assert hooks.called == []
-        hooks._session.status_age_s = 1.0
-        await asyncio.wait_for(hooks.was_called.wait(), 60)
+        assert "get_status" not in env.called
+        env.was_called.clear()
+        env._session.status_age_s = 1.0
+        await asyncio.wait_for(env.was_called.wait(), 60)
         polling.cancel()
 
     asyncio.run(run())
-    assert set(hooks.called) == {"get_status"}
+    assert "get_status" in env.called
 
 
 def test_an_error_of_the_status_ends_the_loop():
-    loop, hooks, _ = loop_of(total_steps=10**9)
-
-    class GoneError(RuntimeError):
-        pass
+    env = Hooks(total_steps=10**9)
 
     async def gone():
-        raise GoneError
+        raise ZeroDivisionError
 
-    async def run():
-        hooks.get_status = gone
-        await loop.run()
-
-    with pytest.raises(GoneError):
-        asyncio.run(run())
+    env.get_status = gone
+    with pytest.raises(ZeroDivisionError):
+        served(env)
 
 
 @pytest.mark.parametrize(
@@ -177,12 +176,12 @@ def test_no_step_that_asks_for_something_is_missed(interval, before, now, expect
 def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
     handling, in_flight, may
 ):
-    loop, hooks, groups = loop_of(eval_handling=handling)
-    groups.flight.workers |= set(range(in_flight))
-    groups.querying |= {Group(i) for i in range(in_flight)}
-    assert loop.may_start() is True
-    hooks.eval_runner = SimpleNamespace(done=lambda: False)
-    assert loop.may_start() is may
+    env = Hooks(eval_handling=handling)
+    env._groups.flight.workers |= set(range(in_flight))
+    env._groups.querying |= {Group(i) for i in range(in_flight)}
+    assert env._may_start() is True
+    env.eval_runner = SimpleNamespace(done=lambda: False)
+    assert env._may_start() is may
 
 
 # -- how many groups may be in flight --------------------------------------------------

@@ -55,7 +55,7 @@ async def test_the_steps_of_a_new_api_start_nothing_on_their_way_back(api):
         api.start_trainer()
         await in_time(env.get_status())
         began = []
-        env._serve_loop.start_evaluation = lambda: began.append(1)
+        env._start_evaluation = lambda: began.append(1)
         await env.env_step_checks()
         assert (began, env.curr_step) == ([], 0)
 
@@ -116,21 +116,20 @@ async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(a
         for _ in range(2):
             await env.handle_send_to_api(group())
         await env.get_status()
-        loop = env._serve_loop
-        before = loop.may_start()
+        before = env._may_start()
         api.batches()
         await env.get_status()
-        after = loop.may_start()
+        after = env._may_start()
         assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
 
 
 async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monkeypatch):
     async with registered(api.url) as env:
-        await env._serve_loop._renew_if_due()
+        await env._renew_if_due()
         api.query("POST", "/disconnect-env", {"env_id": env.env_id})
         away_s = time.time() + 10 * atropos_api.LOOK_EVERY_S
         monkeypatch.setattr(atropos_api, "_now", lambda: away_s)
-        await env._serve_loop._renew_if_due()
+        await env._renew_if_due()
         await env.handle_send_to_api(group())
         assert (env.env_id, api.connected(), len(api.batches())) == (1, 1, 1)
 
