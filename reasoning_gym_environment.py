@@ -3,13 +3,8 @@
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below has the framework's hooks; those of `serve` are in `Serving`.
-
-    items: draw, make (worker) -> rollout_requests: prompt, completions
-        -> group_rewards: extract, score (worker), shape -> delivery: trainer, rows
-                        -> dump files, metrics, levels and weights
-        -> ledger: what became of every rollout
-
+The class below has the hooks that every command uses. Those of one command stand
+beside its loop: `Serving`, `Processing`, `Evaluating`.
 docs/architecture.md walks through it.
 """
 
@@ -72,31 +67,29 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env import logs
-from rg_env.atropos import evaluation_run, start_checks, wandb_run
+from rg_env.atropos import start_checks, wandb_run
 from rg_env.atropos.api import ApiSession
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import GroupDelivery
+from rg_env.atropos.evaluation_run import Evaluating
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.process_run import Processing
 from rg_env.atropos.result_files import taking_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.atropos.screen_run import ScreenRun
 from rg_env.atropos.serve_loop import Serving
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.ending import Lifetime
-from rg_env.evaluation.sources import METRICS, metrics_beside
 from rg_env.inference.client import Client, close_clients
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
 from rg_env.items.run_stream import PATIENCE_S, prepare_items
-from rg_env.off_loop import off_loop
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.settings import environment_settings, program_settings
-from rg_env.settings.kept_settings import settings_text
 from rg_env.tasks.feedback import Feedback
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -109,7 +102,7 @@ system_prompt = SYSTEM_PROMPT
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 
-class ReasoningGymEnv(OldNames, Serving):
+class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
     """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
@@ -122,18 +115,11 @@ class ReasoningGymEnv(OldNames, Serving):
         max_token_len: What the trainer asks sequences to stay below, in tokens; 0 or
             less for no limit.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
-        shows_json, shows_tasks: What `evaluate` prints: JSON, a table with the tasks.
-        evaluation_folder: Folder of the newest complete evaluation, if it was saved.
-        screen: Decides the number of groups in `screen`; None in `process`.
     """
 
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
-    process_mode = shows_json = shows_tasks = False
-    evaluation_folder: Path | None = None
-    screen: ScreenRun | None = None
-    n_groups_to_process: int
-    group_size_to_process: int
+    process_mode = False
     server_cls: Any
 
     exit_status = view("_lifetime.exit_status")
@@ -292,51 +278,6 @@ class ReasoningGymEnv(OldNames, Serving):
         self._servers.require_tokens()
         await self._live("serve", self._serve())
 
-    async def process_manager(self) -> None:
-        """`process`, and `screen`: write a number of groups, several at a time."""
-        self.process_mode = True
-        self.config.group_size = self.group_size_to_process
-        kind = "process" if self.screen is None else "screen"
-        await self._live(kind, self._process())
-
-    async def _process(self) -> None:
-        if self.screen is None:
-            start_checks.check_total(self.n_groups_to_process)
-        await self._set_up_alone()
-        if self.screen is not None:
-            self.n_groups_to_process = self.screen.begin(self._made())
-        total, rows = self.n_groups_to_process, self.jsonl_writer
-        if self._items is None:  # nothing makes the items of a subclass again
-            rows.say_where()
-        else:
-            servers, versions = self.server.servers, self._rewards.versions
-            settings = settings_text(self.config, servers, versions)
-            # The rows of a screen are read again, also where none is missing.
-            self._items.sampled, results = await off_loop(
-                rows.resume, settings, total, even_complete=bool(self.screen)
-            )
-            self.config.data_path_to_save_groups = str(rows.path)
-            await off_loop(self._feedback.replay, results)
-            self.curr_step = len(results)
-        self._dumps.put_numbers(metrics_beside(rows.path))
-        written = await self._groups.write_rows(
-            self._kind, total, self.curr_step, self._items
-        )
-        if written < total:
-            self._lifetime.fail()
-
-    async def _run_evaluate(self) -> None:
-        """`evaluate`: one evaluation."""
-        self.process_mode = True
-        await self._live("evaluate", self._evaluate_alone())
-
-    async def _evaluate_alone(self) -> None:
-        await self._set_up_alone()
-        await self.run_evaluation()
-        if self.evaluation_folder is not None:
-            self._dumps.put_numbers(self.evaluation_folder / METRICS)
-        await self.wandb_log({})
-
     async def _set_up_alone(self) -> None:
         await self.setup()
         await wandb_run.start(self, self.config.wandb_name or self.name)
@@ -400,27 +341,6 @@ class ReasoningGymEnv(OldNames, Serving):
     async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
         """Keep a few rollouts of a group for the W&B table, if W&B is on."""
         await wandb_run.keep_rollouts(self, scored_data)
-
-    # -- evaluation --------------------------------------------------------------------
-
-    async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
-        """Return the score of an evaluation item, whole or as (entry, dataset)."""
-        how = self._requests, self._rewards, self.eval_limit_tokens
-        return await evaluation_run.score_one(test_data_tuple, *how)
-
-    async def run_evaluation(self) -> None:
-        """Call the hook `evaluate` once the evaluation items are made."""
-        if self._items is not None:
-            await evaluation_run.prepare(self._items)
-        await self.evaluate()
-
-    async def evaluate(self, *args: Any, **kwargs: Any) -> None:
-        """Query all evaluation items; write, show and keep the results."""
-        evaluation = evaluation_run.Evaluation(
-            self, self._made(), self._requests, self._rewards, self._servers
-        )
-        if not await evaluation.run() and self.process_mode:
-            self._lifetime.fail()
 
     # -- numbers -----------------------------------------------------------------------
 

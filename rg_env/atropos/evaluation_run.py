@@ -18,7 +18,9 @@ from rg_env.atropos.group_rewards import GroupRewards, scored_rollout
 from rg_env.atropos.pipeline import Flight, current_group
 from rg_env.atropos.result_files import EvaluationFiles
 from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.ending import Lifetime
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
+from rg_env.evaluation.sources import METRICS
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import NoServerError, Servers
@@ -26,6 +28,7 @@ from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress, width_of
+from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import Group
 from rg_env.scoring.score import UNSCORED, outcome_of
 from rg_env.settings.kept_settings import settings_text
@@ -36,63 +39,95 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-async def prepare(made: RunStream) -> None:
-    """Make the evaluation items that are not made yet."""
-    making = made.evaluation
-    title, done = "making evaluation items", making.done
-    with WorkProgress(title, making.total, "items", done) as progress:
-        making.on_done = lambda number: progress.advance(by=number)
-        await making.finished()
+class Evaluating(BaseEnv):
+    """The hooks of an evaluation: k completions of each of its items.
 
+    It runs in `evaluate`, or beside the training of `serve`.
 
-class Evaluation:
-    """One evaluation, in `evaluate` or beside the training: k completions of each item.
-
-    Args:
-        env: Its hooks `rollout_and_score_eval` and `evaluate_log` score a completion
-            and write the numbers.
-        made: What the run samples.
-        requests: Checks whether prompts leave room.
-        rewards: Knows the versions of what scores.
-        servers: Told of each failed request; when it gives up, what is left counts as
-            failed at once.
+    Attributes:
+        eval_metrics: Name and value of each number of the newest evaluation.
+        evaluation_folder: Its folder once it is complete, if it was saved.
+        shows_json, shows_tasks: What `evaluate` prints: JSON, a table with the tasks.
     """
 
-    def __init__(
-        self,
-        env: BaseEnv,
-        made: RunStream,
-        requests: RolloutRequests,
-        rewards: GroupRewards,
-        servers: Servers,
-    ) -> None:
-        self._env = env
-        self._made = made
-        self._requests = requests
-        self._versions = rewards.versions
-        self._servers = servers
-        config = env.config
-        preset = {} if config.eval_preset is None else {"preset": config.eval_preset}
-        # What every line says.
-        self._about = {"model": env.server.servers[0].config.model_name, **preset}
+    eval_metrics: list[tuple[str, float]]
+    evaluation_folder: Path | None = None
+    process_mode: bool
+    shows_json = shows_tasks = False
+    _dumps: Dumps
+    _items: RunStream | None
+    _lifetime: Lifetime
+    _requests: RolloutRequests
+    _rewards: GroupRewards
+    _servers: Servers
 
-    async def run(self) -> bool:
-        """Query all evaluation items; write, show and keep the results.
+    async def _run_evaluate(self) -> None:
+        """`evaluate`: one evaluation."""
+        self.process_mode = True
+        await self._live("evaluate", self._evaluate_alone())
 
-        Returns:
-            Whether something was evaluated, and all that was wanted is on disk.
+    async def _evaluate_alone(self) -> None:
+        await self._set_up_alone()
+        await self.run_evaluation()
+        if self.evaluation_folder is not None:
+            self._dumps.put_numbers(self.evaluation_folder / METRICS)
+        await self.wandb_log({})
+
+    @property
+    def eval_limit_tokens(self) -> int:
+        """The longest sequence of an evaluation that may be generated, in tokens."""
+        return self.config.eval_max_token_length or int(self.limit_tokens)
+
+    async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
+        """Return the score of a completion of an item, which no metric counts.
+
+        The group that the task works on, if it is on any, gets the completion.
+
+        Args:
+            test_data_tuple: The item, whole or as (entry, dataset).
         """
-        began, env, config = time.time(), self._env, self._env.config
-        await prepare(self._made)
-        items = env.test_items_with_scorers
-        if env.process_mode:  # a training run has others to go on with
+        entry, dataset = tuple(test_data_tuple)[-2:]
+        messages = self._requests.messages(entry["question"], evaluates=True)
+        item = messages, entry, dataset
+        limit = self.eval_limit_tokens
+        (completed,) = await self._requests.query(item, limit, split="eval")
+        (score,) = await self._rewards.scores_of([completed])
+        if (group := current_group.get()) is not None:
+            group.rollouts = [scored_rollout(completed, score, score.value)]
+        return score.value
+
+    async def run_evaluation(self) -> None:
+        """Call the hook `evaluate` once the evaluation items are made."""
+        if self._items is not None:
+            await self._make_evaluation_items(self._items)
+        await self.evaluate()
+
+    async def _make_evaluation_items(self, made: RunStream) -> None:
+        making = made.evaluation
+        title, done = "making evaluation items", making.done
+        with WorkProgress(title, making.total, "items", done) as progress:
+            making.on_done = lambda number: progress.advance(by=number)
+            await making.finished()
+
+    async def evaluate(self, *args: Any, **kwargs: Any) -> None:
+        """Query all evaluation items; write, show and keep the results."""
+        is_complete = await self._evaluate_items()
+        if self.process_mode and not is_complete:
+            self._lifetime.fail()
+
+    async def _evaluate_items(self) -> bool:
+        """Return whether something was evaluated and all that was wanted is on disk."""
+        began, config, made = time.time(), self.config, self._made()
+        await self._make_evaluation_items(made)
+        items = self.test_items_with_scorers
+        if self.process_mode:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
-            await self._requests.check_evaluation(questions, env.eval_limit_tokens)
+            await self._requests.check_evaluation(questions, self.eval_limit_tokens)
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
-            settings_text(config, env.server.servers, self._versions),
+            settings_text(config, self.server.servers, self._rewards.versions),
             len(items) * config.eval_completions,
-            resumes=env.process_mode,
+            resumes=self.process_mode,
         ) as files:
             rows = await self._rows(items, files)
             rows += [
@@ -104,26 +139,32 @@ class Evaluation:
                     "level": spec.level,
                     "params": dict(spec.params),
                     "question": "",
-                    **self._about,
+                    **self._about(),
                     "outcome": NOT_USED,
                     "reason": reason,
                 }
-                for spec, reason in self._made.evaluation.missing
+                for spec, reason in made.evaluation.missing
             ]
             summary = await off_loop(_summary, rows)
-            env.eval_metrics = list(summary.metrics().items())
-            show(summary, as_json=env.shows_json, with_tasks=env.shows_tasks)
+            self.eval_metrics = list(summary.metrics().items())
+            show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
 
             async def write_numbers(folder: Path) -> None:
-                env.evaluation_folder = folder
+                self.evaluation_folder = folder
                 await self._write_numbers(folder, summary, began)
 
             gave_up = self._servers.gave_up.is_set()
             is_kept = await files.finish(rows, None if gave_up else write_numbers)
         return summary.overall is not None and is_kept
 
+    def _about(self) -> Row:
+        """Return what every line says: the model, and the preset if there is one."""
+        preset = self.config.eval_preset
+        own = {} if preset is None else {"preset": preset}
+        return {"model": self.server.servers[0].config.model_name, **own}
+
     def _category_of(self, task: str) -> str:
-        tasks = self._made.library.tasks
+        tasks = self._made().library.tasks
         return tasks[task].category if task in tasks else "other"
 
     async def _rows(
@@ -138,7 +179,7 @@ class Evaluation:
         Returns:
             One line per completion, without messages, shape (N * k,), same order.
         """
-        completions = range(self._env.config.eval_completions)
+        completions = range(self.config.eval_completions)
         known = [self._known(*item, n) for item in items for n in completions]
         tested = [item for item in items for _ in completions]
         there = {key_of(row): row for row in files.done}
@@ -160,7 +201,7 @@ class Evaluation:
             progress.advance(mean)
             rows[place] = brief(row)
 
-        most = self._env.config.max_eval_workers
+        most = self.config.max_eval_workers
         with WorkProgress("evaluation", len(missing), "completions") as progress:
             await flight.run(next_work, lambda: len(flight.workers) < most)
         return [row for row in rows if row is not None]
@@ -178,7 +219,7 @@ class Evaluation:
             "question": entry["question"],
             "gold_answer": group.gold_answer,
             "completion": number,
-            **self._about,
+            **self._about(),
         }
 
     async def _result(self, item: tuple[Mapping[str, Any], Any]) -> Row:
@@ -192,7 +233,7 @@ class Evaluation:
         while tries < patience.EVALUATION_TRIES and not self._servers.gave_up.is_set():
             current_group.set(group := Group(item))
             try:
-                value = float(await self._env.rollout_and_score_eval(item))
+                value = float(await self.rollout_and_score_eval(item))
             except RequestFailedError as error:
                 # No server was there, which is not this item's fault.
                 tries += not isinstance(error, NoServerError)
@@ -209,7 +250,7 @@ class Evaluation:
         if not group.rollouts:
             return {"score": value, "outcome": outcome_of(value)}
         (rollout,) = group.rollouts
-        has_tokens = self._env.config.tokenizer_name != start_checks.NO_TOKENIZER
+        has_tokens = self.config.tokenizer_name != start_checks.NO_TOKENIZER
         return {
             "answer": rollout.answer,
             "score": value,
@@ -223,19 +264,19 @@ class Evaluation:
     async def _write_numbers(
         self, folder: Path, summary: EvalSummary, began: float
     ) -> None:
-        env, config = self._env, self._env.config
+        config = self.config
         sampling = {
             "temperature": config.eval_temperature,
             "top_p": 1.0,
-            "max_new_tokens": env.eval_limit_tokens,  # with the prompt
+            "max_new_tokens": self.eval_limit_tokens,  # with the prompt
             "completions": config.eval_completions,
-            **sampling_extra_of(env.server.servers[0].config),
-            "versions": self._versions,
+            **sampling_extra_of(self.server.servers[0].config),
+            "versions": self._rewards.versions,
         }
         wanted = config.data_dir_to_save_evals
         config.data_dir_to_save_evals = str(folder)  # where the framework writes
         try:
-            await env.evaluate_log(
+            await self.evaluate_log(
                 metrics={**summary.metrics(), "summary": summary.as_json()},
                 start_time=began,
                 end_time=time.time(),
@@ -244,27 +285,6 @@ class Evaluation:
             )
         finally:
             config.data_dir_to_save_evals = wanted
-
-
-async def score_one(
-    test_item: Sequence[Any],
-    requests: RolloutRequests,
-    rewards: GroupRewards,
-    limit_tokens: int,
-) -> float:
-    """Return the score of a completion of an item, which no metric counts.
-
-    The group that the task works on, if it is on any, gets the completion.
-    """
-    entry, dataset = tuple(test_item)[-2:]
-    messages = requests.messages(entry["question"], evaluates=True)
-    completed = await requests.query(
-        (messages, entry, dataset), limit_tokens, split="eval"
-    )
-    (score,) = await rewards.scores_of(completed)
-    if (group := current_group.get()) is not None:
-        group.rollouts = [scored_rollout(completed[0], score, score.value)]
-    return score.value
 
 
 def _summary(rows: Iterable[Row]) -> EvalSummary:

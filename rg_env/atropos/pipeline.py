@@ -2,8 +2,8 @@
 
     command     items                      a group goes to              module
     serve       hook get_next_item         dumps, metrics, the API      serve_loop
-    process     hook get_next_item         dumps, metrics, rows         pipeline
-    screen      the same, tasks in turn    the same; then a table       screen_run
+    process     hook get_next_item         dumps, metrics, rows         process_run
+    screen      the same, tasks in turn    the same; then a table       process_run
     evaluate    the evaluation items       samples, then the numbers    evaluation_run
 
 `Flight` has the loop. `Pipeline.work_on` takes a group from its item to the ending of
@@ -16,10 +16,8 @@ each of its rollouts. It calls the framework's hooks, each once:
 A hook gets the arguments that the framework gives it, and works on the group of the
 task that it runs in, or of the task that started this one: `Pipeline.group_for`.
 
-Mends B4, B13 and B14 of docs/host_defects.md: the framework cancels groups in flight
-when there is one too many, and drops a group that raises without a traceback or a
-pause; its `process` samples one group at a time, ends with status 0 if an item is
-missing, and drops groups of equal scores without a limit.
+Mends B4 and B13 of docs/host_defects.md: the framework cancels groups in flight when
+there is one too many, and drops a group that raises without a traceback or a pause.
 """
 
 from __future__ import annotations
@@ -43,10 +41,8 @@ from rg_env.errors import RunError
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
-from rg_env.items.run_stream import RunStream
 from rg_env.logs import is_worth_a_line
 from rg_env.reports.metrics import Metrics
-from rg_env.reports.terminal import WorkProgress
 from rg_env.rollouts.group import Ending, Group, Ledger, rollouts_in
 
 logger = logging.getLogger(__name__)
@@ -384,68 +380,3 @@ class Pipeline:
         """Log how the rollouts have ended so far, if there are any."""
         if self._ledger.queried:
             logger.info("%s", self._metrics.summary())
-
-    # -- the rows of `process` ---------------------------------------------------------
-
-    async def write_rows(
-        self, title: str, total: int, written: int, items: RunStream | None
-    ) -> int:
-        """Write groups to the file of rows until it has as many as are wanted.
-
-        Args:
-            title: What it is called.
-            total: Rows that are wanted.
-            written: Rows that are there.
-            items: What the hook `get_next_item` samples, unless a subclass samples
-                items of its own.
-
-        Returns:
-            The rows that are there at the end; fewer if the servers were given up, no
-            item is left, or too many groups in a row gave no row.
-        """
-        env, flight, fruitless = self._env, Flight(), 0
-        most, gave_up = patience.FRUITLESS_GROUPS_IN_A_ROW, self._servers.gave_up
-
-        def missing() -> int:
-            return total - written - len(flight.workers)
-
-        def may_begin() -> bool:
-            is_over = gave_up.is_set() or fruitless >= most
-            has_place = len(flight.workers) < env.max_num_workers
-            return missing() > 0 and has_place and not is_over
-
-        async def next_work() -> Coroutine[Any, Any, None] | None:
-            if items is not None:
-                items.needed = missing()
-            group = await self.next_group()
-            return None if group is None else write(group)
-
-        async def write(group: Group) -> None:
-            nonlocal written, fruitless
-            await self.work_on(
-                group, do_send_to_api=False, abort_on_any_max_length_exceeded=False
-            )
-            if Ending.WRITTEN in group.endings:
-                fruitless = 0
-                written += 1
-                env.curr_step = written
-                progress.advance()
-                await env.wandb_log()
-            # An earlier run had rows between those that it tried without one.
-            elif items is None or not items.sampled:
-                fruitless += 1
-                if fruitless == most:
-                    logger.error("%d groups in a row gave no row: ending", most)
-
-        if written >= total:
-            return written
-        with WorkProgress(title, total, "groups", written) as progress:
-            try:
-                await flight.run(next_work, may_begin)
-            finally:
-                if 0 < written < total:
-                    what = f"{written} of {total} groups were written"
-                    logger.error("only %s; the same command continues", what)
-        if not written:  # where it ends by an error, that says enough
-            logger.error("only 0 of %d groups were written", total)
-        return written

@@ -174,7 +174,7 @@ def screen(
     Samples a few groups of each task with the settings for serve, and writes a settings
     file that selects the tasks and levels whose groups have reward variance.
     """
-    from rg_env.atropos.screen_run import ScreenRun, is_other, settings_text
+    from rg_env.atropos.process_run import ScreenRun, is_other, screen_text
     from rg_env.evaluation.screening import TITLE, screen_rows, table_for
     from rg_env.rollouts.json_encoding import read_groups
     from rg_env.tasks.baselines import guessing_notes
@@ -206,7 +206,7 @@ def screen(
         )
     sections = runs[0].settings(_as_set(command, given), tasks)
     path = rows.with_suffix(".yaml")
-    path.write_text(settings_text(sections, tasks), encoding="utf-8")
+    path.write_text(screen_text(sections, tasks), encoding="utf-8")
     print(f"settings: {path}\nrun: {START} serve --config {path}")
     return 0
 

@@ -3,17 +3,15 @@
 import asyncio
 import contextlib
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.atropos import pipeline
-from rg_env.atropos.pipeline import Pipeline
 from rg_env.inference.request_failures import RequestFailedError, refusal
 from rg_env.items.group_scorer import ScoringUnavailableError
-from rg_env.rollouts.group import Ending, Group, Ledger
+from rg_env.rollouts.group import Group
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
 from tests.support.real_api import SIZE, EndsError, after_registration, group
 
@@ -309,108 +307,3 @@ def test_a_cancel_is_not_lost_to_a_worker_that_is_freed_meanwhile(turns):
 
     was_running, cancelled = asyncio.run(run())
     assert cancelled is was_running
-
-
-# -- the rows of `process` -------------------------------------------------------------
-
-
-class Hooks:
-    """An environment whose items are numbers; those in `fruitless` give no row."""
-
-    def __init__(self, fruitless=(), most=2):
-        self.fruitless, self.max_num_workers = set(fruitless), most
-        self.asked = self.at_once = self.most_at_once = self.logs = 0
-        self.curr_step, self.rows = 0, []
-
-    async def get_next_item(self):
-        self.asked += 1
-        return self.asked
-
-    async def collect_trajectories(self, item):
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        await asyncio.sleep(0.01)
-        self.at_once -= 1
-        return (None if item in self.fruitless else group()), []
-
-    async def postprocess_histories(self, data):
-        return data
-
-    async def handle_send_to_api(self, data, item, **checks):
-        self.rows.append(item)
-        self.groups.group_for().end(Ending.WRITTEN)
-
-    async def wandb_log(self):
-        self.logs += 1
-
-
-ITEMS = SimpleNamespace(sampled={})
-
-
-def written(hooks, total, items=ITEMS, there=0, gave_up=False):
-    """Return the number of rows at the end."""
-
-    async def run():
-        watch = SimpleNamespace(gave_up=asyncio.Event())
-        if gave_up:
-            watch.gave_up.set()
-        hooks.groups = Pipeline(hooks, Ledger(), None, watch, None)
-        return await hooks.groups.write_rows("process", total, there, items)
-
-    return asyncio.run(run())
-
-
-def test_it_writes_as_many_rows_as_asked_for_several_at_a_time():
-    hooks = Hooks(most=3)
-    assert (written(hooks, 9), len(hooks.rows), hooks.most_at_once) == (9, 9, 3)
-    assert (hooks.curr_step, hooks.logs, hooks.asked) == (9, 9, 9)
-
-
-def test_a_group_that_gives_no_row_is_replaced_by_another():
-    hooks = Hooks(fruitless=[1, 3])
-    assert written(hooks, 4) == 4 and set(hooks.rows) == {2, 4, 5, 6}
-
-
-@pytest.mark.parametrize("is_catching_up", [False, True])
-def test_it_gives_up_after_many_groups_without_a_row_that_no_earlier_run_tried(
-    is_catching_up, monkeypatch, logged
-):
-    monkeypatch.setattr(patience, "FRUITLESS_GROUPS_IN_A_ROW", 5)
-    items = SimpleNamespace(sampled=is_catching_up)
-    hooks = Hooks(fruitless=range(20))
-    assert written(hooks, 4, items) == (4 if is_catching_up else 0)
-    assert ("5 groups in a row gave no row" in logged.text) is not is_catching_up
-    assert ("only 0 of 4 groups were written" in logged.text) is not is_catching_up
-
-
-def test_rows_that_are_there_count_and_so_does_the_progress(logged):
-    hooks = Hooks()
-    assert (written(hooks, 9, there=6), len(hooks.rows), hooks.asked) == (9, 3, 3)
-    assert "process: 9 of 9 groups" in logged.text
-
-
-def test_it_says_how_many_items_are_needed():
-    needed = []
-
-    class Items:
-        sampled = ()
-
-        def __setattr__(self, name, value):
-            needed.append(value)
-
-    written(Hooks(fruitless=[2]), 4, Items())
-    assert needed[0] == 4 and needed[-1] == 1 and len(needed) == 5
-
-
-def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():
-    hooks = Hooks()
-    assert (written(hooks, 4, gave_up=True), hooks.asked) == (0, 0)
-    hooks.get_next_item = giving(1, 2, None)
-    assert written(hooks, 4) == 2
-
-
-def test_an_error_of_a_hook_ends_it_and_is_raised():
-    hooks = Hooks()
-    hooks.wandb_log = giving(EndsError())
-    with pytest.raises(EndsError):
-        written(hooks, 4)

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.process_run import Processing
 from rg_env.atropos.result_files import settings_path
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.rollouts.json_encoding import read_groups
@@ -211,9 +211,9 @@ def test_levels_and_weights_are_those_after_the_rows_that_are_there(
     assert Counter(max(row["scores"]) > 0 for row in rows)[True] > 0
 
     async def write_nothing(self, *_):
-        return 13
+        self.curr_step = 13
 
-    monkeypatch.setattr(Pipeline, "write_rows", write_nothing)
+    monkeypatch.setattr(Processing, "_write_rows", write_nothing)
     again, _, _ = processed(tmp_path, groups=13, **given)
     for part in ("progress", "curriculum", "adaptive"):
         states = [getattr(env._feedback, part) for env in (first, again)]

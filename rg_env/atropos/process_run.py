@@ -1,24 +1,41 @@
-"""What `screen` samples for a run of `serve`, and the settings that it writes.
+"""`process`: a number of groups as rows, without a trainer; and `screen`.
 
-A screen is a run of `process` with the settings of that run: requests, lengths, scores
-and rewards are the same. But it samples the tasks in turn instead of by weight, spreads
-their levels evenly over the range, and uses items that the run will not sample.
+A screen is a run of `process` with the settings of a run of `serve`: requests, lengths,
+scores and rewards are the same. But it samples the tasks in turn instead of by weight,
+spreads their levels evenly over the range, and uses items that the run will not sample.
+
+Mends B14 of docs/host_defects.md: the framework samples one group at a time, ends with
+status 0 if an item is missing, and drops groups of equal scores without a limit.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from atroposlib.envs.base import BaseEnv
 
+from rg_env import patience
+from rg_env.atropos import start_checks
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.group_rewards import GroupRewards
+from rg_env.atropos.pipeline import Flight, Pipeline
+from rg_env.ending import Lifetime
 from rg_env.errors import SettingError, counted, not_allowed
+from rg_env.evaluation.sources import metrics_beside
+from rg_env.inference.servers import Servers
 from rg_env.items.run_stream import RunStream
+from rg_env.off_loop import off_loop
+from rg_env.reports.terminal import WorkProgress
+from rg_env.rollouts.dumps import Dumps
+from rg_env.rollouts.group import Ending, Group
 from rg_env.settings.environment_settings import choosing_tasks
+from rg_env.settings.kept_settings import settings_text
 from rg_env.settings.setting_types import ChoosesTasks
+from rg_env.tasks.feedback import Feedback
 
 if TYPE_CHECKING:
     from rg_env.evaluation.screening import Bounds, TaskScreen
@@ -33,6 +50,115 @@ LEAST_GROUPS = 5
 
 HEAD = b"# Written by `screen`"
 """A file of settings that begins so may be replaced by a screen."""
+
+
+class Processing(BaseEnv):
+    """The hook of `process`, and of `screen`.
+
+    Attributes:
+        n_groups_to_process, group_size_to_process: Number and size of the groups.
+        screen: Decides the number of groups in `screen`; None in `process`.
+    """
+
+    n_groups_to_process: int
+    group_size_to_process: int
+    process_mode: bool
+    screen: ScreenRun | None = None
+    _dumps: Dumps
+    _feedback: Feedback
+    _groups: Pipeline
+    _items: RunStream | None
+    _lifetime: Lifetime
+    _rewards: GroupRewards
+    _servers: Servers
+
+    async def process_manager(self) -> None:
+        """Write a number of groups, several at a time."""
+        self.process_mode = True
+        self.config.group_size = self.group_size_to_process
+        kind = "process" if self.screen is None else "screen"
+        await self._live(kind, self._process(kind))
+
+    async def _process(self, kind: str) -> None:
+        if self.screen is None:
+            start_checks.check_total(self.n_groups_to_process)
+        await self._set_up_alone()
+        if self.screen is not None:
+            self.n_groups_to_process = self.screen.begin(self._made())
+        await self._continue_rows()
+        self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
+        if self.curr_step < self.n_groups_to_process:
+            await self._write_rows(kind, self.n_groups_to_process)
+        if self.curr_step < self.n_groups_to_process:
+            self._lifetime.fail()
+
+    async def _continue_rows(self) -> None:
+        """Continue the file of an ended run of the same settings, if there is one."""
+        rows, items, total = self.jsonl_writer, self._items, self.n_groups_to_process
+        if items is None:  # nothing makes the items of a subclass again
+            rows.say_where()
+            return
+        servers, versions = self.server.servers, self._rewards.versions
+        settings = settings_text(self.config, servers, versions)
+        # The rows of a screen are read again, also where none is missing.
+        items.sampled, results = await off_loop(
+            rows.resume, settings, total, even_complete=self.screen is not None
+        )
+        self.config.data_path_to_save_groups = str(rows.path)
+        await off_loop(self._feedback.replay, results)
+        self.curr_step = len(results)
+
+    async def _write_rows(self, title: str, total: int) -> None:
+        """Write groups until the file has as many rows as are wanted.
+
+        It ends before if the servers were given up, if no item is left, or if too many
+        groups in a row gave no row.
+        """
+        items, flight, fruitless = self._items, Flight(), 0
+        most, gave_up = patience.FRUITLESS_GROUPS_IN_A_ROW, self._servers.gave_up
+
+        def missing() -> int:
+            return total - self.curr_step - len(flight.workers)
+
+        def may_begin() -> bool:
+            is_over = gave_up.is_set() or fruitless >= most
+            has_place = len(flight.workers) < self.max_num_workers
+            return missing() > 0 and has_place and not is_over
+
+        async def next_work() -> Coroutine[Any, Any, None] | None:
+            if items is not None:
+                items.needed = missing()
+            group = await self._groups.next_group()
+            return None if group is None else write(group)
+
+        async def write(group: Group) -> None:
+            nonlocal fruitless
+            await self._groups.work_on(
+                group, do_send_to_api=False, abort_on_any_max_length_exceeded=False
+            )
+            if Ending.WRITTEN in group.endings:
+                fruitless = 0
+                self.curr_step += 1
+                progress.advance()
+                await self.wandb_log()
+            # An earlier run had rows between those that it tried without one.
+            elif items is None or not items.sampled:
+                fruitless += 1
+                if fruitless == most:
+                    logger.error("%d groups in a row gave no row: ending", most)
+
+        with WorkProgress(title, total, "groups", self.curr_step) as progress:
+            try:
+                await flight.run(next_work, may_begin)
+            finally:
+                if 0 < self.curr_step < total:
+                    what = f"{self.curr_step} of {total} groups were written"
+                    logger.error("only %s; the same command continues", what)
+        if not self.curr_step:  # where it ends by an error, that says enough
+            logger.error("only 0 of %d groups were written", total)
+
+
+# -- what `screen` samples, and the settings that it writes ----------------------------
 
 
 def _ranged(setting: Any) -> Any:
@@ -161,7 +287,7 @@ def is_other(path: Path) -> bool:
         return not file.read(len(HEAD)).startswith(HEAD)
 
 
-def settings_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> str:
+def screen_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> str:
     """Return settings as YAML, after comments that say what is expected of them."""
     lines = []
     for task in tasks:

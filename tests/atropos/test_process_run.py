@@ -1,12 +1,23 @@
-"""What a screen samples for a run, and the settings that it finds for that run."""
+"""`process` and `screen`: rows by hooks of the test's own, and what a screen finds."""
+
+import asyncio
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from rg_env.atropos.screen_run import LEAST_GROUPS, ScreenRun, settings_text
+from rg_env import patience
+from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.process_run import (
+    LEAST_GROUPS,
+    Processing,
+    ScreenRun,
+    screen_text,
+)
 from rg_env.errors import SettingError
 from rg_env.evaluation.screening import screen_rows
 from rg_env.items.stream import Stream
+from rg_env.rollouts.group import Ending, Ledger
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, build_rules
 from rg_env.tasks.scales import load_shipped
@@ -154,7 +165,125 @@ def test_parameters_of_a_mixture_become_those_of_its_tasks():
 
 def test_the_file_says_what_is_expected_and_can_be_read():
     tasks = screen_rows([row("gcd")], {"gcd": None, "acre": None}, 0.1)
-    text = settings_text({"env": {"tasks": ["gcd"]}, "openai": {}}, tasks)
+    text = screen_text({"env": {"tasks": ["gcd"]}, "openai": {}}, tasks)
     assert "# " + "  gcd: 1.00 (0.21 to 1.00), 1 group\n" in text
     assert "#   acre: left out, no group\n" in text
     assert yaml.safe_load(text) == {"env": {"tasks": ["gcd"]}, "openai": {}}
+
+
+# -- the rows of `process` -------------------------------------------------------------
+
+
+class Hooks(Processing):
+    """An environment whose items are numbers; those in `fruitless` give no row."""
+
+    evaluate = None
+
+    def __init__(self, fruitless=(), most=2):
+        self.fruitless, self.max_num_workers = set(fruitless), most
+        self.asked = self.at_once = self.most_at_once = self.logs = 0
+        self.curr_step, self.rows = 0, []
+
+    async def get_next_item(self):
+        self.asked += 1
+        return self.asked
+
+    async def collect_trajectories(self, item):
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.01)
+        self.at_once -= 1
+        return (None if item in self.fruitless else {"tokens": [[1]]}), []
+
+    async def postprocess_histories(self, data):
+        return data
+
+    async def handle_send_to_api(self, data, item, **checks):
+        self.rows.append(item)
+        self._groups.group_for().end(Ending.WRITTEN)
+
+    async def wandb_log(self):
+        self.logs += 1
+
+
+ITEMS = SimpleNamespace(sampled={})
+
+
+def written(hooks, total, items=ITEMS, there=0, gave_up=False):
+    """Return the number of rows at the end."""
+
+    async def run():
+        hooks._servers = SimpleNamespace(gave_up=asyncio.Event())
+        if gave_up:
+            hooks._servers.gave_up.set()
+        hooks._groups = Pipeline(hooks, Ledger(), None, None, None)
+        hooks._items, hooks.curr_step = items, there
+        await hooks._write_rows("process", total)
+        return hooks.curr_step
+
+    return asyncio.run(run())
+
+
+def test_it_writes_as_many_rows_as_asked_for_several_at_a_time():
+    hooks = Hooks(most=3)
+    assert (written(hooks, 9), len(hooks.rows), hooks.most_at_once) == (9, 9, 3)
+    assert (hooks.curr_step, hooks.logs, hooks.asked) == (9, 9, 9)
+
+
+def test_a_group_that_gives_no_row_is_replaced_by_another():
+    hooks = Hooks(fruitless=[1, 3])
+    assert written(hooks, 4) == 4 and set(hooks.rows) == {2, 4, 5, 6}
+
+
+@pytest.mark.parametrize("is_catching_up", [False, True])
+def test_it_gives_up_after_many_groups_without_a_row_that_no_earlier_run_tried(
+    is_catching_up, monkeypatch, logged
+):
+    monkeypatch.setattr(patience, "FRUITLESS_GROUPS_IN_A_ROW", 5)
+    items = SimpleNamespace(sampled=is_catching_up)
+    hooks = Hooks(fruitless=range(20))
+    assert written(hooks, 4, items) == (4 if is_catching_up else 0)
+    assert ("5 groups in a row gave no row" in logged.text) is not is_catching_up
+    assert ("only 0 of 4 groups were written" in logged.text) is not is_catching_up
+
+
+def test_rows_that_are_there_count_and_so_does_the_progress(logged):
+    hooks = Hooks()
+    assert (written(hooks, 9, there=6), len(hooks.rows), hooks.asked) == (9, 3, 3)
+    assert "process: 9 of 9 groups" in logged.text
+
+
+def test_it_says_how_many_items_are_needed():
+    needed = []
+
+    class Items:
+        sampled = ()
+
+        def __setattr__(self, name, value):
+            needed.append(value)
+
+    written(Hooks(fruitless=[2]), 4, Items())
+    assert needed[0] == 4 and needed[-1] == 1 and len(needed) == 5
+
+
+def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():
+    hooks = Hooks()
+    assert (written(hooks, 4, gave_up=True), hooks.asked) == (0, 0)
+    items = [1, 2, None, None]
+
+    async def get_next_item():
+        return items.pop(0)
+
+    hooks.get_next_item = get_next_item
+    assert written(hooks, 4) == 2
+
+
+def test_an_error_of_a_hook_ends_it_and_is_raised():
+    hooks = Hooks()
+
+    async def broken():
+        raise ZeroDivisionError
+
+    hooks.wandb_log = broken
+    with pytest.raises(ZeroDivisionError):
+        written(hooks, 4)
