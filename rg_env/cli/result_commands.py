@@ -277,6 +277,7 @@ async def _rescore(
                 starts = range(0, len(missing), SAMPLES_A_CALL)
                 await asyncio.gather(*map(far, starts))
             else:
-                await rescoring.rescored(missing, take)
+                async for scored in rescoring.rescored(missing):
+                    await take(scored)
             progress.advance(state(), by=sources.read_kb - progress.done)
     return before

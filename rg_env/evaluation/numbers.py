@@ -32,14 +32,11 @@ from rg_env.evaluation.samples import NOT_USED, Sample, finite
 Z_95 = 1.959963984540054
 
 Key = tuple[Any, ...]
-"""The values of the columns that tell parts of a table apart."""
-
 SCORE = pl.col("score")
 HAS_SCORE = SCORE.is_not_null()
 WHOLE = ("all", "")
 PART = ("kind", "name")
 KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
-"""Kinds of parts to the name that a sample has there."""
 
 COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
 COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
@@ -109,8 +106,7 @@ class PartResult:
 class Paired:
     """The second of two results minus the first, on the items that both have.
 
-    All are None if no item has a score in both results, and `by_task` is None for a
-    single task. Items with a score in only one result are counted.
+    All are None if there are none; `by_task` is None for a single task.
     """
 
     means: tuple[float, float] | None = None
@@ -148,15 +144,12 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
 
 
 def table_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Return the rows of samples as a table, which takes a few bytes for each."""
+    """Return the rows of samples as a table."""
     return pl.DataFrame(iter(rows), schema=COLUMNS, orient="row")
 
 
 def with_parts(table: pl.DataFrame, kinds: Iterable[str] = KINDS) -> pl.DataFrame:
-    """Return a table in which a sample has a row for each part that it is of.
-
-    The new columns `PART` say which: `WHOLE`, its category or its task.
-    """
+    """Return samples with a row for each part that they are of, in columns `PART`."""
     parts = ((pl.lit(kind).alias("kind"), KINDS[kind].alias("name")) for kind in kinds)
     return pl.concat([table.with_columns(part) for part in parts])
 
@@ -165,10 +158,8 @@ def with_parts(table: pl.DataFrame, kinds: Iterable[str] = KINDS) -> pl.DataFram
 
 
 def _student_95(freedom: int) -> float:
-    """Return Student's 97.5 % quantile, within 0.02 from three degrees of freedom on.
-
-    Source: Abramowitz and Stegun, 26.7.5; scipy would be 40 MB for this one number.
-    """
+    # Abramowitz and Stegun, 26.7.5, within 0.02 from three degrees of freedom on; scipy
+    # would be 40 MB for this one number.
     z = Z_95
     terms = (
         (z**3 + z) / 4,
@@ -206,10 +197,8 @@ def estimates(
         table: Rows without the value do not count; a part with none is not returned.
         value: In [0, 1]; with `within`, anything.
         by: Columns whose values are the part.
-        clusters: Column of what is the same in rows that are like each other: with
-            "item" each task is a stratum, with "task" there are none.
-        within: What values can be, for Student's interval; that is all of it where
-            there is one cluster.
+        clusters: "item", and each task is a stratum, or "task", without strata.
+        within: What values can be, for Student's interval.
     """
     stratum = pl.lit(None) if clusters == "task" else pl.col("task")
     part = [*by, "stratum"]
@@ -262,20 +251,15 @@ def share_of(count: int, number: int) -> Estimate:
 
 
 def _by_task(table: pl.DataFrame, *how: Any, **more: Any) -> dict[Key, Estimate]:
-    """Return estimates clustered by task, of the parts that have several tasks."""
     each = estimates(table, *how, clusters="task", **more)
     return {part: of for part, of in each.items() if of.clusters > 1}
 
 
 def best_of(value: pl.Expr, k: int) -> pl.Expr:
-    """Return the expected best of k completions of an item, without bias.
+    """Return the expected best value of k completions of an item, without bias.
 
     Of values that are 0 or 1 it is pass@k, the chance that one of k is right. Of fewer
     than k completions it is null.
-
-    Args:
-        value: Of each completion that has a score.
-        k: Completions that are drawn of them without replacement, at least 1.
 
     Source: "Evaluating large language models trained on code" (Chen et al., 2021).
     """
@@ -295,13 +279,7 @@ def best_of(value: pl.Expr, k: int) -> pl.Expr:
 def results(
     table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
 ) -> dict[Key, PartResult]:
-    """Return what each part of a table came to; a part without a score is left out.
-
-    Args:
-        table: Samples with and without a score.
-        by: Columns whose values are the part.
-        k: Completions of an item.
-    """
+    """Return what each part with a score came to, with k completions of an item."""
     done, is_not_used = table.filter(HAS_SCORE), pl.col("outcome") == NOT_USED
     means = {
         "by_item": estimates(done, by=by),
@@ -337,11 +315,7 @@ def results(
 def paired(
     table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
 ) -> dict[Key, Paired]:
-    """Return for each part the second result less the first one, on shared items.
-
-    A difference is the mean over the items that both have, of the difference of their
-    means there.
-    """
+    """Return for each part the second result less the first one, on shared items."""
     items = [*by, "task", "item"]
     means = table.filter(HAS_SCORE).group_by(*items, "result", maintain_order=True)
     scores = means.agg(SCORE.mean())

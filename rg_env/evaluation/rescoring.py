@@ -17,8 +17,8 @@ import dataclasses
 import functools
 import json
 import math
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +68,12 @@ STOPS = (PoolClosedError, PreloadError)
 """Errors after which no item has a score."""
 
 ITEMS_AT_ONCE = 16
-KEPT_DATASETS = 20
 KEPT = ("run", "model", "source", "place", "finish_reason", "level")
 ORIGIN = ("seed", "params", "dataset", "index")
 
 
 class _NoItemError(Exception):
-    """A completion has no item to be scored with: outcome and reason."""
+    """Outcome and reason of a completion without an item to be scored with."""
 
 
 ANOTHER = ("unmatched", "the installed library makes another question")
@@ -101,54 +100,31 @@ class Rescoring:
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
         self._pool, self._library = pool, library
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
-        self._questions = OrderedDict[tuple[str, str], asyncio.Future[Any]]()
+        self._questions = dict[tuple[str, str], asyncio.Future[Any]]()
 
-    async def rescored(
-        self,
-        samples: Sequence[Sample],
-        take: Callable[[Sequence[Sample]], Awaitable[None]] | None = None,
-    ) -> list[Sample]:
-        """Score samples again, those of one item at once.
+    async def rescored(self, samples: Sequence[Sample]) -> AsyncIterator[list[Sample]]:
+        """Yield the new samples of each item, as they come.
 
-        Args:
-            samples: As `Sources` reads them.
-            take: Given the new samples of each item, as they come.
-
-        Returns:
-            The new samples, in the order of the old ones. `row` says all three scores
-            and the saved one.
+        A `row` says all three scores and the saved one.
 
         Raises:
             PoolError: The pool is closed or cannot start.
         """
-        new: dict[int, Sample] = {}
 
-        async def one_item(numbers: Sequence[int]) -> None:
-            async with self._places:
-                scored = await self._of_item([samples[number] for number in numbers])
-                new.update(zip(numbers, scored, strict=True))
-                if take is not None:
-                    await take(scored)
+        def item(sample: Sample) -> str:
+            origin = [sample.row.get(key) for key in ORIGIN]
+            return json.dumps([sample.item, origin], sort_keys=True)
 
-        def item(number: int) -> str:
-            origin = [samples[number].row.get(key) for key in ORIGIN]
-            return json.dumps([samples[number].item, origin], sort_keys=True)
-
-        items = grouped(range(len(samples)), item).values()
-        work = [asyncio.ensure_future(one_item(numbers)) for numbers in items]
-        try:
-            await asyncio.gather(*work)
-        finally:
-            for task in work:
-                # `gather` leaves the others running when one has failed.
-                task.cancel()
-        return [new[number] for number in range(len(samples))]
+        items = grouped(samples, item).values()
+        for scored in asyncio.as_completed([*map(self._of_item, items)]):
+            yield await scored
 
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
-            entry, params = await self._item(samples[0])
-            handle = Item(task=samples[0].task, params=params)
-            return await self._scored(samples, entry, handle)
+            async with self._places:
+                entry, params = await self._item(samples[0])
+                item = Item(task=samples[0].task, params=params)
+                return await self._scored(samples, entry, item)
         except _NoItemError as error:
             outcome, why = error.args
         except ScoringUnavailableError as error:
@@ -158,15 +134,14 @@ class Rescoring:
         return [self._new(sample, None, outcome, reason=why) for sample in samples]
 
     async def _scored(
-        self, samples: Sequence[Sample], entry: Mapping[str, Any], handle: Item
+        self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
     ) -> list[Sample]:
-        """Score the samples of one item; raises as `GroupScorer.score_group`."""
         read = await off_loop(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
         scores: dict[str, dict[str | None, Score]] = {}
         for name, rules in RULES.items():
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
-            given = await scorer.score_group(handle, entry, own) if own else []
+            given = await scorer.score_group(item, entry, own) if own else []
             scores[name] = dict(zip(own, given, strict=True))
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
@@ -212,11 +187,7 @@ class Rescoring:
         return dataclasses.replace(sample, **same, row=row)
 
     async def _item(self, sample: Sample) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """Make the item of a sample again; return its entry and its parameters.
-
-        Raises:
-            _NoItemError: It is not made, it is another one, or one that is not used.
-        """
+        """Make the item of a sample again; return its entry and its parameters."""
         task, row = sample.task, sample.row
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItemError("unmatched", "no such task is installed")
@@ -247,17 +218,12 @@ class Rescoring:
 
         One that stands there several times is the one of the sample's own index; there
         is none without, since its entries may differ.
-
-        Raises:
-            _NoItemError: It is nowhere.
         """
         key = (sample.task, config)
         if key not in self._questions:
             job = (worker_jobs.dataset_questions, *key)
             questions = self._pool.run(*job, deadline_s=DATASET_DEADLINE_S)
             self._questions[key] = asyncio.ensure_future(questions)
-            if len(self._questions) > KEPT_DATASETS:
-                self._questions.popitem(last=False)
         # Other items wait for the same dataset: a cancelled one must not end it.
         each = await asyncio.shield(self._questions[key])
         places = [i for i, one in enumerate(each) if one == sample.question]
@@ -279,71 +245,63 @@ def rescored_here(
     pool = _one_worker(task_modules)
 
     async def rescored() -> list[Sample]:
-        return await Rescoring(pool, await read_library(pool)).rescored(samples)
+        rescoring = Rescoring(pool, await read_library(pool))
+        return [one async for each in rescoring.rescored(samples) for one in each]
 
     return asyncio.run(rescored())
 
 
 # -- the file --------------------------------------------------------------------------
 
-WRITTEN = {"source", "place", "task", "question", "score", "scores"}
-WRITTEN |= {"outcome", "reasoning_gym"}
-
 TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 """Outcomes of samples that may have a score the next time, and are not written."""
+
+
+def _is_of(line: bytes, version: str) -> bool:
+    try:
+        row = json.loads(line)
+        return bool(row["scores"]) and row["reasoning_gym"] == version
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return False
 
 
 class RescoredFile:
     """Samples that were scored again; each is on disk when `write` returns.
 
-    Args:
-        path: The file; what it holds stays, and it is continued where it ended.
-
     Raises:
+        SettingError: The file holds something else, or is of another library.
         OSError: The disk refuses it, or another process is writing it.
     """
 
     def __init__(self, path: Path, version: str) -> None:
-        self._path, self._version = path, version
+        if path.exists() and path.stat().st_size > 0:
+            with path.open("rb") as lines:
+                first = next(lines)
+            if not _is_of(first, version):
+                what = f"{shown(str(path))} is not of reasoning-gym {version}"
+                raise SettingError(f"--out: {what}; choose another file")
         self._file = LineFile(path).open()
         self._done: set[tuple[str, str]] = set()
         self.close = self._file.close
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield what it holds; to be read to its end before anything is written.
-
-        Raises:
-            SettingError: It holds something else, or was made with another library.
-        """
-        self._file.end = 0
-        with self._path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if number > 1 and not line.endswith(b"\n"):
+        """Yield what it holds, to be read to the end before `missing`."""
+        with self._file.path.open("rb") as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
                     return  # torn by a kill; the next line takes its place
-                try:
-                    row = json.loads(line)
-                    version = row.keys() >= WRITTEN and row["reasoning_gym"]
-                except (ValueError, RecursionError, AttributeError):
-                    version = None
-                if version != self._version:
-                    kind = f"of reasoning-gym {version}" if version else "foreign"
-                    what = f"line {number} of {shown(str(self._path))} is {kind}"
-                    raise SettingError(f"--out: {what}; choose another file")
-                self._file.end += len(line)
+                row = json.loads(line)
                 self._done.add((row["source"], row["place"]))
                 yield row
 
     def missing(self, samples: Iterable[Sample]) -> list[Sample]:
         """Return the samples that it does not hold."""
-        places = ((s, (s.row["source"], s.row["place"])) for s in samples)
-        return [sample for sample, place in places if place not in self._done]
+        return [
+            s for s in samples if (s.row["source"], s.row["place"]) not in self._done
+        ]
 
     def write(self, samples: Iterable[Sample]) -> None:
-        """Append samples, but those that are tried again.
-
-        Raises:
-            OSError: The disk does not take them; no part of a line is in the file.
-        """
+        """Append samples, but those that are tried again."""
         for sample in samples:
             if sample.score is not None or sample.outcome not in TRIED_AGAIN:
                 self._file.append(readable(sample.row) + b"\n")
@@ -360,8 +318,6 @@ def _place(row: Row) -> str:
 
 
 class _Counts:
-    """The samples of a task, or of all."""
-
     def __init__(self) -> None:
         self.items, self.lost, self.changed = set[int](), Counter[str](), 0
         self.scores = {name: list[float]() for name in SCORES}

@@ -42,10 +42,9 @@ class TaskScreen:
     """What a screen shows of a task; its numbers are of the levels that remain.
 
     Attributes:
-        bands: Share with variance of each band of its levels, easiest first, None where
-            no group fell; one band where levels are not drawn from a range.
+        bands: Share with variance of each band of its levels, easiest first; one band
+            where levels are not drawn from a range.
         levels: The range that remains; None where levels are not drawn from one.
-        groups: Number of groups.
         variance: Share of the groups with variance; None without a group.
         means: Score, before it is shaped to a reward, share that was cut off and length
             of the completions, and seconds of a group.
@@ -87,7 +86,6 @@ def _remaining(bands: Bands) -> tuple[int, int]:
     def is_poor(
         end: Sequence[Sequence[Group]], rest: Sequence[Sequence[Group]]
     ) -> bool:
-        """Return whether an end clearly has less variance than the rest."""
         one, other = _share(end), _share(rest)
         if one is None or other is None:
             return False

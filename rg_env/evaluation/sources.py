@@ -35,12 +35,11 @@ SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
 """Files with these are read in a folder; a file that is named is read anyway."""
 
 BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
-"""What lies beside the samples of an evaluation, ours or a published one."""
-
 METRICS, HISTORY = "metrics.jsonl", "checkpoints/history.jsonl"
 """What paths of files of numbers end in: a line a step; the second of our trainer."""
 
 KB = 1024
+
 TEXT_KEYS = ("completion", "text", "response", "full_model_response", "output")
 PUBLISHED = {"size": 50, "seed": 45}
 """Every published dataset has these; a question without a seed is sought in it."""
@@ -72,14 +71,12 @@ def _text(row: Mapping[str, Any], *keys: str) -> str | None:
 
 
 def _last(messages: object, role: str) -> str | None:
-    """Return the last message of a role."""
     talk = messages if isinstance(messages, list) else []
     of_role = [m for m in talk if isinstance(m, dict) and m.get("role") == role]
     return _text(of_role[-1], "content") if of_role else None
 
 
 def _origin(row: Row) -> Row:
-    """Return what makes the item of a line again."""
     params = dict(row.get("params", row.get("parameters")) or {})
     seed, size = row.get("seed"), row.get("size")
     dataset = row.get("dataset", row.get("config"))
@@ -112,7 +109,6 @@ def _of_published(document: Row, run: str) -> Iterator[Row]:
 
 
 def _of_group(group: Row) -> Iterator[Row]:
-    """Yield those of a dumped group, or of a row of `process`."""
     rollouts = group.get("rollouts")
     if rollouts is None:
         columns = {one: group[of] for one, of in OF_ROWS.items() if group.get(of)}
@@ -166,11 +162,7 @@ def _rows(value: Any, run: str) -> Iterator[Row]:
 
 
 def _sample(row: Row) -> Sample:
-    """Return the sample of a row.
-
-    Raises:
-        ValueError: It has no task, or nothing of an answer.
-    """
+    """Return the sample of a row; `ValueError` if it has no task or no answer."""
     task, word, score = row.get("task"), _text(row, "outcome"), finite(row.get("score"))
     if score is not None:
         # Sums of shares end a little above 1; 59.4 is no score.
@@ -200,9 +192,7 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     """Return the files at paths, those of one name one after the other, 9 before 10.
 
     That brings the published files of one task together, which have the same items.
-
-    Raises:
-        SettingError: A path leads nowhere, or to a folder without such files.
+    `SettingError` if a path leads nowhere, or to a folder without such files.
     """
     files: set[Path] = set()
     for path in map(Path, paths):
@@ -229,10 +219,7 @@ def metrics_beside(rows: Path) -> Path:
 
 
 class Sources:
-    """Reads the samples of files, one file at a time.
-
-    Args:
-        files: In the order in which they are read.
+    """Reads the samples of files in their order.
 
     Attributes:
         read_kb: How much of `total_kb` was read.
@@ -249,11 +236,7 @@ class Sources:
         self.total_kb = sum(sizes) // KB
 
     def samples(self, progress: WorkProgress | None = None) -> Iterator[Sample]:
-        """Yield the samples; `progress` is told of each kB that was read.
-
-        Raises:
-            OSError: A file cannot be read.
-        """
+        """Yield the samples; `progress` is told of each kB that was read."""
         read = 0
         for file in self._files:
             for number, line in _lines(file):
@@ -291,7 +274,7 @@ def _current(file: Path) -> Path:
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield number and text of each line; a document of many lines has number 0."""
+    """Yield number and text of each line, of a document of many lines 0 and all."""
     with _current(file).open("rb") as opened:
         for number, line in enumerate(opened, 1):
             if number == 1 and line.strip() == b"{":

@@ -19,7 +19,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rg_env.errors import counted, printable
+from rg_env.errors import printable
 from rg_env.evaluation.numbers import (
     PART,
     WHOLE,
@@ -47,19 +47,45 @@ def _interval(value: Estimate | None, digits: int = 3) -> str:
     return "" if value is None else value.interval(digits)
 
 
+def _score_table(
+    title: str, rows: Iterable[tuple[str, PartResult | None]], k: int = 1
+) -> Table:
+    """Return a table of names and what they came to, with k completions of an item."""
+    best = [f"best of {k}", f"pass@{k}"] if k > 1 else []
+    headings = ["items", "score", "by item", "by task", "right", *best, "answered"]
+    more = ["completions", "truncated", "no score", "score of answered"]
+    last = [*more, "by task", *best[:1], "items", "right", "answered"]
+    table = NumberTable(
+        [""], [*headings, *more], last, title=title, box=box.SIMPLE_HEAD
+    )
+    for name, row in rows:
+        if row is not None:
+            table.add_row(
+                Text(printable(name)),
+                str(row.items),
+                _mean(row.by_item),
+                *(_interval(of, 2) for of in (row.by_item, row.by_task)),
+                *map(_mean, [row.right, row.best_of_k, row.pass_at_k][: 1 + len(best)]),
+                f"{row.answered:.0%}",
+                str(row.completions),
+                "" if row.truncated is None else str(row.truncated),
+                str(row.failed + row.not_used),
+                _mean(row.score_of_answered),
+            )
+    return table
+
+
 # -- one evaluation --------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
 class EvalSummary:
-    """An evaluation's numbers.
+    """An evaluation's numbers, with k completions of an item.
 
     Attributes:
-        k: Completions of an item.
-        overall: Over all samples; None where none has a score.
+        overall: None where no sample has a score.
         failed_requests: Completions without a score.
-        not_used: Task to items that are not used, sorted.
-        outcomes: Number of completions by outcome.
+        not_used: Task to items that are not used.
         changed: Tasks of a preset whose questions are not all the published ones.
         as_published: Over all others, where there are such tasks.
     """
@@ -113,59 +139,26 @@ class EvalSummary:
 
     def table(self, *, with_tasks: bool = False) -> Table:
         """Return the results as a table for the terminal, tasks on request."""
-        of_k = [f"best of {self.k}", f"pass@{self.k}"] if self.k > 1 else []
-        headings = ["items", "score", "by item", "by task", "right", *of_k, "answered"]
         title = "Evaluation: mean score, 95 % intervals"
         title += f", {self.k} completions of an item" if self.k > 1 else ""
-        table = NumberTable(
-            [""],
-            [*headings, "score of answered"],
-            ["score of answered", "by task", *of_k[:1], "items", "right", "answered"],
-            title=title,
-            box=box.SIMPLE,
-            pad_edge=False,
-        )
-
-        def add(name: str, row: PartResult | None, style: str | None = None) -> None:
-            if row is None:
-                return
-            best = [row.best_of_k, row.pass_at_k] if self.k > 1 else []
-            table.add_row(
-                Text(name),
-                str(row.items),
-                _mean(row.by_item),
-                *(_interval(of, 2) for of in (row.by_item, row.by_task)),
-                *map(_mean, [row.right, *best]),
-                f"{row.answered:.0%}",
-                _mean(row.score_of_answered),
-                style=style,
-            )
-
-        add("all", self.overall, "bold")
-        add("as published", self.as_published)
-        table.add_section()
-        for name, row in self.by_category.items():
-            add(name or "no category", row, "cyan")
-        table.add_section()
-        for name, row in self.by_task.items() if with_tasks else ():
-            add(name, row)
-        return table
+        rows = [("all", self.overall), ("as published", self.as_published)]
+        rows += [(name or "no category", of) for name, of in self.by_category.items()]
+        rows += self.by_task.items() if with_tasks else []
+        return _score_table(title, rows, self.k)
 
     def notes(self) -> list[str]:
         """Return what the table lacks: what was cut off, and what has no score."""
-        notes = []
-        if self.overall is not None and self.overall.truncated:
-            of = f"{self.overall.truncated} of {self.overall.completions}"
-            notes.append(f"truncated at the longest length: {of} completions")
         unscored, unused = self.outcomes.get(UNSCORED, 0), sum(self.not_used.values())
         tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
-        for number, noun, why in (
-            (self.failed_requests - unscored, "completion", "whose requests failed"),
-            (unscored, "completion", "to which the workers gave none"),
-            (unused, "item", f"not used ({tasks})"),
-        ):
-            if number:
-                notes.append(f"without a score: {counted(number, noun)} {why}")
+        truncated = self.overall.truncated if self.overall else 0
+        none = "completions without a score,"
+        counts = {
+            "completions truncated at the longest length": truncated,
+            f"{none} as their requests failed": self.failed_requests - unscored,
+            f"{none} as the workers gave none": unscored,
+            f"items without a score, as they are not used ({tasks})": unused,
+        }
+        notes = [f"{what}: {number}" for what, number in counts.items() if number]
         if self.changed:
             notes.append(
                 "not all questions are the published ones, since the library has"
@@ -218,12 +211,7 @@ class Comparison:
 
     A mean is of all completions, as the published `average_mean_score` of a task is; a
     difference is the mean over the items that both results have, of the difference of
-    their means there.
-
-    Args:
-        names: Of the results, shape (R,).
-        table: Their samples.
-        all_pairs: Whether every two results are paired, or the first with each other.
+    their means there. Every two results are paired, or the first with each other.
     """
 
     def __init__(
@@ -269,21 +257,9 @@ class Comparison:
 
     def tables(self, *, with_tasks: bool) -> Iterator[Table]:
         """Yield the scores of all results, the differences, and both of their parts."""
-        headings = ["items", "completions", "score", "by item", "by task", "answered"]
-        headings += ["score of answered", "truncated", "no score"]
-        scores = _table("Mean score with 95 % intervals", "", headings)
-        for number in range(len(self._names)):
-            if one := self._measured.get((number, *WHOLE)):
-                scores.add_row(
-                    *map(str, (number + 1, one.items, one.completions)),
-                    _mean(one.by_item),
-                    *map(_interval, [one.by_item, one.by_task]),
-                    f"{one.answered:.1%}",
-                    _mean(one.score_of_answered),
-                    "" if one.truncated is None else str(one.truncated),
-                    str(one.failed + one.not_used),
-                )
-        yield scores
+        each = ((n, self._measured.get((n, *WHOLE))) for n in range(len(self._names)))
+        rows = ((str(number + 1), of) for number, of in each)
+        yield _score_table("Mean score with 95 % intervals", rows)
         headings = ["items", "means", "difference", "by item", "by task", "only in one"]
         pairs = _table("Differences, of the items of both", "", headings)
         for (a, b), of in zip(self._pairs, self._paired, strict=True):
@@ -302,7 +278,6 @@ class Comparison:
             yield self._part_table(kind)
 
     def _part_table(self, kind: str) -> Table:
-        """Return the scores of categories or tasks, and their differences."""
         numbers = range(len(self._names))
         headings = [str(number + 1) for number in numbers]
         headings += [f"{b + 1}-{a + 1}" for a, b in self._pairs]
@@ -321,7 +296,6 @@ class Comparison:
 
 
 def _table(title: str, first: str, others: Sequence[str]) -> Table:
-    last = ["only in one", "truncated", "by task", "score of answered"]
-    last += ["completions", "answered", "no score", "by item", "items"]
+    last = ["only in one", "by task", "by item", "items"]
     options: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0}
     return NumberTable([first], others, last, title=title, **options)

@@ -207,7 +207,7 @@ const REPORT = (() => {
       columns.push({ title: name("rollouts"), data: null, className: "n", render: (row, type) => numeric(whole)(row.of[k].n, type) }, { title: name("share"), about: "With its 95 % interval, clustered by item", data: null, className: "n",
         render: (row, type) => (type === "display" ? shown(row.of[k]) : numeric()(row.of[k].share, type)) });
     });
-    columns.push({ title: "", data: null, orderable: false, render: (row, type) => (type === "display" ? el("div", { class: "bars" }, ...row.of.map((of, k) => bar(of.share, k))) : "") }, { title: "what it means", data: "meaning", render: asText });
+    columns.push({ title: "what it means", data: "meaning", render: asText });
     table("outcome-rows", columns, rows, { order: [], searching: false });
   }
 
@@ -225,20 +225,20 @@ const REPORT = (() => {
   }
 
   /** Draw lines, each with a label, a hue, its values and perhaps an interval of each. */
-  function chart(box, title, x, lines, { figure: shows = null, steps = false, names = null } = {}) {
+  function chart(box, title, x, lines, { figure: shows = null, names = null } = {}) {
     const isUnit = shows === points || shows === percent, form = (v) => (known(v) ? (shows || ((n) => String(Number(n.toPrecision(4)))))(v) : "–"), label = (v) => (names ? names(v) : whole(v));
     const at = el("span", { class: "at" });
     const figure = el("figure", {}, el("figcaption", {}, el("span", {}, title), at));
     byId(box).append(figure);
     const axis = { stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui" };
     const series = [{}], columns = [x], bands = [];
-    const add = (values, given) => { series.push({ spanGaps: true, points: { show: x.length < 3 && !steps }, ...given }); return columns.push(values) - 1; };
+    const add = (values, given) => { series.push({ spanGaps: true, points: { show: x.length < 3 }, ...given }); return columns.push(values) - 1; };
     for (const line of lines) {
       const [name, dash] = hueOf(line), stroke = style(name), faint = `${stroke}33`;
       if (line.high) bands.push({ series: [add(line.high, { width: 0, stroke: faint }), add(line.low, { width: 0, stroke: faint })], fill: faint });
-      add(line.values, { stroke, dash, width: 1.5, ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }), fill: faint } : {}) });
+      add(line.values, { stroke, dash, width: 1.5 });
     }
-    const top = (u, low, high) => (isUnit && !steps ? [0, 1.02] : [Math.min(0, low || 0), Math.max(0, high || 0) * 1.05 || (low < 0 ? 0 : 1)]);
+    const top = (u, low, high) => (isUnit ? [0, 1.02] : [Math.min(0, low || 0), Math.max(0, high || 0) * 1.05 || (low < 0 ? 0 : 1)]);
     const read = ({ cursor: { idx } }) => at.replaceChildren(...(known(idx) ? [`${label(x[idx])}: `, ...lines.flatMap((line) => [el("b", { style: `color:${shade(line)}` }, form(line.values[idx])), " "])] : []));
     const drawn = new uPlot({ width: Math.max(200, figure.clientWidth - 16), height: 180, legend: { show: false }, bands, scales: { x: { time: false }, y: { range: top } }, hooks: { setCursor: [read] },
       axes: [{ ...axis, size: 30, ...(names ? { values: (_, ticks) => ticks.map(label) } : {}) }, { ...axis, size: 52, ...(shows === percent ? { values: (_, ticks) => ticks.map((v) => `${Number((100 * v).toFixed(2))}%`) } : {}) }], series }, columns, figure);
@@ -276,33 +276,26 @@ const REPORT = (() => {
     legend("curve-legend", drawn, left > 0 && state.a === ALL ? `and ${left} more: choose a run as A` : "");
   }
 
-  function showDistributions() {
-    const drawn = isPair() ? [state.a, state.b] : [state.a], counts = drawn.map((run) => ofRun(run).histograms);
-    const line = (k, values) => ({ label: lettered(drawn[k]), title: runName(drawn[k]), hue: k, values });
-    for (const [name, title, label] of [["score", "score", (v) => v / 20], ["length", `length, ${data.unit}`, (v) => whole(2 ** (v / 2))], ["level", "level", (v) => v / 20]]) {
-      const size = Math.max(...counts.map((of) => of[name].length));
-      const first = name === "length" ? Math.max(0, Array.from({ length: size }).findIndex((_, k) => counts.some((of) => of[name][k]))) : 0;
-      const shares = counts.map(({ [name]: of }) => { const n = of.reduce((x, y) => x + y, 0); return [...Array.from({ length: size - first }, (_, k) => share(of[first + k] || 0, n) || 0), 0]; });
-      if (!shares.some((of) => of.some((v) => v > 0))) continue;
-      chart("histograms", `share of rollouts by ${title}`, shares[0].map((_, k) => first + k), shares.map((of, k) => line(k, of)), { figure: percent, steps: true, names: label });
-    }
-    const levels = parts.filter((part) => part.kind === "level"), of = drawn.map((run) => levels.map((part) => figures(run, part.number)));
-    if (levels.length > 1) {
-      const values = (k, key) => of[k].map((one) => one[key]);
-      chart("histograms", "score by level, with intervals", levels.map((part) => (part.low + part.high) / 2), drawn.map((_, k) => ({ ...line(k, values(k, "score")), low: values(k, "low"), high: values(k, "high") })), { figure: points, names: (v) => Number(v.toFixed(3)) });
-    }
-    legend("histogram-legend", drawn.map((_, k) => line(k)));
+  function showLevels() {
+    const drawn = isPair() ? [state.a, state.b] : [state.a], levels = parts.filter((part) => part.kind === "level");
+    if (levels.length < 2) return;
+    const lines = drawn.map((run, k) => {
+      const of = levels.map((part) => figures(run, part.number)), values = (key) => of.map((one) => one[key]);
+      return { label: lettered(run), title: runName(run), hue: k, values: values("score"), low: values("low"), high: values("high") };
+    });
+    chart("level-charts", "score by level, with intervals", levels.map((part) => (part.low + part.high) / 2), lines, { figure: points, names: (v) => Number(v.toFixed(3)) });
+    legend("level-legend", lines);
   }
 
   function showCharts() {
     charts.splice(0).forEach((one) => one.destroy());
-    for (const id of ["curves", "distributions"]) byId(id).parentElement.hidden = false;
+    for (const id of ["curves", "levels"]) byId(id).parentElement.hidden = false;
     byId("curve-charts").replaceChildren();
-    byId("histograms").replaceChildren();
+    byId("level-charts").replaceChildren();
     showCurves();
-    showDistributions();
+    showLevels();
     byId("curves").parentElement.hidden = !data.metrics.some((one) => one.steps.length > 1); // one step is no curve
-    byId("distributions").parentElement.hidden = !byId("histograms").children.length;
+    byId("levels").parentElement.hidden = !byId("level-charts").children.length;
     byId("runs").parentElement.hidden = data.runs.length < 2;
     for (const link of document.querySelectorAll("body > nav a")) link.hidden = document.querySelector(link.hash).parentElement.hidden;
   }

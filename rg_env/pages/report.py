@@ -135,7 +135,6 @@ class _Texts:
 
 
 def _write_page(folder: Path, **values: Any) -> None:
-    """Write the page, our script and the libraries."""
     for name, (package, place) in LIBRARIES.items():
         # Found and not imported, which would take pandas and seconds.
         spec = importlib.util.find_spec(package)
@@ -167,16 +166,7 @@ def write_report(
     """Write a report of files; one that was there is replaced when it is whole.
 
     Memory holds some numbers of each sample, and the texts of one file of texts.
-
-    Args:
-        paths: Files and folders of samples, and of metrics.
-        folder: Where it goes.
-        title: Its heading; Report if empty.
-        note: A sentence below that.
-        shows_progress: Whether standard error says how far it is.
-
-    Returns:
-        Samples in it.
+    Returns how many samples are in it.
 
     Raises:
         SettingError: A path leads nowhere, nothing in them can be read, or the folder
@@ -188,7 +178,7 @@ def write_report(
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
-    tally, dumped, has_rows = ReportTally(), Counter[runs.Place](), False
+    tally, dumped = ReportTally(), Counter[runs.Place]()
     shows: Any = contextlib.nullcontext()
     if shows_progress:
         shows = WorkProgress("report", sources.total_kb, "kB")
@@ -198,7 +188,6 @@ def write_report(
             source, model = str(sample.row["source"]), sample.row.get("model")
             place = runs.place_of(source, sample.row.get("run"))
             tally.add(sample, (place, model))
-            has_rows |= "reward" in sample.row
             dumped[place] += runs.is_dumped(source)
             texts.add(sample.row)
         texts.flush()
@@ -209,7 +198,7 @@ def write_report(
         names = runs.names_of([*(run["place"] for run in metrics), *dumped])
         overview = {
             **tally.overview(names),
-            **runs.overview_of(metrics, +dumped, names, has_rows=has_rows),
+            **runs.overview_of(metrics, +dumped, names),
             "paths": [Path(path).name or path for path in paths],
             "files": len(files),
             "unread": sources.reasons(),
@@ -233,11 +222,7 @@ def write_report(
 def report_of(
     paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
 ) -> Path | None:
-    """Write the report that a command ends with; see `write_report`.
-
-    Returns:
-        Its page; None without samples, and where the disk does not take it.
-    """
+    """Write the report that a command ends with; return its page if there is one."""
     there = [str(path) for path in paths if path.exists()]
     note = SIMULATED if is_simulated else ""
     try:

@@ -25,20 +25,11 @@ from rg_env.pages.runs import Place
 from rg_env.scoring.score import OUTCOMES
 
 PREVIEW_CHARS = 48
-BINS = 20
-"""Bins of a histogram of scores or levels; lengths have two for a power of two."""
-
 FIGURES: tuple[str, ...]
 FIGURES = ("score", "right", "pass", "answered", "variance", "level", "length")
 FIGURES += ("truncated",)
 """Means of the samples of a run and part; `pass` is of items and `variance` of groups,
 and each of these stands at its first sample."""
-
-HISTOGRAMS = {
-    **{name: (pl.col(name) * BINS + 1e-9) for name in ("score", "level")},
-    "length": 2 * pl.col("length").clip(1).log(2) + 1e-9,
-}
-"""Names to the numbers of bins, rounded down."""
 
 MOST_LEVELS = 12
 """That are parts of their own; where there are more, a part is a tenth of the scale."""
@@ -86,13 +77,6 @@ def _figures(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return pl.concat(parts, how="diagonal_relaxed"), k
 
 
-def _histogram(table: pl.DataFrame, bins: pl.Expr) -> list[int]:
-    """Return how many samples are in each bin."""
-    numbers = table.select(bins.floor().cast(pl.Int64)).to_series().drop_nulls()
-    counts = dict(numbers.value_counts().iter_rows())
-    return [counts.get(k, 0) for k in range(max(counts, default=-1) + 1)]
-
-
 class ReportTally:
     """Counts samples for the overview and keeps their columns for the reader."""
 
@@ -106,7 +90,7 @@ class ReportTally:
         return len(self._previews)
 
     def add(self, sample: Sample, run: tuple[Place, str | None]) -> None:
-        """Count one sample of a run, which is a place and a model."""
+        """Count one sample of a place and a model."""
         number = self._runs.setdefault(run, len(self._runs))
         self._rows.append(row_of(sample, number))
         answer, versions = sample.row.get("answer"), sample.row.get("versions")
@@ -116,11 +100,7 @@ class ReportTally:
             self._versions[", ".join(pairs)] = None
 
     def overview(self, names: Mapping[Place, str]) -> dict[str, Any]:
-        """Return what the page shows before anything is chosen.
-
-        Args:
-            names: Of the places of runs.
-        """
+        """Return what the page shows before anything is chosen."""
         table = table_of(self._rows)
         self._rows.clear()
         unit = "characters" if table["tokens"].null_count() else "tokens"
@@ -221,10 +201,6 @@ class ReportTally:
                     word: [round(number * of.mean), *_with_ends(of)[1:]]
                     for word, share in shares.items()
                     if (of := share.get((run,))) and of.mean
-                },
-                "histograms": {
-                    name: _histogram(table.filter(result=run), bins)
-                    for name, bins in HISTOGRAMS.items()
                 },
             }
             for run, number, items in counts.rows() or [(ALL, 0, 0)]

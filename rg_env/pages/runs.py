@@ -44,12 +44,7 @@ def metrics_of(dump: Path) -> Path:
 
 @functools.lru_cache(maxsize=4096)
 def place_of(source: str, run: str | None = None) -> Place:
-    """Return the place of the run that a file belongs to.
-
-    Args:
-        source: A file of samples or of metrics.
-        run: The folder of a published run; "" or None for other files.
-    """
+    """Return the place of the run, perhaps a published one, that a file belongs to."""
     path = Path(source).resolve()
     if run:
         return path.parts[:-2] if path.parts[-3:-2] == (run,) else (run,)
@@ -92,7 +87,6 @@ FEWEST_ROLLOUTS = 32
 """A point has at least so many: a line of `process` is of one group alone."""
 
 SCORED = "train/rollouts_scored"
-NOT_HERE = "the metrics of these runs, with their curves and alarms, are not here"
 
 Run = dict[str, Any]
 """What files of metrics say of a run: its `place`; the `steps` at the ends of the parts
@@ -124,11 +118,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def read_metrics(files: Iterable[Path]) -> list[Run]:
-    """Read those of some files that are of metrics and have a line.
-
-    Raises:
-        OSError: One cannot be read.
-    """
+    """Read those of some files that are of metrics and have a line."""
     starts: dict[Place, list[list[Any]]] = {}
     for path in sorted(files, key=lambda path: path.stat().st_mtime):
         if path.as_posix().endswith((METRICS, HISTORY)) and (lines := _lines(path)):
@@ -138,7 +128,6 @@ def read_metrics(files: Iterable[Path]) -> list[Run]:
 
 
 def _run(place: Place, starts: Sequence[Any], points: int) -> Run:
-    """Return the numbers of a run, from the lines of each of its starts."""
     lines = [*chain(*starts)]
     scored = sum(int(finite(of[-1].get(SCORED)) or 0) for of in starts) or None
     # The last step has two lines, and a run that went on after a kill some again.
@@ -195,7 +184,7 @@ def alarms_of(runs: Sequence[Run], names: Mapping[Place, str]) -> list[list[Any]
 
 
 def _alarm(name: str, rows: Sequence[Any]) -> list[Any]:
-    """Return name, tasks, runs and times of an alarm."""
+    # Name, tasks, runs and times.
     tasks, runs = {row[2] for row in rows}, {row[0] for row in rows}
     return [name, len(tasks), len(runs), sum(row[3] for row in rows)]
 
@@ -204,16 +193,10 @@ def overview_of(
     runs: Sequence[Run],
     dumped: Mapping[Place, int],
     names: Mapping[Place, str],
-    *,
-    has_rows: bool,
 ) -> dict[str, Any]:
     """Return what the page shows of the runs' own numbers before a click.
 
-    Args:
-        runs: Those with metrics.
-        dumped: Run to rollouts in its dump files.
-        names: Of runs.
-        has_rows: Whether rollouts of a run, as `process` writes them, are there.
+    `dumped` are the rollouts in dump files.
     """
     scored = {run["place"]: run["scored"] for run in runs if run["scored"]}
     more = {run: scored[run] for run in dumped if scored.get(run, 0) > dumped[run]}
@@ -225,9 +208,8 @@ def overview_of(
         notes.append(f"{hold} {held:,} of {of:,} scored rollouts: {what}")
     if unknown := dumped.keys() - scored.keys():
         hold = f"the dump files of {counted(len(unknown), 'run')} hold"
-        notes.append(f"{hold} groups that were kept, perhaps not all: {NOT_HERE}")
-    if has_rows and not runs and not dumped:
-        notes.append(NOT_HERE)
+        why = "the metrics of these runs, with their curves and alarms, are not here"
+        notes.append(f"{hold} groups that were kept, perhaps not all: {why}")
     return {
         "metrics": curves_of(runs, names, usual=True),
         "numbers": sorted({key for run in runs for key in run["values"]}),

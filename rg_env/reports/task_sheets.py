@@ -20,12 +20,10 @@ ASKS: Mapping[str, str] = json.loads(
 )
 """Task to what it asks for, in at most 64 characters."""
 
-ROW = "{:<27} {:>7} {:>6} {:>8} {:>8} {:>8} {:>8}"
-HEADINGS = ("task", "steps ", "levels", "skipped", "default", "ms at 0", "ms at 1")
+ROW = "{:<27} {:>7} {:>8} {:>8} {:>8}"
+HEADINGS = ("task", "steps ", "default", "ms at 0", "ms at 1")
 LEGEND = """\
 steps    number of steps, evenly spaced from level 0 to level 1
-levels   the levels of the library's curriculum that are used
-skipped  the levels that are not used, as they make no usable items
 default  the level of the library's defaults; off if there is none
 ms at    median time to make an item, at level 0 and at level 1,
          """
@@ -38,15 +36,6 @@ class TaskFacts:
     info: TaskInfo
     scale: Scale | None
     no_scale_reason: str = ""
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as text, neighbours joined: 0-2,4."""
-    parts = []
-    for _, run in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
-        first, *others = (number for _, number in run)
-        parts.append(f"{first}-{others[-1]}" if others else str(first))
-    return ",".join(parts)
 
 
 def _cost(cost: float | None) -> str:
@@ -72,12 +61,10 @@ def _by_category(tasks: Sequence[TaskFacts]) -> Iterator[tuple[str, list[TaskFac
 def _cells(facts: TaskFacts) -> list[str]:
     name, scale = f"  {facts.info.name}", facts.scale
     if scale is None:
-        return [name, "none ", *[""] * 5]
+        return [name, "none ", *[""] * 3]
     return [
         name,
         f"{len(scale.steps)}{'*' if scale.is_dead else ' '}",
-        _ranges(sorted(level for step in scale.steps for level in step.levels)),
-        _ranges([skip.level for skip in scale.skipped]),
         "off" if scale.default_level is None else f"{scale.default_level:.2f}",
         *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
     ]
@@ -96,7 +83,7 @@ def _counts(tasks: Sequence[TaskFacts]) -> dict[str, int]:
 
 def listing(tasks: Sequence[TaskFacts], cost_from: str) -> str:
     """Return the tasks by category; `cost_from` says where the times are from."""
-    lines = [ROW.format(*HEADINGS), "-" * 78]
+    lines = [ROW.format(*HEADINGS), "-" * 62]
     for category, members in _by_category(tasks):
         lines.append(f"{category} ({len(members)})")
         for facts in members:
@@ -177,7 +164,7 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> str:
         values = [
             f"{k}={step['params'][k]!r}" for k in parameters if k in step["params"]
         ]
-        place = f"{step['level']:.2f}  {_ranges(step['rg_levels']):>5}"
+        place = f"{step['level']:.2f}  {', '.join(map(str, step['rg_levels'])):>5}"
         made = visible(", ".join(values)) or "(the library's defaults)"
         result.append(f"  {place}  {_cost(step['item_ms']):>5}  {made}")
     result.append(f"dataset parameters and their defaults in reasoning-gym {version}:")

@@ -34,14 +34,9 @@ def width_of(console: Console) -> int:
 
 
 class NumberTable(Table):
-    """A table that leaves out columns, in a given order, until the others fit.
+    """A table that leaves out columns in the order of `leaves_out` until it fits.
 
-    What fits without them is folded at last: nothing of a cell is cut.
-
-    Args:
-        names: Headings of the columns on the left.
-        numbers: Headings of the columns after them.
-        leaves_out: Headings of columns that may be left out, the first one first.
+    What is too wide even so is folded: nothing of a cell is cut.
     """
 
     def __init__(
@@ -61,7 +56,7 @@ class NumberTable(Table):
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
-        """Draw the columns that have room, and name those that are left out below."""
+        """Draw the columns that have room, and name the others below."""
         whole, gone = self.columns, list[str]()
         widest = options.update(width=PIPE_WIDTH)
         for heading in self._leaves_out:

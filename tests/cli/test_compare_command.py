@@ -91,14 +91,15 @@ def test_a_result_of_ours_is_paired_with_a_published_one_by_the_questions(
 def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     capsys, tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "150")
     a = samples_file(tmp_path / "a.jsonl", 1.0, 0.0, None)
     b = samples_file(tmp_path / "b.jsonl", 1.0, 1.0, 1.0, finish_reason="length")
     printed = compared(capsys, a, b).splitlines()
     rows = [line.split() for line in printed]
     first = next(row for row in rows if row[:2] == ["1", "2"])
-    assert (first[3], first[-4], first[-2:]) == ("0.500", "100.0%", ["0", "1"])
-    assert next(row for row in rows if row[:2] == ["2", "3"])[-2:] == ["3", "0"]
+    assert first[2] == "0.500" and first[-5:] == ["100%", "2", "0", "1", "0.500"]
+    second = next(row for row in rows if row[:2] == ["2", "3"])
+    assert second[-5:] == ["100%", "3", "3", "0", "1.000"]
     shared = ["2", "1.000", "vs", "0.500", "0.500"]
     assert any(row == ["2-1", *shared, *row[6:]] for row in rows)
     assert any(row[:4] == ["arithmetic", "0.500", "1.000", "0.500"] for row in rows)

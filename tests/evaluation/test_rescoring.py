@@ -10,7 +10,7 @@ import pytest
 
 from rg_env.cli.command import rendered
 from rg_env.errors import SettingError
-from rg_env.evaluation.rescoring import WRITTEN, RescoredFile, RescoreTally, Rescoring
+from rg_env.evaluation.rescoring import RescoredFile, RescoreTally, Rescoring
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
@@ -46,9 +46,12 @@ def scored_again(pool, path):
     samples = list(Sources(files_of([str(path)])).samples())
 
     async def rescored():
-        return await Rescoring(pool, await read_library(pool)).rescored(samples)
+        rescoring = Rescoring(pool, await read_library(pool))
+        return [one async for each in rescoring.rescored(samples) for one in each]
 
-    return asyncio.run(rescored())
+    places = [sample.row["place"] for sample in samples]
+    new = asyncio.run(rescored())
+    return sorted(new, key=lambda sample: places.index(sample.row["place"]))
 
 
 def of_lines(pool, tmp_path, *lines):
@@ -268,24 +271,21 @@ def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
 VERSION = "0.1.25"
 
 
-def new_sample(place, score=1.0, outcome="right", **more):
-    row = dict.fromkeys(WRITTEN, "x") | {"place": place, "reasoning_gym": VERSION}
-    return Sample("gcd", "arithmetic", "q", score, outcome, row=row | more)
+def new_sample(place, score=1.0, outcome="right"):
+    row = {"source": "x", "place": place, "scores": {"ours": 1}, "text": "\ud800\n"}
+    row["reasoning_gym"] = VERSION
+    return Sample("gcd", "arithmetic", "q", score, outcome, row=row)
 
 
 def opened(path):
     """Return a file with all rows read, and their places."""
     file = RescoredFile(path, VERSION)
-    try:
-        return file, [row["place"] for row in file.rows()]
-    except SettingError:
-        file.close()
-        raise
+    return file, [row["place"] for row in file.rows()]
 
 
 def written(path, *places):
     file, _ = opened(path)
-    file.write(new_sample(place, text="\ud800\n") for place in places)
+    file.write(map(new_sample, places))
     file.close()
     return path
 
@@ -314,22 +314,17 @@ def test_a_line_that_a_kill_has_torn_is_written_anew(tmp_path):
     assert [json.loads(line)["place"] for line in lines] == ["1", "2"]
 
 
-OTHER = json.dumps(dict.fromkeys(WRITTEN, "0.1.24"))
-
-
 @pytest.mark.parametrize(
-    ("text", "match"),
+    "text",
     [
-        ("what I learned", "line 1 .* is foreign"),
-        ('{"lr": 0.1}\n', "line 1 .* is foreign"),
-        ("[1]\n", "line 1 .* is foreign"),
-        ("[" * 99_999 + "\n", "line 1 .* is foreign"),
-        (f"{OTHER}\n", r"line 1 .* is of reasoning-gym '?0\.1\.24"),
+        "what I learned",
+        "[1]\n",
+        json.dumps(new_sample("1").row | {"reasoning_gym": "0.1.24"}) + "\n",
     ],
 )
-def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text, match):
+def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text):
     (tmp_path / "notes.txt").write_text(text)
-    with pytest.raises(SettingError, match=match):
+    with pytest.raises(SettingError, match="is not of reasoning-gym"):
         opened(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == text
 

@@ -52,14 +52,14 @@ def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
     assert summary.not_used == {"maze": 2}
     assert (summary.failed_requests, summary.overall.items) == (0, 1)
     assert (summary.overall.failed, summary.overall.not_used) == (0, 2)
-    assert "without a score: 2 items not used (maze 2)" in summary.notes()
+    assert "items without a score, as they are not used (maze 2): 2" in summary.notes()
 
 
 def test_a_completion_that_workers_gave_no_score_is_no_failed_request():
     lost = dataclasses.replace(failed(item=1), outcome="unscored")
     notes = summarise([sample("gcd", 1.0), lost, failed(item=2)]).notes()
-    assert "without a score: 1 completion to which the workers gave none" in notes
-    assert "without a score: 1 completion whose requests failed" in notes
+    assert "completions without a score, as the workers gave none: 1" in notes
+    assert "completions without a score, as their requests failed: 1" in notes
 
 
 @pytest.mark.parametrize("samples", [[], [failed()]])
@@ -148,4 +148,4 @@ def test_the_table_shows_all_then_categories_and_tasks_on_request():
     assert names[1:] == ["all", "arithmetic", "games"]
     row = next(x for x in shown(summary, with_tasks=True).splitlines() if " gcd " in x)
     assert row.split()[:6] == ["gcd", "1", "1.000", "0.21", "to", "1.00"]
-    assert row.split()[6:] == ["1.000", "100%", "1.000"]
+    assert row.split()[6:8] == ["1.000", "100%"]
