@@ -19,15 +19,15 @@ import itertools
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import yaml
 
-from rg_env.adapters.draws import draws
 from rg_env.errors import RunError, SettingError
 from rg_env.evaluation.samples import Sample, grouped
 from rg_env.installation import VERSION
@@ -38,9 +38,7 @@ from rg_env.patience import REPEATS_IN_A_ROW
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.tasks.sampler import split_of
 from rg_env.whole_files import new_folder
-
-if TYPE_CHECKING:
-    from rg_env.adapters.ray import Cluster
+from rg_env.workers.worker_pool import default_pool_size
 
 Form = Literal["jsonl", "parquet"]
 Kind = Literal["items", "verl", "sft", "preferences"]
@@ -62,6 +60,7 @@ COLUMNS: Mapping[Kind, Row] = {
 """Columns to their types: a word of Arrow, a struct, or a list of one struct."""
 
 ROWS_AT_ONCE = 1000
+DRAWS_AHEAD = 64
 NO_DIFFERENCE = 1e-9
 """Scores that differ by less are equal: 0.7 - 0.2 is a little less than 0.5."""
 
@@ -129,40 +128,38 @@ class Export:
                 pyarrow.Table.from_pylist(rows, schema)
             )
 
-    def _digest(self) -> str:
-        digest = hashlib.sha256()
-        for split in self.tasks:
-            with (self._folder / f"{split}.{self._form}").open("rb") as file:
-                while block := file.read(2**20):
-                    digest.update(block)
-        return digest.hexdigest()
-
     def card(self, title: str, how: Mapping[str, Any]) -> str:
         """Return README.md: how the files are loaded, their rows, how they came."""
-        files = [{"split": s, "path": f"{s}.{self._form}"} for s in self.tasks]
+        digest, names = hashlib.sha256(), {s: f"{s}.{self._form}" for s in self.tasks}
+        for name in names.values():
+            with (self._folder / name).open("rb") as file:
+                while block := file.read(2**20):
+                    digest.update(block)
+        files = [{"split": split, "path": name} for split, name in names.items()]
         head = {
             "pretty_name": title,
             "tags": ["reasoning-gym"],
             "configs": [{"config_name": "default", "data_files": files}],
             "dataset_info": {
                 # `datasets` makes the key of its cache of this head, not of the files.
-                "description": f"SHA-256 of the files: {self._digest()}",
+                "description": f"SHA-256 of the files: {digest.hexdigest()}",
                 # Else a column without values has no type, and another in each split.
                 "features": _features(self._columns),
             },
         }
-        release = metadata.version("reasoning-gym")
+        library = metadata.version("reasoning-gym")
         origin = {
             **how,
             "rows": {split: dict(sorted(n.items())) for split, n in self.tasks.items()},
             "left_out": dict(+self.left_out),
-            "versions": {"reasoning_gym_environment": VERSION}
-            | {"reasoning_gym": release},
+            "versions": {
+                "reasoning_gym_environment": VERSION,
+                "reasoning_gym": library,
+            },
         }
         text = f"# {title}\n\nHow the rows were made, and what was left out:\n\n"
-        return (
-            f"---\n{_yaml(head)}---\n\n{text}{textwrap.indent(_yaml(origin), '    ')}"
-        )
+        text += textwrap.indent(_yaml(origin), "    ")
+        return f"---\n{_yaml(head)}---\n\n{text}"
 
 
 def _yaml(value: object) -> str:
@@ -220,10 +217,7 @@ def new_export(
 
 
 def new_items(
-    tasks: Tasks,
-    held_out: Iterable[Item],
-    left_out: Counter[str],
-    cluster: Cluster | None = None,
+    tasks: Tasks, held_out: Iterable[Item], left_out: Counter[str]
 ) -> Iterator[Item]:
     """Yield the items of a stream whose question is new, and not one of `held_out`.
 
@@ -233,7 +227,6 @@ def new_items(
         tasks: The stream, which continues behind the last draw.
         held_out: The evaluation items.
         left_out: Where the other draws are counted.
-        cluster: Whose nodes make the items; by default this machine does.
 
     Raises:
         SettingError: The stream follows results, which nobody feeds back.
@@ -245,7 +238,7 @@ def new_items(
         )
     known = {hash(item.question): "questions of evaluation" for item in held_out}
     repeats = failures = 0
-    with contextlib.closing(draws(tasks, cluster)) as drawn:
+    with contextlib.closing(_draws(tasks)) as drawn:
         while repeats < REPEATS_IN_A_ROW:
             item = next(drawn)
             tasks.skip(1)
@@ -261,6 +254,14 @@ def new_items(
             else:
                 known[question], repeats = "questions that came again", 0
                 yield item
+
+
+def _draws(tasks: Tasks) -> Generator[Item | None, None, None]:
+    """Yield what the draws give from the position on, made ahead by all workers."""
+    # The threads only wait for worker processes.
+    with ThreadPoolExecutor(default_pool_size()) as threads:
+        for first in itertools.count(tasks.position, DRAWS_AHEAD):
+            yield from threads.map(tasks.at, range(first, first + DRAWS_AHEAD))
 
 
 def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
@@ -309,43 +310,33 @@ def usable(
     seen: set[int] = set()
     for sample in samples:
         row, text = sample.row, sample.row.get("completion")
-        if not with_evaluation and _is_evaluated(row):
+        seed, published = row.get("seed"), (row.get("preset"), row.get("run"))
+        is_ours = isinstance(seed, int) and split_of(seed) == "evaluation"
+        if (is_ours or any(published)) and not with_evaluation:
             raise SettingError(
                 f"{row['source']}, {row['place']}: the completion is of an evaluation"
                 " item; name files of training, or pass --with_evaluation"
             )
         key = hash((*_prompt_of(sample), text))
-        reasons = {
-            "completions without a score": sample.score is None,
-            "completions without a text or question": not (text and sample.question),
-            "completions that were cut off": sample.is_truncated,
-            "completions that came again": key in seen,
-        }
-        why = next((why for why, is_so in reasons.items() if is_so), None)
-        if why is None:
+        if sample.score is None:
+            left_out["completions without a score"] += 1
+        elif not (text and sample.question):
+            left_out["completions without a text or question"] += 1
+        elif sample.is_truncated:
+            left_out["completions that were cut off"] += 1
+        elif key in seen:
+            left_out["completions that came again"] += 1
+        else:
             seen.add(key)
             yield sample
-        else:
-            left_out[why] += 1
-
-
-def _is_evaluated(row: Mapping[str, Any]) -> bool:
-    """Say whether a sample is of an evaluation item, ours or a published one."""
-    seed = row.get("seed")
-    is_ours = isinstance(seed, int) and split_of(seed) == "evaluation"
-    return is_ours or bool(row.get("preset")) or row.get("run") is not None
 
 
 def sft_rows(
     samples: Iterable[Sample], least_score: float, most: int, left_out: Counter[str]
 ) -> Iterator[Row]:
-    """Yield conversations of `usable` samples, at most so many of one item.
+    """Yield conversations of `usable` samples, the best `most` of each item.
 
-    Args:
-        samples: Of equal scores the first ones are taken.
-        least_score: In [0, 1].
-        most: At least 1.
-        left_out: Where the others are counted.
+    `least_score` is in [0, 1]; of equal scores the first ones are taken.
     """
     for ranked in _ranked(samples):
         taken = [sample for sample in ranked if _score(sample) >= least_score][:most]
@@ -358,13 +349,10 @@ def sft_rows(
 def preference_rows(
     samples: Iterable[Sample], least_margin: float, most: int, left_out: Counter[str]
 ) -> Iterator[Row]:
-    """Yield pairs of `usable` samples of one item: the best and the worst, and so on.
+    """Yield at most `most` pairs of `usable` samples of each item.
 
-    Args:
-        samples: Each is in one pair at most.
-        least_margin: Difference of the scores of a pair, in (0, 1].
-        most: Pairs of one item, at least 1.
-        left_out: Where samples of no pair are counted.
+    The best is paired with the worst, and so on; each sample is in one pair at most.
+    `least_margin` is the least difference of their scores, in (0, 1].
     """
     for ranked in _ranked(samples):
         pairs = [

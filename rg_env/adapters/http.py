@@ -89,10 +89,6 @@ class _Response(msgspec.Struct):
     status: str | None = None
 
 
-class _Session(msgspec.Struct, omit_defaults=True):
-    resources_session_id: str | None = None
-
-
 class _Verified(msgspec.Struct):
     reward: float
     mask_sample: bool = False
@@ -324,7 +320,9 @@ class ScoreServer:
 
     async def _session(self, request: Request) -> Response:
         """Begin or end a session, of which nothing has to be kept."""
-        return _reply(_decoded(await request.body(), _Session))
+        given = _decoded(await request.body(), dict[str, Any])
+        names = ("resources_session_id",)
+        return _reply({name: given[name] for name in names if name in given})
 
     async def _verify(self, request: Request) -> Response:
         """Return a row with its reward."""

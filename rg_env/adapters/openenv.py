@@ -37,11 +37,9 @@ SESSION_TIMEOUT_S = 1800.0
 
 
 class ReasoningGymAction(Action):
-    """What a model has written.
+    """The whole text that a model has written.
 
-    Attributes:
-        completion: Its whole text.
-        item: JSON of the item, as `reset` has shown it; "" for the one of the session.
+    `item` is JSON, as `reset` has shown it; "" for the one of the session.
     """
 
     completion: str
@@ -49,15 +47,9 @@ class ReasoningGymAction(Action):
 
 
 class ReasoningGymObservation(Observation):
-    """An item, or what became of a completion.
+    """An item (see `rg_env.Item`), or what became of a completion.
 
-    Attributes:
-        task: The registered task.
-        level: In [0, 1]; None for the library's defaults.
-        messages: The prompt; none after the step.
-        item: JSON of the item, see `rg_env.Item`.
-        outcome: Of the completion, "" before the step.
-        answer: What was extracted of it.
+    The prompt stands before the step alone, outcome and answer after it.
     """
 
     task: str
@@ -71,12 +63,7 @@ class ReasoningGymObservation(Observation):
 class ReasoningGymEnvironment(
     Environment[ReasoningGymAction, ReasoningGymObservation, State]
 ):
-    """One session.
-
-    Args:
-        tasks: The stream. Results do not move its levels.
-        places: The next positions, which all sessions share.
-    """
+    """One session; `places` are the next positions, which all sessions share."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -153,18 +140,16 @@ class ReasoningGymEnvironment(
 
     def get_metadata(self) -> EnvironmentMetadata:
         """Return the name and version."""
+        text = "The tasks of reasoning-gym, one question an episode"
         return EnvironmentMetadata(
-            name="reasoning_gym",
-            description="The tasks of reasoning-gym, one question an episode",
-            version=VERSION,
+            name="reasoning_gym", description=text, version=VERSION
         )
 
 
 def application(tasks: Tasks) -> Any:
     """Return the application of FastAPI that OpenEnv makes for a stream of items.
 
-    Args:
-        tasks: Whose items; a level of "curriculum" stays where it is.
+    Results do not move its levels.
     """
     return create_app(
         functools.partial(ReasoningGymEnvironment, tasks, itertools.count()),

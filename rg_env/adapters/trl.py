@@ -65,16 +65,13 @@ class GRPOTasks:
         tasks: The stream. Nobody else may draw from it.
         is_conversational: Whether a prompt is a list of messages; else it is their
             texts, for models without a chat template.
-        thinking_open: Whether the prompt ends with `<think>`, as some chat templates
-            have it.
+        thinking_open: Whether the chat template ends the prompt with `<think>`.
 
     Attributes:
         is_training: Whether a trainer has checked its settings by `callbacks`.
         settings: Arguments of `GRPOConfig` that the stream needs: TRL would shuffle it
             (and draw 1,000 items before the first is used), and walk through all items
             of the first part of a resumed run.
-        train_dataset: Rows of `prompt`, `item` (JSON) and `position`, without end, so
-            `max_steps` has to be set.
         reward_funcs: One function; a completion that has no score has the reward None,
             which TRL leaves out. Its metric `reasoning_gym/unscored` is their share.
         callbacks: One, which keeps the stream's state in every checkpoint.
@@ -101,7 +98,7 @@ class GRPOTasks:
 
     @property
     def train_dataset(self) -> IterableDataset:
-        """The stream as rows."""
+        """Rows of `prompt`, `item` (JSON) and `position`; set `max_steps`, no end."""
         # A function of the module, since TRL's data sets pickle it to compute a digest.
         rows = functools.partial(_rows, self.tasks, self._is_conversational)
         return IterableDataset.from_generator(rows)
@@ -114,22 +111,18 @@ class GRPOTasks:
         how = NOT_TRAINING, self._is_conversational
         return Dataset.from_list([_row(item, *how) for item in items])
 
-    def item(self, line: str) -> Item:
-        """Return the item of a row."""
-        return Item.from_json(line, self.tasks.task_modules)
-
     def feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
         """Let the results of all processes move levels and weights.
 
-        Args:
-            rows: Item, position and reward of each completion of this process; the
-                completions of a group follow each other.
+        Rows are item, position and reward of each completion of this process; the
+        completions of a group follow each other.
         """
         if PartialState().num_processes > 1:
             rows = gather_object(list(rows))
         for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):
             if position != NOT_TRAINING:
-                self.tasks.feedback(self.item(line), [row[2] for row in group])
+                item = Item.from_json(line, self.tasks.task_modules)
+                self.tasks.feedback(item, [row[2] for row in group])
                 self._used = max(self._used, position)
 
     def state_dict(self) -> dict[str, Any]:
@@ -166,12 +159,7 @@ def _row(item: Item, position: int, is_conversational: bool) -> dict[str, Any]:
 
 
 class Reward:
-    """Scores completions, as TRL calls a reward function.
-
-    Args:
-        tasks: Whose levels and weights follow the scores.
-        thinking_open: As `GRPOTasks` has it.
-    """
+    """Scores completions, as TRL calls a reward function; see `GRPOTasks`."""
 
     # TRL names the metrics of a reward function after this.
     __name__ = "reasoning_gym"
@@ -188,11 +176,8 @@ class Reward:
     ) -> list[float | None]:
         """Return the reward of each completion, in [0, 1] or None, shape (B,).
 
-        Args:
-            completions: Texts, or lists of messages, shape (B,).
-            item: Column of the rows, shape (B,).
-            position: Column of the rows, shape (B,).
-            others: The other columns, and TRL's own arguments.
+        Completions are texts or lists of messages, item and position columns of the
+        rows, all of shape (B,); `others` are other columns and TRL's own arguments.
         """
         # TRL gives it to a function of its own process, whose callbacks it calls.
         is_unchecked = "trainer_state" in others and not self._tasks.is_training
@@ -203,7 +188,7 @@ class Reward:
         pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
         groups = [
             score_async(
-                self._tasks.item(line),
+                Item.from_json(line, self._tasks.tasks.task_modules),
                 [text for _, text in group],
                 thinking_open=self._thinking_open,
             )
@@ -228,11 +213,7 @@ class Reward:
 
 
 class StateCallback(TrainerCallback):
-    """Keeps the state of the stream beside the weights.
-
-    Args:
-        tasks: Whose state it is.
-    """
+    """Keeps the state of the stream beside the weights."""
 
     def __init__(self, tasks: GRPOTasks) -> None:
         self._tasks = tasks

@@ -34,21 +34,13 @@ class NoScoreError(RunError):
 
 
 class ReasoningGymData(vf.TaskData):
-    """An item as it travels.
-
-    Attributes:
-        item: JSON of the item, see `rg_env.Item`.
-    """
+    """An item as it travels, which is its JSON; see `rg_env.Item`."""
 
     item: str
 
 
 class ReasoningGymTaskConfig(vf.TaskConfig):
-    """The settings of each task.
-
-    Attributes:
-        task_modules: Modules that register tasks of your own; as `rg_env.Tasks` has it.
-    """
+    """The settings of each task: modules that register tasks of your own."""
 
     task_modules: list[str] = Field(default_factory=list)
 
@@ -68,26 +60,18 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
 
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def reasoning_gym(self, trace: vf.Trace) -> float:
-        """Return the score of the last reply, in [0, 1]; raises as `_score`."""
+        """Return the score of the last reply, in [0, 1]; raises `NoScoreError`."""
         return await self._score(self.item, trace.last_reply)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Tell whether the item's gold answer scores 1.0; None where it has none.
-
-        Raises as `_score`.
-        """
+        """Tell whether the gold answer scores 1.0, None without one; may raise too."""
         item = self.item
         if item.gold is None:
             return None
         return await self._score(item, f"<answer>{item.gold}</answer>") == 1.0
 
     async def _score(self, item: Item, text: str) -> float:
-        """Return the score of a text.
-
-        Raises:
-            NoScoreError: There is none: the workers were lost, or the library that is
-                installed makes another item.
-        """
+        """Return the score of a text; raises `NoScoreError` if there is none."""
         (result,) = await score_async(item, [text])
         if result.value is None:
             raise NoScoreError(f"{item.task}: {result.outcome}: {result.reason}")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from itertools import islice
 
@@ -17,7 +16,6 @@ pytest.importorskip("ray")
 from ray.cluster_utils import Cluster as Nodes
 
 from rg_env import Tasks
-from rg_env.adapters.draws import draws
 from rg_env.adapters.ray import Cluster
 from rg_env.errors import RunError
 from rg_env.evaluation.rescoring import rescored_here
@@ -53,7 +51,7 @@ def nodes():
     nodes.shutdown()
 
 
-def test_scores_and_items_are_those_of_one_machine_though_a_node_is_killed(nodes):
+def test_scores_are_those_of_one_machine_though_a_node_is_killed(nodes):
     node = nodes.add_node(num_cpus=1)
     nodes.wait_for_nodes()
     cluster = Cluster(nodes.address)
@@ -66,11 +64,8 @@ def test_scores_and_items_are_those_of_one_machine_though_a_node_is_killed(nodes
         nodes.remove_node(node, allow_graceful=False)
         return await asyncio.gather(*calls)
 
-    tasks = Tasks("gcd", "spell_backward", levels="random")
     try:
         assert asyncio.run(over_nodes()) == list(map(rescored_here, parts))
-        with contextlib.closing(draws(tasks, cluster)) as far:
-            assert list(islice(far, 40)) == list(islice(tasks, 40))
     finally:
         cluster.close()
 
