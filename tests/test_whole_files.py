@@ -44,13 +44,13 @@ def names(folder):
 def start_child(repo_root, path, program):
     """Start a process that has a file of lines and `put(n)`."""
     prelude = f"""
-        import os, pathlib, resource, signal, sys
+        import pathlib, resource, sys
         sys.path.insert(0, {str(repo_root)!r})
-        from rg_env.whole_files import LineFile, recover_unfinished
+        from rg_env.whole_files import LineFile
         path = pathlib.Path({str(path)!r})
         file = LineFile(path)
         def put(number):
-            return file.put(b'{{"n": %d}}\\n' % number)
+            file.put(b'{{"n": %d}}\\n' % number)
     """
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(program)],
@@ -58,21 +58,6 @@ def start_child(repo_root, path, program):
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.fixture
-def child(repo_root, part):
-    """A process that has put three lines, and then waits."""
-    program = """
-        for number in range(3):
-            put(number)
-        print("accepted", flush=True)
-        sys.stdin.read()
-    """
-    with start_child(repo_root, part, program) as process:
-        assert process.stdout.readline() == "accepted\n"
-        yield process
-        process.kill()
 
 
 # -- a file ----------------------------------------------------------------------------
@@ -139,10 +124,17 @@ def test_no_complete_file_is_overwritten(file, part):
 
 @pytest.mark.processes
 @pytest.mark.parametrize("torn", [b"", b'{"n'])
-def test_a_killed_process_loses_nothing_it_accepted(child, part, torn):
-    assert recover_unfinished(part.parent) == []  # as it lives
-    child.kill()
-    child.wait()
+def test_a_killed_process_loses_nothing_it_accepted(repo_root, part, torn):
+    program = """
+        for number in range(3):
+            put(number)
+        print("accepted", flush=True)
+        sys.stdin.read()
+    """
+    with start_child(repo_root, part, program) as child:
+        assert child.stdout.readline() == "accepted\n"
+        assert recover_unfinished(part.parent) == []  # as it lives
+        child.kill()
     with part.open("ab") as opened:
         opened.write(torn)
     assert recover_unfinished(part.parent) == [part.with_suffix("")]
@@ -160,22 +152,6 @@ def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(tmp_path, 
     assert recover_unfinished(tmp_path) == [tmp_path / "e.jsonl"]
     assert names(tmp_path) == ["a.jsonl", "d.jsonl.part", "e.jsonl", "notes.part"]
     assert "d.jsonl.part" in caplog.text
-
-
-@pytest.mark.processes
-def test_processes_that_recover_one_folder_together_disturb_nobody(repo_root, tmp_path):
-    for number in range(300):
-        left = tmp_path / f"{number:04}.jsonl.part"
-        left.write_bytes(line(number) + b'{"torn')
-    program = "sys.stdin.read(); recover_unfinished(path)"
-    started = [start_child(repo_root, tmp_path, program) for _ in range(3)]
-    for process in started:
-        process.stdin.close()
-    assert [process.wait() for process in started] == [0, 0, 0]
-    for process in started:
-        process.stdout.close()
-    found = [n for path in sorted(tmp_path.iterdir()) for n in numbers(path)]
-    assert found == list(range(300))
 
 
 def test_a_recovery_at_the_worst_moment_takes_no_file_from_its_writer(
@@ -223,42 +199,6 @@ def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     part.parent.write_text("a file where the folder should be")
     monkeypatch.setattr(whole_files, "MOST_WAITING_BYTES", 2 * len(line(0)))
     assert put(file, range(4)) == [True, True, False, False]
-
-
-class Torn:
-    """An open file of which a write, and the cut after it, can be made to fail."""
-
-    def __init__(self, file):
-        self.file, self.failures = file, []
-
-    def __getattr__(self, name):
-        return getattr(self.file, name)
-
-    def write(self, text):
-        if "write" not in self.failures:
-            return self.file.write(text)
-        self.file.write(text[:5])
-        raise OSError(errno.EIO, "Input/output error")
-
-    def truncate(self, size):
-        if "truncate" in self.failures:
-            raise OSError(errno.EIO, "Input/output error")
-        return self.file.truncate(size)
-
-
-def test_what_a_failed_write_left_is_cut_off_before_the_next(file, part, monkeypatch):
-    put(file, [0])
-    torn = Torn(file._file)
-    monkeypatch.setattr(file, "_file", torn)
-    torn.failures = ["write", "truncate"]
-    put(file, [1])
-    assert part.read_bytes().endswith(b'{"n":')
-    torn.failures = ["truncate"]
-    put(file, [2])
-    assert len(file.waiting) == 2
-    torn.failures = []
-    put(file, [3])
-    assert numbers(part) == [0, 1, 2, 3]
 
 
 @pytest.mark.processes

@@ -4,16 +4,14 @@
     {checkpoint_dir}/env_checkpoints/{name}/ledger.json    what was counted, at any time
     {checkpoint_dir}/env_checkpoints/.{name}.lock          held by the running instance
 
-The API numbers instances in the order of their registration. A restarted instance
-therefore gets a new name if the API is still running, and perhaps the name of another
-instance if it is not. Locks show which folders belong to running instances; of the
-other folders, the one that was written last is continued. The folder of a shard is
-named after the shard, so each shard continues its own, in whatever order they are
-started.
+The API numbers instances in the order of their registration, so a restarted instance
+may get a new name or that of another one. Locks show which folders belong to running
+instances; of the others, the one that was written last is continued. The folder of a
+shard is named after the shard, so each shard continues its own.
 
 The ledger has a file of its own, because the newest checkpoint is out of date when a
-process is killed. The ledger is written at every change, in one call that SIGKILL
-cannot interrupt.
+process is killed. It is written at every change, in one call that SIGKILL cannot
+interrupt.
 
 If the trainer saves no checkpoints, the newest state alone is kept, below the folder of
 the dump files. It is continued whatever its step, as no weights belong to it, and one
@@ -31,7 +29,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,15 +46,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 VERSION = 2
-
-OF_ORIGINAL = {
-    *("iter", "rng_state", "completion_lengths", "task_complexity_levels"),
-    *("processed_item_count", "save_file_batch_num", "task_performance_history"),
-    *("failed_processed_item_count", "failed_save_file_batch_num", "task_group_counts"),
-}
-"""Keys of a checkpoint of the original. Source: atropos 296a0bc, save_checkpoint()."""
-
-MAX_NAMES = 100
 
 SAVE_EVERY_S = 10.0
 """At least between two saves of a run whose trainer names no interval."""
@@ -92,6 +81,7 @@ class CheckpointFolder:
 
     Attributes:
         path: The folder.
+        has_ledger: Whether `keep` writes a ledger.
     """
 
     def __init__(self, root: str, name: str, shard: str | None = None) -> None:
@@ -106,9 +96,10 @@ class CheckpointFolder:
         self._held: int | None = None
         self._ledger: int | None = None
         self._ledger_bytes = 0
+        self.has_ledger = False
         try:
             base.mkdir(parents=True, exist_ok=True)
-            for i in range(MAX_NAMES):
+            for i in range(100):
                 self.path = base / (f"{name}.{i}" if i else name)
                 self._held = self._lock(self.path)
                 if self._held is not None:
@@ -151,44 +142,32 @@ class CheckpointFolder:
 
     def left(self, step: int) -> list[Path]:
         """Return the checkpoints to continue, the newest first, none after `step`."""
-        candidates = [newest(folder, step) for folder in self._left_folders()]
-        checkpoints = [path for path in candidates if path is not None]
+        folders = [self.path]
+        for other in {*self.path.parent.glob(self._siblings)} - {self.path}:
+            if other.is_dir() and (lock := self._lock(other)) is not None:
+                # Only a test: we read that folder now, and write to our own.
+                os.close(lock)
+                folders.append(other)
+        checkpoints = filter(None, [newest(folder, step) for folder in folders])
         return sorted(checkpoints, key=lambda p: p.stat().st_mtime_ns, reverse=True)
 
-    def _left_folders(self) -> Iterator[Path]:
-        """Yield our folder and those like it that no process holds."""
-        yield self.path
-        for folder in sorted(self.path.parent.glob(self._siblings)):
-            if folder != self.path and folder.is_dir():
-                lock = self._lock(folder)
-                if lock is not None:
-                    # Only a test: we read that folder now, and write to our own.
-                    os.close(lock)
-                    yield folder
-
-    def begin_ledger(self) -> None:
-        """Keep a ledger from here on; a disk that refuses it is named."""
-        target = self.path / "ledger.json"
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
-            self._ledger = os.open(target, flags, 0o644)
-            self._ledger_bytes = target.stat().st_size
-        except OSError as error:
-            logger.warning("the ledger cannot be written to %s: %s", target, error)
-
     def keep(self, ledger: Mapping[str, Any]) -> None:
-        """Write the ledger, if one was begun."""
-        if self._ledger is None:
+        """Write the ledger; a disk that refuses it is named once."""
+        if not self.has_ledger:
             return
         text = json.dumps(ledger).encode()
-        # Padded, so that nothing of a longer text before is left behind it.
-        self._ledger_bytes = max(self._ledger_bytes, len(text))
         try:
+            if self._ledger is None:
+                self.path.mkdir(parents=True, exist_ok=True)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+                self._ledger = os.open(self.path / "ledger.json", flags, 0o644)
+                self._ledger_bytes = os.fstat(self._ledger).st_size
+            # Padded, so that nothing of a longer text before is left behind it.
+            self._ledger_bytes = max(self._ledger_bytes, len(text))
             os.pwrite(self._ledger, text.ljust(self._ledger_bytes), 0)
         except OSError as error:
-            logger.warning("the ledger can no longer be written: %s", error)
-            self._ledger = None
+            logger.warning("no ledger can be written in %s: %s", self.path, error)
+            self.has_ledger = False
 
     def release(self) -> None:
         """Let the next instance continue this one; may be called twice."""
@@ -196,6 +175,7 @@ class CheckpointFolder:
             if descriptor is not None:
                 os.close(descriptor)
         self._ledger = self._held = None
+        self.has_ledger = False
 
 
 # -- what a checkpoint holds -----------------------------------------------------------
@@ -211,8 +191,8 @@ def _check_run(
             " move it away to begin anew"
         )
     then = state["settings"]
-    names = then.keys() | settings.keys()
-    different = sorted(n for n in names if then.get(n) != settings.get(n))
+    names = sorted(then.keys() | settings.keys())
+    different = [name for name in names if then.get(name) != settings.get(name)]
     if different:
         name = different[0]
         raise BadCheckpointError(
@@ -227,20 +207,19 @@ def _of_original(state: Mapping[str, Any]) -> dict[str, Any]:
 
     A level was one of its own table, and is where ours begins. Its generator and its
     histories, which lack the levels of their groups, have no meaning here.
+
+    Source: atropos 296a0bc, save_checkpoint().
     """
     groups = state.get("task_group_counts", {})
-    levels = {
-        task: {"level": level, "counted_from": None}
-        for task, level in state.get("task_complexity_levels", {}).items()
-        if groups.get(task)
-    }
+    levels = state.get("task_complexity_levels", {}).items()
+    tasks = {t: {"level": x, "counted_from": None} for t, x in levels if groups.get(t)}
     names = {"batch_num": "save_file_batch_num", "groups_total": "processed_item_count"}
     return {
         "items": {"drawn": state["iter"], "outstanding": [], "asked": {}},
-        "curriculum": {"tasks": levels},
+        "curriculum": {"tasks": tasks},
         "saved": {ours: state.get(its, 0) for ours, its in names.items()},
         "failed": {ours: state.get(f"failed_{its}", 0) for ours, its in names.items()},
-        "data": {key: v for key, v in state.items() if key not in OF_ORIGINAL},
+        "data": state,  # of which a subclass has what is no name of ours
     }
 
 
@@ -248,11 +227,6 @@ def load(
     source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Load a checkpoint, also one of the original, into its parts: all or none.
-
-    Args:
-        source: The file.
-        parts: Have `state_dict` and `load_state_dict`.
-        settings: Those of this run that decide its items.
 
     Returns:
         What a subclass has saved with it.
@@ -287,8 +261,7 @@ class Checkpoints:
 
     Args:
         env: Its hook saves; names and settings of the run are its.
-        dumps: Their progress and what they have lost is saved.
-        feedback: What results have moved is saved.
+        dumps, feedback: Their state is saved.
         sampled: Returns what the run samples; None before `setup`.
 
     Attributes:
@@ -304,8 +277,8 @@ class Checkpoints:
         feedback: Feedback,
         sampled: Callable[[], RunStream | None],
     ) -> None:
-        self._env, self._dumps = env, dumps
-        self._feedback, self._sampled = feedback, sampled
+        self._env, self._dumps, self._feedback = env, dumps, feedback
+        self._sampled = sampled
         self._folder: CheckpointFolder | None = None
         self.beside_dumps = self._is_begun = False
         self._saved_s = -math.inf
@@ -317,24 +290,15 @@ class Checkpoints:
             self._folder.keep({**ledger, **self._dumps.losses()})
 
     @property
-    def _name(self) -> str:
-        return self._env.wandb_prepend or str(self._env.name)
-
-    @property
-    def _root(self) -> str:
-        env = self._env
-        return str(
-            env.config.data_dumps_dir if self.beside_dumps else env.checkpoint_dir
-        )
-
-    @property
     def folder(self) -> CheckpointFolder:
         """This instance's folder, held from the first time on."""
         if self._folder is None:
-            config = self._env.config
+            env, config = self._env, self._env.config
+            root = config.data_dumps_dir if self.beside_dumps else env.checkpoint_dir
             index, count = config.shard_index, config.num_shards
             shard = None if count == 1 else f"shard{index}of{count}"
-            self._folder = CheckpointFolder(self._root, self._name, shard)
+            name = env.wandb_prepend or str(env.name)
+            self._folder = CheckpointFolder(str(root), name, shard)
         return self._folder
 
     def begin(self) -> None:
@@ -342,8 +306,7 @@ class Checkpoints:
         if self.beside_dumps and self._sampled() is None:
             self.beside_dumps = False  # a subclass with items of its own
             return
-        self.folder.begin_ledger()
-        self._is_begun = True
+        self.folder.has_ledger = self._is_begun = True
         self.ledger.tell()
         # A ledger is found beside a checkpoint only: without one, a kill before the
         # first interval would lose it.
@@ -424,16 +387,16 @@ class Checkpoints:
             self._continue_ledger(source)
             logger.info("continuing from %s at item %d", source, self._env.iter)
             return
-        where = f"{self._root or '.'} at or before step {step}"
-        logger.warning("no checkpoint of %s in %s: starting anew", self._name, where)
+        where = f"{self.folder.path} at or before step {step}"
+        logger.warning("no checkpoint in %s: starting anew", where)
 
     def _sources(self, step: int) -> list[Path]:
         if not self.beside_dumps:
             return self.folder.left(step)[:1]
         # A trainer that saves none now may have saved some before.
         base = Path(self._env.checkpoint_dir) / "env_checkpoints"
-        theirs = newest(base / self._name, step)
-        return self.folder.left(sys.maxsize) or ([] if theirs is None else [theirs])
+        theirs = newest(base / self.folder.path.name, step)
+        return self.folder.left(sys.maxsize) or ([theirs] if theirs else [])
 
     def _continue_ledger(self, source: Path) -> None:
         """Continue the ledger beside a checkpoint.
@@ -453,10 +416,7 @@ class Checkpoints:
             self.ledger.settle(Ending.KILLED, self.ledger.in_flight)
 
     async def end(self) -> None:
-        """Save a last checkpoint, if checkpoints are saved, and release the folder.
-
-        By then, the ending of every rollout is known.
-        """
+        """Save a last checkpoint, if checkpoints are saved, and release the folder."""
         self.ledger.tell()
         if self._is_begun:
             self.save(self._env.curr_step)

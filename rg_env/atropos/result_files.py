@@ -51,12 +51,11 @@ class RowWriter:
     It stands in for the framework's writer, which buffers and fails on lone surrogates.
 
     Args:
-        path: Where they go.
+        path: Where they go, a free name.
         wanted: The name in the settings, which may have been taken.
 
     Attributes:
         with_tokens: Whether rows have their lists of tokens.
-        settings: What is written beside a file with its first row; None for nothing.
         rows_lost: Rows that the disk did not take.
     """
 
@@ -64,20 +63,15 @@ class RowWriter:
         self, path: Path, wanted: Path | None = None, *, with_tokens: bool = True
     ) -> None:
         self._file = LineFile(path).open()
-        self.wanted = wanted or path
+        self._wanted = wanted or path
         self.with_tokens = with_tokens
-        self.settings: str | None = None
+        self._settings = ""
         self.rows_lost = 0
 
     @property
     def path(self) -> Path:
         """Where the rows go."""
         return self._file.path
-
-    def say_where(self) -> None:
-        """Log where the rows go, if the name in the settings was taken."""
-        if self.path != self.wanted:
-            logger.info("%s exists: rows go to %s", self.wanted, self.path)
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
@@ -95,12 +89,18 @@ class RowWriter:
         tail = encode_group(last, quick, release_gil)
         comma = b", " if first and last else b""
         try:
-            if self._file.end == 0 and self.settings is not None:
-                settings_path(self.path).write_text(self.settings, encoding="utf-8")
+            if self._file.end == 0:
+                self._begin()
             self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
         except OSError:
             self.rows_lost += 1
             raise
+
+    def _begin(self) -> None:
+        if self.path != self._wanted:
+            logger.info("%s exists: rows go to %s", self._wanted, self.path)
+        if self._settings:
+            settings_path(self.path).write_text(self._settings, encoding="utf-8")
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
@@ -119,11 +119,11 @@ class RowWriter:
             total: Rows that are asked for.
             even_complete: Whether a file that has them is taken as well.
         """
-        self.settings = settings
+        self._settings = settings
         most = math.inf if even_complete else total
         first: OSError | None = None
-        numbered = (f"{self.wanted.stem}_{n}" for n in itertools.count(1))
-        names = itertools.chain([self.wanted], map(self.wanted.with_stem, numbered))
+        numbered = (f"{self._wanted.stem}_{n}" for n in itertools.count(1))
+        names = itertools.chain([self._wanted], map(self._wanted.with_stem, numbered))
         for path in itertools.takewhile(lambda path: path != self.path, names):
             file = LineFile(path)
             try:
@@ -144,9 +144,7 @@ class RowWriter:
     def _resumed(self, file: LineFile, most: float) -> Resumed:
         """Lock and read a file of rows; raise OSError where it cannot be continued."""
         path = file.path
-        why = kept_settings.why_not(
-            settings_path(path), self.settings or "", DECIDES_ROWS
-        )
+        why = kept_settings.why_not(settings_path(path), self._settings, DECIDES_ROWS)
         if why and path.stat().st_size:
             raise FileExistsError(f"{path} {why}")
         # Locked before it is read: nobody adds rows in between.
@@ -161,13 +159,7 @@ class RowWriter:
 def taking_over_rows(
     env: Any, config: ReasoningGymEnvConfig, *, with_tokens: bool
 ) -> Iterator[None]:
-    """Replace the writer of the file that the framework opens inside, if any.
-
-    Args:
-        env: Gets the writer.
-        config: Names the file, and afterwards the one that was free.
-        with_tokens: Whether rows have token ids.
-    """
+    """Replace the writer of the file that the framework opens inside, if any."""
     wanted = config.data_path_to_save_groups
     yield
     path = config.data_path_to_save_groups
@@ -230,11 +222,9 @@ class EvaluationFiles:
         samples.jsonl           a line for each completion, as it is scored
         metrics.json            the numbers, once all samples are on disk
 
-    A folder without `metrics.json` contains an interrupted evaluation. `evaluate`
-    continues it if the settings that affect items, completions and scores are the same,
-    and also one that lacks scores because workers failed. Otherwise an existing
-    evaluation is left unchanged, and the new one goes to `folder_1`. The samples are
-    locked while they are written.
+    `evaluate` continues a folder that lacks `metrics.json` or scores if the settings
+    that affect items, completions and scores are the same. Otherwise an existing
+    evaluation is left unchanged, and the new one goes to `folder_1`.
 
     Args:
         wanted: `data_dir_to_save_evals`; None keeps nothing.
@@ -268,13 +258,14 @@ class EvaluationFiles:
             return
         self._file.close()
         if kind is not None and issubclass(kind, asyncio.CancelledError) and self._kept:
-            self._say_ended("was interrupted")
+            self._say_ended(self._file, "was interrupted")
         with contextlib.suppress(OSError):  # it holds an evaluation
             self._file.path.parent.rmdir()
 
-    def _say_ended(self, how: str) -> None:
-        folder = self._file and self._file.path.parent
-        samples = f"{len(self.done) + self._kept} of {self._completions} samples"
+    def _say_ended(self, file: LineFile, how: str) -> None:
+        folder, refused = file.path.parent, len(file.waiting) + file.lost
+        written = len(self.done) + self._kept - refused
+        samples = f"{written} of {self._completions} samples"
         logger.warning("the evaluation %s: %s are in %s", how, samples, folder)
         if self._resumes:
             option = f"--env.data_dir_to_save_evals {folder}"
@@ -305,8 +296,13 @@ class EvaluationFiles:
             return
 
     def _is_ended(self, folder: Path) -> bool:
-        numbers = folder / METRICS
-        if numbers.exists() and not _lacks_scores(numbers):
+        try:
+            results = json.loads((folder / METRICS).read_bytes())["results"]["all"]
+            if not results.get(f"eval/outcome/{UNSCORED}"):
+                return False
+        except FileNotFoundError:  # interrupted
+            pass
+        except (OSError, ValueError, LookupError, AttributeError, TypeError):
             return False
         beside = folder / SETTINGS
         return not kept_settings.why_not(beside, self._settings, DECIDES_EVALUATION)
@@ -336,12 +332,12 @@ class EvaluationFiles:
         Nothing is written of an evaluation without any score.
 
         Args:
-            rows: Of all completions; those without a score are written.
-            write_numbers: Writes them into a folder; None where requests were given up,
-                so that the evaluation can be continued.
+            rows: Of all completions.
+            write_numbers: None where requests were given up, so that the evaluation can
+                be continued.
 
         Returns:
-            Whether everything that was wanted is on disk; if not, it is said.
+            Whether everything that was wanted is on disk; if not, it is logged.
         """
         if self._file is None or not (self._kept or self.done):
             return True
@@ -352,7 +348,7 @@ class EvaluationFiles:
             logger.error("only %d of %d samples were written", there, self._completions)
             return False
         if write_numbers is None:
-            self._say_ended("was given up")
+            self._say_ended(self._file, "was given up")
             return False
         try:
             await write_numbers(folder)
@@ -362,15 +358,6 @@ class EvaluationFiles:
             logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
             return False
         if self._resumes and any(row["outcome"] == UNSCORED for row in rows):
-            self._say_ended("lacks scores")
+            self._say_ended(self._file, "lacks scores")
         logger.info("results: %s", folder)
         return True
-
-
-def _lacks_scores(numbers: Path) -> bool:
-    """Say whether completions are missing there because workers gave no score."""
-    try:
-        results = json.loads(numbers.read_text(encoding="utf-8"))["results"]["all"]
-        return bool(results.get(f"eval/outcome/{UNSCORED}"))
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):
-        return False

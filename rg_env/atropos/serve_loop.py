@@ -108,8 +108,6 @@ class Serving(BaseEnv):
     items_sent_this_step: int
 
     async def _serve(self) -> None:
-        if self.jsonl_writer is not None:
-            self.jsonl_writer.say_where()
         # The framework's percentiles would import it at the first step, for 20 ms.
         await asyncio.gather(self.setup(), off_loop(import_module, "numpy.ma"))
         await self.setup_wandb()

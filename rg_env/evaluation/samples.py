@@ -112,19 +112,10 @@ def sample_of(row: Row) -> Sample:
     )
 
 
-def _is_row(row: object) -> bool:
-    if not (isinstance(row, dict) and "task" in row and "outcome" in row):
-        return False
-    names = ("task", "outcome", "category", "question")
-    score = row.get("score")
-    is_score = score is None or (isinstance(score, (int, float)) and 0 <= score <= 1)
-    return is_score and all(isinstance(row.get(name, ""), str) for name in names)
-
-
 def read_rows(path: Path) -> list[Row]:
     """Read a file without messages, of several lines about one completion the last.
 
-    Lines that are no samples, as one that a kill left half, are left out and counted.
+    Lines that are no samples are left out and counted.
 
     Raises:
         OSError: It cannot be read.
@@ -134,13 +125,12 @@ def read_rows(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if _is_row(row):
-                rows[key_of(row)] = brief(row)
-            else:
+                row = brief(json.loads(line))
+                sample_of(row)
+            except (ValueError, RecursionError, AttributeError, KeyError):
                 damaged += 1
+            else:
+                rows[key_of(row)] = row
     if damaged:
         logger.warning("%s: %d lines are no samples", path, damaged)
     return list(rows.values())

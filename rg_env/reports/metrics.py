@@ -11,16 +11,10 @@ from typing import Any
 from rg_env.logs import is_worth_a_line
 from rg_env.reports.alarms import Alarms
 from rg_env.rollouts.group import Group, Ledger, has_variance
-from rg_env.scoring.extraction import FORMAT_FAILURES
 from rg_env.tasks.feedback import Feedback
 
 TROUBLE = frozenset({"rejected", "timeout", "scorer_error"})
 """Outcomes that say something of the scorer as well as of the answer."""
-
-
-def _in_words(numbers: Mapping[str, float], unit: str) -> str:
-    ordered = sorted(numbers.items(), key=lambda item: -item[1])
-    return ", ".join(unit.format(name, number) for name, number in ordered)
 
 
 def _outcomes_of(group: Group) -> list[str]:
@@ -140,10 +134,11 @@ class Metrics:
     def group_line(self, group: Group) -> str:
         """Return one line for the log: task, level and scores of the newest group."""
         at_level = "" if group.level is None else f" at level {group.level:.2f}"
-        outcomes = Counter(_outcomes_of(group))
+        most = Counter(_outcomes_of(group)).most_common()
+        outcomes = ", ".join(f"{outcome} {n}" for outcome, n in most)
         return (
             f"group {self.groups}: {group.task}{at_level}, mean score"
-            f" {group.mean_score:.3f} ({_in_words(outcomes, '{0} {1}')})"
+            f" {group.mean_score:.3f} ({outcomes})"
         )
 
     def summary(self) -> str:
@@ -151,15 +146,10 @@ class Metrics:
         scored = self.outcomes.total()
         if not scored:
             return f"{self.ledger}, none scored yet"
-        shares = {name: n / scored for name, n in self.outcomes.items()}
-        failures = {n: share for n, share in shares.items() if n in FORMAT_FAILURES}
-        others = {n: share for n, share in shares.items() if n not in failures}
-        parts = [_in_words(others, "{0} {1:.0%}")] if others else []
-        if failures:
-            kinds = _in_words(failures, "{0} {1:.0%}")
-            parts.append(f"format failures {sum(failures.values()):.0%}: {kinds}")
         mean = f"{self.ledger}, mean score {self.mean_score:.3f}"
-        return f"{mean}; of {scored} scored: {'; '.join(parts)}"
+        most = self.outcomes.most_common()
+        shares = ", ".join(f"{outcome} {n / scored:.0%}" for outcome, n in most)
+        return f"{mean}; of {scored} scored: {shares}"
 
 
 def run_numbers(

@@ -54,9 +54,7 @@ METRICS_FOLDER, UNSENT_FOLDER = "metrics", "unsent"
 
 
 class DumpWriter:
-    """Writes the groups of one kind into numbered files.
-
-    Calls block on the disk, one at a time; `state_dict` may be called beside them.
+    """Writes the groups of one kind into numbered files; calls block on the disk.
 
     Args:
         stem: What the file names begin with.
@@ -93,17 +91,17 @@ class DumpWriter:
     @property
     def groups_waiting(self) -> int:
         """Groups in memory that are not on disk yet."""
-        return len(self._file.waiting) if self._file else 0
+        file = self._file  # which the thread of the dumps may replace
+        return len(file.waiting) if file else 0
 
     def _current(self) -> LineFile:
         """Return the file being written, or begin one."""
-        if self._file is None:
-            while True:
-                name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
-                if not (self.folder / name).exists():
-                    break
+        while self._file is None:
+            name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
+            if (self.folder / name).exists():
                 self.batch_num += 1
-            self._file = LineFile(self.folder / f"{name}{PART_SUFFIX}")
+            else:
+                self._file = LineFile(self.folder / f"{name}{PART_SUFFIX}")
         return self._file
 
     def write(self, group: dict[str, Any]) -> None:
@@ -202,9 +200,6 @@ class Dumps:
         keep_failed: Whether groups in which every score is 0 are dumped.
         threshold: In [0, 1]; 1.0 means perfect.
         keep_numbers: Whether the numbers of every log are written.
-
-    Attributes:
-        unsent: Writes, whatever the settings, what did not reach the API.
     """
 
     def __init__(
@@ -216,9 +211,8 @@ class Dumps:
         threshold: float,
         keep_numbers: bool = False,
     ) -> None:
-        self._keep_good, self._keep_failed = keep_good, keep_failed
-        self._threshold = threshold
-        self._keep_numbers = keep_numbers
+        self._keep_good, self._threshold = keep_good, threshold
+        self._keep_failed, self._keep_numbers = keep_failed, keep_numbers
         self._is_closed = False
         self._lost_before = 0
         self._step: dict[str, int] = {}
@@ -302,21 +296,16 @@ class Dumps:
         # On the thread: a writer takes one call at a time, and one may be under way.
         self._thread.submit(self._close_all).result(AT_ONCE_S)
 
-    @property
-    def groups_lost(self) -> int:
-        """Groups that neither disk nor memory took, in former processes as well."""
-        return self._lost_before + sum(writer.groups_lost for writer in self._all)
-
-    @property
-    def groups_waiting(self) -> int:
-        """Groups in memory that the disk has not taken yet."""
-        return sum(writer.groups_waiting for writer in self._all)
-
     def losses(self) -> dict[str, int]:
-        """Return what a killed process would leave to be counted."""
+        """Return the groups that wait for the disk, and those that are lost.
+
+        The latter in former processes as well.
+        """
+        lost = sum(writer.groups_lost for writer in self._all)
+        waiting = sum(writer.groups_waiting for writer in self._all)
         return {
-            "dump_groups_lost": self.groups_lost,
-            "dump_groups_waiting": self.groups_waiting,
+            "dump_groups_lost": self._lost_before + lost,
+            "dump_groups_waiting": waiting,
         }
 
     def take_over_losses(self, ledger: Mapping[str, Any]) -> None:
@@ -336,14 +325,7 @@ def line_of(
 ) -> bytes:
     """Return a line of the file of numbers: of the values those that are finite.
 
-    The names are those of W&B, without the one that the framework puts before them.
-
-        {"step": 12, "time": "2026-01-31T12:00:00+00:00", "kind": "serve",
-         "train/mean_score": 0.54, "outcomes/right": 0.51, ...,
-         "alarms": [["no_variance", "gcd", 1, "32 groups in a row of ...", ["..."]]]}
-
-    `alarms`, where one has rung since the last line, has all of the run: name, task,
-    count, newest sentence and examples.
+    `alarms`, where one has rung since the last line, has all rows of the run.
     """
     line: dict[str, Any] = {"step": step, "time": _now(), "kind": kind}
     for name, value in values.items():

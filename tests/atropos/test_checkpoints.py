@@ -187,7 +187,7 @@ import sys
 from rg_env.atropos.checkpoints import CheckpointFolder
 from rg_env.rollouts.group import Ending, Ledger
 run = CheckpointFolder(sys.argv[1], "rg_0")
-run.begin_ledger()
+run.has_ledger = True
 ledger = Ledger(run.keep)
 while True:
     ledger.query(4)
@@ -214,7 +214,7 @@ def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path):
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(folder):
-    folder.begin_ledger()
+    folder.has_ledger = True
     folder.keep({"queried": 10**9})
     folder.keep({"queried": 1})
     assert json.loads((folder.path / "ledger.json").read_bytes()) == {"queried": 1}
@@ -223,7 +223,7 @@ def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(folder):
 def test_a_disk_that_refuses_checkpoints_and_ledger_ends_nothing(tmp_path, logged):
     (tmp_path / "file").write_text("")
     run = CheckpointFolder(str(tmp_path / "file"), "rg_0")
-    run.begin_ledger()
+    run.has_ledger = True
     run.keep({"queried": 1})
     assert run.left(4) == []
     run.release()

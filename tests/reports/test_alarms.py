@@ -138,7 +138,6 @@ def test_none_rings_for_a_healthy_policy(seed, tasks):
     assert set(alarms.counts) == set(NAMES)
 
 
-@pytest.mark.slow
 def test_a_curriculum_that_goes_to_easier_and_shorter_items_is_healthy():
     rng = random.Random(5)
     hard = simulated(rng, 300, PolicyProfile(thinking_words=120), level=0.7)
@@ -185,37 +184,35 @@ def test_what_is_no_repeated_answer(texts, changes):
 # -- scores that rise while something collapses ----------------------------------------
 
 
-def before_and_after(before, after):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (
+            {"mean_skill": 0.4},
+            {"mean_skill": 0.7, "thinking_words": 10},
+            {"shorter_and_better"},
+        ),
+        (
+            {"mean_skill": 0.2, "skill_spread": 0.1},
+            {"mean_skill": 0.9, "skill_spread": 0.1, "bad_format": 0.45},
+            {"worse_format_and_better"},
+        ),
+        ({}, {"thinking_words": 10}, set()),  # no better score
+    ],
+)
+def test_a_score_that_rises_while_thinking_or_format_goes_rings(
+    before, after, expected
+):
     rng = random.Random(6)
-    return watched(
-        simulated(rng, 4 * CHUNK_GROUPS, before),
-        simulated(rng, 4 * CHUNK_GROUPS, after),
-    )
-
-
-@pytest.mark.slow
-def test_a_score_that_rises_while_thinking_goes_rings():
-    alarms, said = before_and_after(
-        PolicyProfile(mean_skill=0.4), PolicyProfile(mean_skill=0.7, thinking_words=10)
-    )
-    assert rung(alarms) == {"shorter_and_better"}
-    assert "correct completions went from" in said[0]
-    assert alarms.rows()[0][1] == ALL
-
-
-@pytest.mark.slow
-def test_a_score_that_rises_while_the_format_goes_rings():
-    alarms, said = before_and_after(
-        PolicyProfile(mean_skill=0.2, skill_spread=0.1),
-        PolicyProfile(mean_skill=0.9, skill_spread=0.1, bad_format=0.45),
-    )
-    assert rung(alarms) == {"worse_format_and_better"}
-    assert "format failures went from" in said[0]
-
-
-def test_shorter_thinking_without_a_better_score_does_not_ring():
-    alarms, _ = before_and_after(PolicyProfile(), PolicyProfile(thinking_words=10))
-    assert rung(alarms) == set()
+    streams = [
+        simulated(rng, 4 * CHUNK_GROUPS, PolicyProfile(**changes))
+        for changes in (before, after)
+    ]
+    alarms, lines = watched(*streams)
+    assert rung(alarms) == expected
+    assert {row[1] for row in alarms.rows()} <= {ALL}
+    assert all(" went from " in line for line in lines)
 
 
 # -- no variance -----------------------------------------------------------------------
@@ -258,15 +255,11 @@ def test_one_item_whose_answers_all_hang_does_not_ring():
     assert rung(watched(stream)[0]) == set()
 
 
-def test_truncations_ring():
-    stream = simulated(random.Random(8), 200, PolicyProfile(unfinished=0.7))
-    assert rung(watched(stream)[0]) == {"truncations"}
-
-
 @pytest.mark.parametrize("mean", [-30.0, 1.0, math.nan, -math.inf])
-def test_logprobs_that_cannot_be_ring(mean):
-    stream = simulated(random.Random(9), WINDOW)
-    assert rung(watched(stream, logprobs=[mean] * GROUP_SIZE)[0]) == {"logprobs"}
+def test_truncations_and_logprobs_that_cannot_be_ring(mean):
+    stream = simulated(random.Random(8), 200, PolicyProfile(unfinished=0.7))
+    alarms, _ = watched(stream, logprobs=[mean] * GROUP_SIZE)
+    assert rung(alarms) == {"truncations", "logprobs"}
 
 
 # -- how much is said and kept ---------------------------------------------------------

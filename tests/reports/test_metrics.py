@@ -83,7 +83,7 @@ def test_the_summary_says_endings_and_outcomes_with_the_commonest_first():
     metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
     assert metrics.summary() == (
         "4 rollouts queried (2 sent, 1 zero_variance), mean score 0.500;"
-        " of 4 scored: right 50%, wrong 25%; format failures 25%: no_answer 25%"
+        " of 4 scored: right 50%, wrong 25%, no_answer 25%"
     )
 
 

@@ -82,17 +82,6 @@ def test_finish_and_close_complete_the_file(writer, folder):
     assert all_numbers(folder) == [0, 1]
 
 
-def test_a_new_folder_holds_the_next_file_and_leaves_this_one_whole(
-    writer, folder, tmp_path
-):
-    write(writer, [0])
-    writer.folder = tmp_path / "elsewhere"
-    assert writer.finish() == folder / name(0)
-    write(writer, [1])
-    writer.close()
-    assert (all_numbers(folder), all_numbers(tmp_path / "elsewhere")) == ([0], [1])
-
-
 @pytest.mark.parametrize("written", [0, 1])
 def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
     write(writer, range(written))
@@ -208,16 +197,6 @@ def test_counters_that_go_back_overwrite_no_complete_file(writer, folder):
     write(writer, [6])
     writer.close()
     assert all_numbers(folder) == list(range(2 * PER_FILE + 1))
-
-
-def test_groups_that_wait_are_kept_over_new_counters(writer, folder):
-    folder.write_text("a file where the folder should be")
-    write(writer, [0])
-    writer.load_state_dict({"batch_num": 4, "groups_total": 12})
-    folder.unlink()
-    write(writer, [1])
-    assert all_numbers(folder) == [0, 1]
-    assert writer.groups_total == 14
 
 
 # -- which groups are dumped -----------------------------------------------------------
