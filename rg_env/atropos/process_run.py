@@ -96,7 +96,6 @@ class Processing(BaseEnv):
         """Continue the file of an ended run of the same settings, if there is one."""
         rows, items, total = self.jsonl_writer, self._items, self.n_groups_to_process
         if items is None:  # nothing makes the items of a subclass again
-            rows.say_where()
             return
         servers, versions = self.server.servers, self._rewards.versions
         settings = settings_text(self.config, servers, versions)
