@@ -4,9 +4,8 @@
     LibraryError      reasoning-gym cannot be used: why, and how to repair it
     RunError          what ended a run and is no defect of ours; base of many
 
-All are met once, at the edge (the command line). The first two end the start with exit
-status 2; nothing is lost by them, because they come before any work. The third ends a
-run with status 1.
+The command line meets them. The first two end the start with exit status 2, before any
+work; the third ends a run with status 1.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ EXIT_FAILED, EXIT_REFUSED = 1, 2
 LONGEST_SHOWN = 200
 """Characters of a value that a sentence repeats."""
 
-
 _STEERING = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # controls
@@ -36,12 +34,9 @@ _STEERING = re.compile(
 
 def printable(text: str, keep: str = "") -> str:
     r"""Return a text, what would steer a terminal escaped (`\x1b`), but for `keep`."""
-
-    def escaped(match: re.Match[str]) -> str:
-        sign = match.group()
-        return sign if sign in keep else sign.encode("unicode_escape").decode()
-
-    return _STEERING.sub(escaped, text)
+    return _STEERING.sub(
+        lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text
+    )
 
 
 def visible(text: str) -> str:
@@ -58,9 +53,7 @@ def on_one_line(text: str, width: int) -> str:
 class SettingError(ValueError):
     """A setting that cannot be used; its text is one whole sentence on one line.
 
-    Attributes:
-        reason: What is wrong, or the whole sentence where no field is given.
-        field: The setting that the sentence begins with, without its section.
+    The field, if there is one, begins the sentence, without its section.
     """
 
     def __init__(self, reason: str, field: str = "") -> None:
@@ -70,10 +63,7 @@ class SettingError(ValueError):
 
 @contextlib.contextmanager
 def in_section(section: str) -> Iterator[None]:
-    """Write a section before the field of every `SettingError` raised inside.
-
-    Whether a user has written it as `env.tasks` or as an argument is known at the edge.
-    """
+    """Write a section (`env.`) before the field of a `SettingError` raised inside."""
     try:
         yield
     except SettingError as error:
@@ -117,10 +107,7 @@ def unexpected(value: object, expected: str) -> str:
 
 
 def not_allowed(field: str, value: object, expected: str) -> SettingError:
-    """Build the error for a value that a setting, as the user writes it, cannot have.
-
-    `expected` says in words which values are possible.
-    """
+    """Build the error for a value that a setting cannot have."""
     return SettingError(unexpected(value, expected), field)
 
 
@@ -135,15 +122,10 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 def unknown_name(
     field: str, name: str, allowed: Iterable[str], kind: str
 ) -> SettingError:
-    """Build the error for a name that does not exist.
+    """Build the error for a name that does not exist, with the nearest valid one.
 
-    It says the nearest valid name or, where none is close, at most twelve of them.
-
-    Args:
-        field: The setting that has the name, as the user writes it.
-        name: The name.
-        allowed: Every name that would be valid.
-        kind: What the names are, in the singular ("task", "option").
+    Where none is close, it lists at most twelve. `kind` is what the names are, in the
+    singular ("task", "option").
     """
     names = sorted(allowed)
     first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

@@ -25,11 +25,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(text: str) -> Any:
-    """Return what a text says, None if it says nothing.
-
-    Raises:
-        YamlError: It is no YAML.
-    """
+    """Return what a text says, None if it says nothing; raises `YamlError`."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:  # without its lines, which may hold a key
@@ -41,11 +37,7 @@ def load(text: str) -> Any:
 
 
 def read(path: str) -> Any:
-    """Return what a file in UTF-8 says, None if it says nothing.
-
-    Raises:
-        YamlError: It cannot be read, or is no YAML.
-    """
+    """Return what a file in UTF-8 says, as `load`."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:

@@ -14,14 +14,12 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
 from rg_env import ending, installation, logs
 from rg_env.cli import failures
 from rg_env.cli.command import HELP_NAMES, at_once
 
 NAME = installation.PROGRAM
-COMPLETION = "_REASONING_GYM_ENVIRONMENT_COMPLETE"
 
 COMMANDS = {
     "launch": "start a whole training run",
@@ -60,12 +58,6 @@ def _print_versions(context: click.Context, is_on: bool) -> None:
     context.exit()
 
 
-def _print_completion(context: click.Context, shell: str) -> None:
-    if kind := get_completion_class(shell):
-        click.echo(kind(context.command, {}, NAME, COMPLETION).source())
-    context.exit()
-
-
 class Program(click.Group):
     """All commands, each imported when it is used; without one it is serve.
 
@@ -78,8 +70,6 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = cmd_name.replace("_", "-")
         if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:
-                return None
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
         name = cmd_name.replace("-", "_")
         module = f"rg_env.cli.{MODULES.get(cmd_name, f'{name}_command')}"
@@ -90,7 +80,7 @@ class Program(click.Group):
         own = {name for option in self.get_params(ctx) for name in option.opts}
         first = args[0] if args else ""
         is_of_serve = first.startswith("-") and first.split("=")[0] not in own
-        if is_of_serve or (not args and not ctx.resilient_parsing):
+        if is_of_serve or not args:
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 
@@ -99,15 +89,6 @@ class Program(click.Group):
     ) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-    def shell_complete(
-        self, ctx: click.Context, incomplete: str
-    ) -> list[CompletionItem]:
-        return [
-            CompletionItem(name, help=text)
-            for name, text in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
 
 
 PROGRAM = Program(
@@ -122,12 +103,6 @@ PROGRAM = Program(
             ["--version"],
             "Show the versions of this environment, Atropos and reasoning-gym",
             _print_versions,
-        ),
-        at_once(
-            ["--completion"],
-            "Print a script for shell completion",
-            _print_completion,
-            type=click.Choice(["bash", "zsh", "fish"]),
         ),
     ],
 )
@@ -153,10 +128,6 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
     """
     logs.start()
     try:
-        if COMPLETION in os.environ:
-            context = {"obj": env_cls}
-            way = os.environ[COMPLETION]
-            return shell_complete(PROGRAM, context, NAME, COMPLETION, way)
         with PROGRAM.make_context(NAME, list(argv), obj=env_cls) as ctx:
             return PROGRAM.invoke(ctx) or 0
     except click.exceptions.Exit as end:

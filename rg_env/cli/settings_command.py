@@ -216,12 +216,15 @@ def _read_file(path: str | None) -> dict[str, Any]:
 class SettingsCommand(Command):
     """A command with settings, for a class of environments or what imports it later.
 
-    For the arguments see `settings_command`.
-
-    Attributes:
+    Args:
+        run: Called with the command, what was set, and the values of its own options,
+            which the help shows first; its docstring is the summary.
+        example: A command line of it, with its name.
+        starts: Returns what it starts from, where that differs from `serve`, of the
+            name of the class.
+        fields: The fields of `env` that it has, without other sections; None for all.
+        is_bare: Whether the names of these options are without `env.`.
         env_cls: The class.
-        start: What it starts from, as far as that is known without the framework.
-        settings: The options of fields.
     """
 
     def __init__(
@@ -347,17 +350,6 @@ def settings_command(
     fields: Collection[str] | None = None,
     is_bare: bool = False,
 ) -> Callable[[Callable[..., int]], Callable[[Any], SettingsCommand]]:
-    """Return what makes a command of a function, for a class of environments.
-
-    The function is called with the command, what was set, and the values of its own
-    options, which the help shows first; its docstring is the summary.
-
-    Args:
-        example: A command line of it, with its name.
-        starts: Returns what it starts from, where that differs from `serve`, of the
-            name of the class.
-        fields: The fields of `env` that it has, without other sections; None for all.
-        is_bare: Whether the names of these options are without `env.`.
-    """
+    """Return what makes a command of a function; see `SettingsCommand`."""
     how = (example, starts, fields, is_bare)
     return lambda run: functools.partial(SettingsCommand, run, *how)

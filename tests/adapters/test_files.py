@@ -14,7 +14,7 @@ import yaml
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
-from rg_env.errors import RunError, SettingError
+from rg_env.errors import SettingError
 from rg_env.items import item as item_module
 from rg_env.items.run_stream import NoItemsError
 
@@ -227,19 +227,6 @@ def test_nothing_is_left_of_an_export_that_fails(tmp_path):
     with pytest.raises(KeyError):
         write(tmp_path / "x", fails=1)
     assert not list(tmp_path.iterdir())
-
-
-def test_an_export_without_a_row_to_train_on_is_none(tmp_path):
-    with pytest.raises(RunError, match="left out: reason: 3"):
-        write(tmp_path / "x", split="test", reason=3)
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_pyarrow_parquet_is_refused_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingError, match="pip install pyarrow"):
-        write(tmp_path / "x", "parquet")
-    write(tmp_path / "x")
 
 
 def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):

@@ -167,13 +167,6 @@ def test_vf_eval_rewards_each_reply_with_its_score(evaluated):
     assert rewards_in(evaluated) == [0.0, 1.0]
 
 
-def test_vf_replay_gives_the_same_rewards_again(evaluated, tmp_path):
-    (path,) = evaluated.rglob("traces.jsonl")
-    options = ("--output-dir", str(tmp_path), "--rich", "false")
-    command(tmp_path, "vf-replay", str(path.parent), *options)
-    assert rewards_in(tmp_path) == [0.0, 1.0]
-
-
 def test_vf_validate_passes_gold_answers_and_no_answer(tmp_path):
     items = ("--taskset.tasks", '["gcd"]', "--taskset.eval_samples_per_task", "2")
     here = ("--runtime.type", "subprocess", "--rich", "false")

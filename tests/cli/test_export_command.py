@@ -112,12 +112,6 @@ def test_settings_with_which_a_run_has_other_items_are_refused(line, tmp_path, c
     assert f"env.{line.split(':')[0]}" in capsys.readouterr().err
 
 
-def test_a_kind_that_is_none_is_refused_in_one_sentence(capsys):
-    assert run_main(["export", "stf"]) == 2
-    refused = capsys.readouterr().err
-    assert "'sft'" in refused and refused.count("\n") == 1
-
-
 TALK = [{"role": "user", "content": "2 + 2?"}]
 LINES = [
     {"task": "gcd", "seed": 7, "score": score, "messages": [*TALK, expected]}

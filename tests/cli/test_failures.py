@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import subprocess
 import sys
@@ -118,14 +117,6 @@ def test_what_nobody_awaits_shows_no_traceback(repo_root):
         "error: [Errno 2] No such file or directory: '/no/such/file'",
         "error: [Errno 28] No space left on device",
     ]
-
-
-def test_debug_logging_shows_the_traceback_as_well(capsys):
-    logging.getLogger("rg_env").setLevel(logging.DEBUG)
-    failures.end(raised(SettingError("env.x: no")))
-    printed = capsys.readouterr().err
-    assert printed.startswith(TRACEBACK)
-    assert printed.endswith("error: env.x: no\n")
 
 
 @pytest.mark.processes

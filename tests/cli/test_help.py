@@ -93,23 +93,6 @@ def test_the_general_help_lists_every_command(capsys):
     assert [name for name in COMMANDS if f"  {name} " not in shown] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("pro", ["process"]),
-        ("serve --env.group_", ["--env.group_size"]),
-        ("serve --env.task_choice a", ["adaptive"]),
-    ],
-)
-def test_what_was_begun_is_completed(words, expected, monkeypatch, capsys):
-    typed = f"{NAME} {words}"
-    monkeypatch.setenv("COMP_WORDS", typed)
-    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
-    monkeypatch.setenv("_REASONING_GYM_ENVIRONMENT_COMPLETE", "bash_complete")
-    completed = printed(capsys).split()
-    assert [line.split(",")[1] for line in completed] == expected
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("command", "status"), [("serve --help", 0), ("process --env.tasks gdc", 2)]

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -20,7 +16,7 @@ from rg_env.cli import run_commands
 from rg_env.cli.command import loaded
 from rg_env.cli.main import PROGRAM
 from rg_env.errors import SettingError
-from tests.support.parts import ENTRY, TOKENIZER, run_main
+from tests.support.parts import TOKENIZER, run_main
 
 
 def parsed(*argv, env_cls=None):
@@ -208,17 +204,3 @@ def test_the_level_of_the_log_is_an_option(option, level):
     argv = ["--env.tokenizer_name=/nowhere", "--openai.model_name=m"]
     assert run_main(["evaluate", option, *argv, "--env.use_wandb=false"]) == 2
     assert logging.getLogger("rg_env").level == level
-
-
-@pytest.mark.processes
-def test_the_program_is_a_command_of_its_own():
-    """As a shell completes it; `python` would be what it completed otherwise."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [ENTRY, "--version"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "PATH": path},
-    )
-    assert (done.returncode, done.stderr) == (0, "")
