@@ -19,7 +19,7 @@ FRAMEWORK = "0.4.0"
 
 _PACKAGES = (
     "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
-    " polars pydantic rich starlette sympy tenacity tokenizers uplot uvicorn wandb yaml"
+    " polars pydantic rich starlette sympy tokenizers uplot uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which

@@ -132,7 +132,7 @@ def test_the_requirements_of_an_example_are_what_its_programs_import(
     imported = set().union(*(modules_of(program, repo_root) for program in programs))
     ours = {"rg_env", "examples"}
     # Torch is not installed here, so modules are told by the names of packages.
-    packages = {"yaml": "pyyaml"}
+    packages = {"yaml": "pyyaml", "reasoning_gym": "reasoning-gym"}
     wanted = imported - ours - sys.stdlib_module_names
     assert {packages.get(name, name) for name in wanted} == listed
 
