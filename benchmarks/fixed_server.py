@@ -2,7 +2,7 @@
 
     python -m benchmarks.fixed_server --tokens 300 --latency_ms 50
 
-It must not cost more than what is measured, so its completions are encoded once. Every
+It must not cost more than what is measured, so its completions are made once. Every
 other one of them has an answer, which is right by chance alone.
 """
 
@@ -16,29 +16,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from rg_env.demo.chat_tokenizer import ChatTokenizer
 from rg_env.demo.child_process import end_with_parent
 from rg_env.demo.inference_server import InferenceServer, build_app, serve_as_child
-from rg_env.demo.model import Generation, TokenEncoder
+from rg_env.demo.model import Generation
 
 VARIANTS = 16
 WORDS = "so we look at each number in turn and count again because a slip 3 7 12 plus"
-
-
-class EncodedOnce(Generation):
-    """A completion that keeps its JSON in the form of each protocol."""
-
-    __hash__ = object.__hash__
-
-    @functools.cache  # noqa: B019 - there are VARIANTS of them, as long as the process
-    def encode_tokens(self, encode: TokenEncoder) -> orjson.Fragment:
-        return super().encode_tokens(encode)
-
-    @functools.cache  # noqa: B019
-    def encode_text(self) -> orjson.Fragment:
-        return super().encode_text()
 
 
 class FixedModel:
@@ -48,7 +32,7 @@ class FixedModel:
         self._tokens, self._tokenizer = tokens, ChatTokenizer()
 
     @functools.cache  # noqa: B019
-    def _made(self, variant: int, limit: int) -> EncodedOnce:
+    def _made(self, variant: int, limit: int) -> Generation:
         rng = random.Random(variant)
         words = " ".join(rng.choices(WORDS.split(), k=self._tokens))
         answer = f"\n</think>\n<answer>{variant}</answer>" if variant % 2 else ""
@@ -57,7 +41,7 @@ class FixedModel:
         ids = [*begin[: self._tokens - len(end)], *end][:limit]
         reason = "stop" if limit >= self._tokens else "length"
         logprobs = [-rng.expovariate(2.0) for _ in ids]
-        return EncodedOnce(self._tokenizer.decode(ids), ids, logprobs, reason)
+        return Generation(self._tokenizer.decode(ids), ids, logprobs, reason)
 
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
         """Answer a prompt n times; what is cut at the limit loses its answer."""

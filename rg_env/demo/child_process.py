@@ -76,13 +76,9 @@ def read_log_end(log_path: Path) -> str:
 
 
 class ChildProgram:
-    """A program that is started at once, and ended by `stop`.
+    """A program, run with `python -m` at once and ended by `stop`.
 
-    Args:
-        module: What is run with `python -m`.
-        argv: Its command line.
-        log_path: File for what it prints, overwritten; None for one without a name,
-            which goes with us however we end.
+    What it prints overwrites the file `log_path`, or goes to one without a name.
     """
 
     def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
@@ -145,10 +141,7 @@ class ChildProgram:
 async def running_program(
     module: str, *argv: str, log_path: Path | None = None
 ) -> AsyncIterator[str]:
-    """Run a program while the context lasts; yields what it listens on.
-
-    Args and errors are those of `ChildProgram`.
-    """
+    """Run a program while the context lasts; yields what it listens on."""
     child = ChildProgram(module, *argv, log_path=log_path)
     try:
         yield await asyncio.to_thread(child.wait_for_url)

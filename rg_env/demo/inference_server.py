@@ -95,65 +95,40 @@ def read_query(body: Body, default_max_tokens: int) -> Query:
 # -- replies ---------------------------------------------------------------------------
 
 
-def _encode_id(token: int | str, logprob: float | None) -> bytes:
-    return json.dumps(token).encode()
-
-
-def _encode_logprob(token: int | str, logprob: float | None) -> bytes:
-    return json.dumps(logprob).encode()
-
-
-def _encode_as_token(token: int | str, logprob: float | None) -> bytes:
-    return b'"token_id:%s"' % str(token).encode()
-
-
 def shape_reply(
     body: Body, prompt_ids: Sequence[int], generations: Sequence[Generation]
 ) -> Body:
-    """Return the reply to a request; it may hold `orjson.Fragment`."""
+    """Return the reply to a request, for `orjson`."""
     choices: list[Body] = []
     for index, each in enumerate(generations):
         choice: Body = {"index": index, "finish_reason": each.finish_reason}
         choice["logprobs"] = None
+        # It may hold what is no Unicode, which orjson refuses.
+        text = orjson.Fragment(json.dumps(each.text).encode())
         if "messages" in body:
-            choice["message"] = {"role": "assistant", "content": each.encode_text()}
+            choice["message"] = {"role": "assistant", "content": text}
         else:
-            choice["text"] = each.encode_text()
+            choice["text"] = text
         if body.get("return_token_ids"):
-            choice["token_ids"] = each.encode_tokens(_encode_id)
+            choice["token_ids"] = each.token_ids
             choice["prompt_token_ids"] = prompt_ids
         if body.get("logprobs") is not None:
-            scored: Body = {"token_logprobs": each.encode_tokens(_encode_logprob)}
+            choice["logprobs"] = {"token_logprobs": each.logprobs}
             if body.get("return_tokens_as_token_ids"):
-                scored["tokens"] = each.encode_tokens(_encode_as_token)
-            choice["logprobs"] = scored
+                named = [f"token_id:{token}" for token in each.token_ids]
+                choice["logprobs"]["tokens"] = named
         choices.append(choice)
-    completion_tokens = sum(len(each.token_ids) for each in generations)
-    return {
-        "id": "simulated",
-        "object": "chat.completion" if "messages" in body else "text_completion",
-        # The time would be the one thing that differs between two equal runs.
-        "created": 0,
-        "model": body.get("model") or "simulated",
-        "choices": choices,
-        "usage": {
-            "prompt_tokens": len(prompt_ids),
-            "completion_tokens": completion_tokens,
-            "total_tokens": len(prompt_ids) + completion_tokens,
-        },
-    }
+    kind = "chat.completion" if "messages" in body else "text_completion"
+    # The time would be the one thing that differs between two equal runs.
+    reply = {"id": "simulated", "object": kind, "created": 0, "choices": choices}
+    return {**reply, "model": body.get("model") or "simulated"}
 
 
 # -- the server ------------------------------------------------------------------------
 
 
 class InferenceServer:
-    """The handlers of one server.
-
-    Args:
-        model: What plays the model.
-        latency_ms: How long every answer takes, counted from its request.
-    """
+    """The handlers of one server, whose answers each take a time from their request."""
 
     def __init__(self, model: Any, latency_ms: float = 0.0) -> None:
         self.model = model

@@ -15,15 +15,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import logging
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
@@ -42,20 +39,13 @@ ahead. Unknown questions must not draw so far that the first are forgotten."""
 MAX_KNOWN = 50_000
 """Entries of the stream that are kept."""
 
-TokenEncoder = Callable[["int | str", "float | None"], bytes]
-"""From a token and its log-probability to the JSON that a reply has for the two."""
-
 
 class AnswerKey:
     """A key that draws from a stream as far as the questions need.
 
-    Args:
-        stream: Entries in the order in which the env samples them, finite or not.
-        known: Entries that are known from the beginning and never forgotten.
-
-    Attributes:
-        drawn: Entries drawn so far.
-        misses: Queries whose question was not found within the bounds.
+    The entries of the stream come in the order in which the env samples them; those
+    that are known from the beginning are never forgotten. `misses` counts the questions
+    that were not found within the bounds.
     """
 
     def __init__(
@@ -133,18 +123,9 @@ class Generation:
     """
 
     text: str
-    token_ids: Sequence[int | str]
+    token_ids: Sequence[int]
     logprobs: Sequence[float | None]
     finish_reason: str
-
-    def encode_tokens(self, encode: TokenEncoder) -> orjson.Fragment:
-        """Return the list of all tokens, each as `encode` writes it."""
-        scored = zip(self.token_ids, self.logprobs, strict=True)
-        return orjson.Fragment(b"[%s]" % b",".join([encode(*pair) for pair in scored]))
-
-    def encode_text(self) -> orjson.Fragment:
-        """Return the whole text; it may hold what is no Unicode."""
-        return orjson.Fragment(json.dumps(self.text).encode())
 
 
 def throw_logprobs(count: int, rng: random.Random) -> list[float]:

@@ -25,7 +25,6 @@ import orjson
 
 from rg_env.demo.child_process import RUN_API, running_program
 from rg_env.errors import RunError
-from rg_env.patience import tried_again
 
 WITHOUT_END = 10**9
 """A number of steps that no run reaches."""
@@ -33,8 +32,7 @@ WITHOUT_END = 10**9
 MASKED = -100
 """What the host writes into a mask where a token is not trained on."""
 
-FIRST_WAIT_S = 0.05
-LONGEST_WAIT_S = 1.0
+FIRST_WAIT_S, LONGEST_WAIT_S, PAUSE_S = 0.05, 1.0, 0.2
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
 """Compressing batches takes the API a third of its CPU, and saves nothing here."""
@@ -54,25 +52,18 @@ class TrainerError(RunError):
 class TrainerConfig:
     """Settings of a stand-in trainer.
 
-    Attributes:
-        batch_size, group_size: Rollouts in a batch and in a group.
-        max_token_len: The host drops the whole group of a sequence that reaches it.
-        num_steps, checkpoint_dir, save_checkpoint_interval, starting_step: What the
-            envs are told.
-        step_time_s: Simulated time of one training step.
-        give_up_s: How long the API may be unreachable before an error.
-        longest_wait_s: Longest pause between two requests for a batch.
-        checked_groups: Groups of a batch that are checked, from its beginning; None
-            for all. A benchmark has better use for the CPU.
+    The host drops the whole group of a sequence that reaches `max_token_len`. In a
+    batch, the first `checked_groups` are checked, None for all: a benchmark has better
+    use for the CPU.
     """
 
     api_url: str
-    batch_size: int
+    batch_size: int  # in rollouts
     group_size: int
     max_token_len: int
     num_steps: int
     step_time_s: float = 0.0
-    give_up_s: float = 30.0
+    give_up_s: float = 30.0  # how long the API may be unreachable
     longest_wait_s: float = LONGEST_WAIT_S
     checked_groups: int | None = None
     checkpoint_dir: str = ""
@@ -157,13 +148,10 @@ class StandInTrainer:
         self.counts = TrainerCounts()
 
     async def run(self, steps: int) -> TrainerCounts:
-        """Register, then take a number of batches; returns `counts`.
-
-        It waits for them without end while the API answers.
+        """Register, then take a number of batches; return `counts`.
 
         Raises:
-            TrainerError: The API is unreachable for longer than `give_up_s`, or is in
-                use by another trainer.
+            TrainerError: The API is unreachable, or is in use by another trainer.
         """
         timeout = aiohttp.ClientTimeout(total=60)
         async with aiohttp.ClientSession(timeout=timeout) as session:
@@ -177,16 +165,10 @@ class StandInTrainer:
     async def _register(self, session: aiohttp.ClientSession) -> None:
         """Register; the first one wins and a later one is answered as if it had."""
         config = self._config
-        ours = {"batch_size": config.batch_size, "max_token_len": config.max_token_len}
-        values = {
-            **ours,
-            "wandb_group": "demo",
-            "wandb_project": "demo",
-            "checkpoint_dir": config.checkpoint_dir,
-            "save_checkpoint_interval": config.save_checkpoint_interval,
-            "starting_step": config.starting_step,
-            "num_steps": config.num_steps,
-        }
+        ours = {name: getattr(config, name) for name in ("batch_size", "max_token_len")}
+        told = ("checkpoint_dir", "save_checkpoint_interval", "starting_step")
+        values = {name: getattr(config, name) for name in (*told, "num_steps")}
+        values |= {**ours, "wandb_group": "demo", "wandb_project": "demo"}
         await self._request(session, "POST", "/register", values)
         theirs = await self._request(session, "GET", "/info")
         if theirs != ours:
@@ -211,39 +193,26 @@ class StandInTrainer:
             wait_s = min(self._config.longest_wait_s, wait_s * 1.5)
 
     async def _request(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        path: str,
-        values: Mapping[str, Any] | None = None,
+        self, session: aiohttp.ClientSession, method: str, path: str, values: Any = None
     ) -> dict[str, Any]:
         """Send a request, again and again while the API fails, up to `give_up_s`."""
-        url = f"{self._config.api_url}{path}"
-        deadline = time.monotonic() + self._config.give_up_s
-
-        async def send() -> dict[str, Any]:
-            how: dict[str, Any] = {"json": values, "headers": UNCOMPRESSED}
-            async with session.request(method, url, **how) as response:
-                response.raise_for_status()
-                answer: dict[str, Any] = orjson.loads(await response.read())
-                return answer
-
-        try:
-            return await tried_again(
-                send,
-                lambda error: (
-                    isinstance(error, FAILURES) and time.monotonic() < deadline
-                ),
-                lambda error: None,
-                first_pause_s=FIRST_WAIT_S,
-                longest_pause_s=LONGEST_WAIT_S,
-            )
-        except FAILURES as error:
-            raise TrainerError(
-                f"{method} {url} failed for {self._config.give_up_s:g} s"
-                f" ({type(error).__name__}: {error}); start the Atropos API with"
-                " `run-api`, or see its log"
-            ) from error
+        url, give_up_s = f"{self._config.api_url}{path}", self._config.give_up_s
+        deadline = time.monotonic() + give_up_s
+        how = {"json": values, "headers": UNCOMPRESSED}
+        while True:
+            try:
+                async with session.request(method, url, **how) as response:
+                    response.raise_for_status()
+                    answer: dict[str, Any] = orjson.loads(await response.read())
+                    return answer
+            except FAILURES as error:
+                if time.monotonic() >= deadline:
+                    raise TrainerError(
+                        f"{method} {url} failed for {give_up_s:g} s"
+                        f" ({type(error).__name__}: {error}); start the Atropos API"
+                        " with `run-api`, or see its log"
+                    ) from error
+            await asyncio.sleep(PAUSE_S)
 
     def _record_step(self, groups: Groups) -> None:
         config, counts = self._config, self.counts

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import logging
 import random
 import time
@@ -23,7 +22,6 @@ from typing import Any, TypeVar, cast
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
-from openai.types import Completion as TextCompletion
 from openai.types.chat import ChatCompletion
 
 from rg_env import patience
@@ -57,7 +55,6 @@ from rg_env.inference.request_failures import (
 )
 from rg_env.inference.routes import (
     CHAT,
-    COMPLETIONS,
     NO_SUCH_FORM,
     ROUTES,
     SGLANG,
@@ -92,7 +89,7 @@ groups end together where completions are equally long, and the server would wai
 all their replies have been read."""
 
 
-class ServerLeftOutError(ConnectionError):
+class ServerLeftOutError(Exception):
     """The server is not queried now; another may be."""
 
 
@@ -104,12 +101,10 @@ class Client(APIServer):
     resets this.
 
     Attributes:
-        tokenizer: That of the settings, of vllm and sglang; `Servers` sets the others'.
         needs_tokens: Whether the completions go to a trainer.
-        probe_request: With which the server is probed.
-        is_probed: Whether a probe has ever passed.
-        route: At which the server is queried for token ids; None of a chat.
-        is_out: Whether the server is left out until a probe passes.
+        is_probed, is_out: Whether a probe has ever passed, and whether the server is
+            left out until one passes.
+        route: At which it is queried for token ids; None of a chat.
         failure: The newest; it says why the server is left out, or rests.
         has_answered: Whether a request was ever answered with something of use.
         on_failure, on_change: Called for each request that failed, probes included, and
@@ -120,7 +115,7 @@ class Client(APIServer):
     server_healthy = property(lambda self: self.admits, lambda self, _: None)
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        self.is_out, self._rests_until, self._out_since = False, 0.0, 0.0
+        self.is_out, self._rests_until, self.out_since = False, 0.0, 0.0
         super().__init__(config, reasoning_config=reasoning_config)
         for name in ("request_timings", "attempts_list"):
             for each in (name, f"eval_{name}"):
@@ -157,11 +152,6 @@ class Client(APIServer):
         """Whether the server is to be queried now."""
         return not self.is_out and not self.is_resting
 
-    @property
-    def out_s(self) -> float:
-        """For how long it has been left out, or was the last time."""
-        return time.monotonic() - self._out_since
-
     def note_failure(self, failure: Failure) -> None:
         """Decide what a failed request says of the server: nothing, a rest, its end."""
         self.failure = failure
@@ -185,7 +175,7 @@ class Client(APIServer):
         for request in self._under_way if is_gone else ():
             request.cancel()
         if not self.is_out:
-            self.failure, self.is_out, self._out_since = failure, True, time.monotonic()
+            self.failure, self.is_out, self.out_since = failure, True, time.monotonic()
             self.on_change()
         self.recover()
 
@@ -323,10 +313,8 @@ class Client(APIServer):
         path = route.path if route else CHAT
         most = (fields.get(MAX_TOKENS) or UNLIMITED_TOKENS) + len(tokens)
         completions = await self.query(path, body, read, n, most, on_reply)
-        if len(completions) == 1 < n and not self._ignores_n and not self.is_probed:
+        if len(completions) == 1 < n and not self.is_probed:
             self._ignores_n = True
-            text = "%s returns one completion whatever n is: it is queried n times"
-            logger.warning(text, self.config.base_url)
         return completions
 
     def token_body(self, route: TokenRoute, prompt: Prompt, fields: Body) -> Body:
@@ -409,11 +397,8 @@ class Client(APIServer):
             fields.get("n", 1),
         )
 
-    async def _completion_wrapper(self, **fields: Any) -> TextCompletion:
-        return await self.query(
-            *(COMPLETIONS.path, lambda _: fields),
-            lambda bodies, _: TextCompletion.construct(**json.loads(next(bodies))),
-        )
+    async def _completion_wrapper(self, **fields: Any) -> Any:
+        raise NotImplementedError("query for tokens or for a chat")
 
     async def close(self) -> None:
         """Stop what is under way and close the connections; may be called twice."""

@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from rg_env import patience
 from rg_env.errors import SettingError
@@ -40,8 +40,6 @@ from rg_env.inference.request_failures import (
 from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class NoServerError(RequestFailedError):
@@ -73,7 +71,7 @@ class Servers:
         self._logged_s: float | None = None
         self._newest = NO_SERVER
         self._has_answered = False
-        self._end_start: Callable[[], object] | None = None
+        self._starting: asyncio.Task[Any] | None = None
         self._refused = 0
         self._refusal: SettingError | None = None
         for client in self.clients:
@@ -120,54 +118,58 @@ class Servers:
             RequestFailedError: No usable reply, or too few choices, in
                 `COMPLETION_TRIES`; or it is time to give up.
         """
-        limit = len(prompt.tokens) + sampling.max_tokens
-        usable: list[Completion] = []
+        request = asyncio.ensure_future(self._generate(prompt, n, sampling, on_reply))
+        giving_up = asyncio.ensure_future(self.gave_up.wait())
+        try:
+            await asyncio.wait(
+                {request, giving_up}, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not request.done():
+                text = "given up after env.give_up_after_s"
+                raise RequestFailedError(Failure(UNUSABLE, text, NOTHING))
+            completions = request.result()
+        finally:
+            request.cancel()
+            giving_up.cancel()
+        self.note_answer()
+        return completions
 
-        async def attempt() -> list[Completion]:
-            some = await self._request(prompt, n - len(usable), sampling, on_reply)
-            whys = [each.unusable for each in some if each.unusable is not None]
-            for each in some:
-                if each.unusable is None:
-                    usable.append(each.cut(limit))
-                    end = usable[-1].finish_reason
-                    self.ends[end if end in ("stop", "length") else "other"] += 1
-            if len(usable) < n:
-                why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
-                text = f"{len(usable)} of {n} usable completions ({why.text})"
-                raise RequestFailedError(dataclasses.replace(why, text=text))
-            return usable[:n]
-
-        def may_try_again(error: Exception) -> bool:
-            is_failed = isinstance(error, RequestFailedError)
-            return is_failed and not isinstance(error, NoServerError)
-
-        def note(error: Exception) -> None:
-            if isinstance(error, RequestFailedError):
-                self.note_retry(error.failure)
-
-        trying = patience.tried_again(
-            attempt,
-            may_try_again,
-            note,
-            tries=patience.COMPLETION_TRIES,
-            first_pause_s=patience.COMPLETION_FIRST_PAUSE_S,
-            longest_pause_s=patience.COMPLETION_LONGEST_PAUSE_S,
-        )
-        return await self.unless_given_up(trying)
-
-    async def _request(
+    async def _generate(
         self,
         prompt: Prompt,
         n: int,
         sampling: Sampling,
         on_reply: Callable[[], None] | None,
     ) -> list[Completion]:
-        while True:
+        limit = len(prompt.tokens) + sampling.max_tokens
+        usable: list[Completion] = []
+        tries = 0
+        while len(usable) < n:
             client = await self._free_client(trains=sampling.split == "train")
             try:
-                return await client.complete(prompt, n, sampling, on_reply)
+                missing = n - len(usable)
+                some = await client.complete(prompt, missing, sampling, on_reply)
+                usable += [each.cut(limit) for each in some if each.unusable is None]
+                whys = [each.unusable for each in some if each.unusable is not None]
+                why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
+                text = f"{len(usable)} of {n} usable completions ({why.text})"
+                failure = dataclasses.replace(why, text=text)
             except ServerLeftOutError:
                 await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+                continue
+            except RequestFailedError as error:
+                failure = error.failure
+            tries += 1
+            if len(usable) < n:
+                if tries == patience.COMPLETION_TRIES:
+                    raise RequestFailedError(failure)
+                self.note_retry(failure)
+                pause_s = patience.COMPLETION_FIRST_PAUSE_S * 2 ** (tries - 1)
+                pause_s = min(pause_s, patience.COMPLETION_LONGEST_PAUSE_S)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+        ends = [completion.finish_reason for completion in usable[:n]]
+        self.ends.update(end if end in ("stop", "length") else "other" for end in ends)
+        return usable[:n]
 
     async def _free_client(self, *, trains: bool) -> Client:
         """Wait for a server that was probed; return that with the most places."""
@@ -196,8 +198,7 @@ class Servers:
         Raises:
             SettingError: The setting at fault.
         """
-        this = asyncio.current_task()
-        self._end_start = this.cancel if this is not None else None
+        self._starting = asyncio.current_task()
         for client in self.clients:
             client.probe_request = request()
             client.recover()
@@ -209,12 +210,12 @@ class Servers:
                 raise
             raise self._refusal from None
         finally:
-            self._end_start = None
+            self._starting = None
 
     def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
         """A request failed; end the start if the next one has to fail as well."""
         has_begun = any(each.has_answered for each in self.clients)
-        if has_begun or self._end_start is None or self._refusal is not None:
+        if has_begun or self._starting is None or self._refusal is not None:
             return
         setting = failure.setting
         self._refused += setting is None and not failure.is_temporary
@@ -225,26 +226,9 @@ class Servers:
             text = f"{client.config.base_url}{verb} {failure.text}"
             self._refusal = SettingError(f"{setting}: {text}")
             self.gave_up.set()  # requests under way need not be waited for
-            self._end_start()
+            self._starting.cancel()
 
     # -- failed requests ---------------------------------------------------------------
-
-    async def unless_given_up(self, querying: Coroutine[Any, Any, T]) -> T:
-        """Wait for an answer, but no longer than until it is time to give up."""
-        request = asyncio.ensure_future(querying)
-        giving_up = asyncio.ensure_future(self.gave_up.wait())
-        both: set[asyncio.Future[Any]] = {request, giving_up}
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if not request.done():
-                text = "given up after env.give_up_after_s"
-                raise RequestFailedError(Failure(UNUSABLE, text, NOTHING))
-            answer = request.result()
-        finally:
-            for future in both:
-                future.cancel()
-        self.note_answer()
-        return answer
 
     def note_retry(self, failure: Failure) -> None:
         """Count a request that failed and is tried again."""
@@ -351,7 +335,8 @@ class Servers:
         url = client.config.base_url
         if client in self._left_out and not client.is_out:
             self._left_out.remove(client)
-            logger.warning("inference at %s is back after %.0f s", url, client.out_s)
+            out_s = time.monotonic() - client.out_since
+            logger.warning("inference at %s is back after %.0f s", url, out_s)
         elif client.is_out and self.why_none() is None:
             self._left_out.add(client)
             logger.warning(

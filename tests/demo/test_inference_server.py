@@ -12,7 +12,6 @@ from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
 from rg_env.demo.model import AnswerKey, PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.completions import why_unusable
-from rg_env.inference.probe import PROBE_TOKENS
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.routes import read_completions
 
@@ -141,14 +140,3 @@ async def test_every_completion_is_counted_by_kind_and_named_simulated():
         "unknown_questions": 1,
         "kinds": {"right": 6, "guess": 6},
     }
-
-
-@pytest.mark.parametrize(("max_tokens", "count"), [(PROBE_TOKENS, 0), (100, 1)])
-def test_an_unknown_question_is_counted_and_said_but_of_a_probe(
-    max_tokens, count, logged
-):
-    key = AnswerKey(known=[ENTRY])
-    model = PolicyModel(key)
-    asyncio.run(model.generate("hi", 1, max_tokens))
-    assert key.misses == model.counts()["unknown_questions"] == count
-    assert logged.text.count("does not know a question") == count

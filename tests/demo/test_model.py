@@ -24,11 +24,6 @@ async def endless():
         yield entry(f"q{number}")
 
 
-async def few(*names):
-    for name in names:
-        yield entry(name)
-
-
 @pytest.fixture
 def bounded(monkeypatch):
     monkeypatch.setattr(model, "MAX_AHEAD", 25)
@@ -64,12 +59,6 @@ def test_what_is_told_or_known_from_the_beginning_is_found_without_drawing():
     key.remember(entry("told"))
     assert (find(key, "e1"), find(key, "told")) == (entry("e1"), entry("told"))
     assert key.drawn == 1  # what was told counts
-
-
-def test_a_stream_that_ends_and_none_leave_the_rest_unknown():
-    key = AnswerKey(few("a", "b"))
-    assert find(key, "b", "c", "a") == entry("a")
-    assert (key.misses, find(AnswerKey(), "q1")) == (1, None)
 
 
 def test_the_oldest_entries_are_forgotten_at_the_limit_and_the_known_ones_are_not(

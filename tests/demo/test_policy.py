@@ -64,12 +64,6 @@ def test_the_kinds_come_as_often_as_the_profile_says():
         assert counts[kind] / 4000 == pytest.approx(share, abs=0.03)
 
 
-@given(st.text(max_size=8), st.floats(0, 1), st.floats(0, 1))
-def test_a_harder_level_never_helps(task, one, other):
-    easy, hard = sorted((one, other))
-    assert chance_right(NO_FAULTS, task, hard) <= chance_right(NO_FAULTS, task, easy)
-
-
 def test_skills_differ_between_tasks_and_are_the_same_in_every_process():
     skills = [task_skill(PolicyProfile(), f"task_{number}") for number in range(50)]
     assert all(0 < skill < 1 for skill in skills)
@@ -90,11 +84,3 @@ def test_a_spoiled_answer_is_another_answer_and_of_a_number_a_number(answer, see
 )
 def test_a_yes_becomes_a_no_in_the_same_case(answer, spoiled):
     assert spoil_answer(answer, random.Random(0)) == spoiled
-
-
-def test_the_mean_length_of_the_thinking_can_be_chosen():
-    for words in (30, 120):
-        texts = [c.text for c in sample_many(ENTRY, 400, thinking_words=words)]
-        mean = sum(len(text.split()) for text in texts) / len(texts)
-        # A sentence is never broken off, so a text is somewhat longer than its target.
-        assert words * 0.9 < mean < words * 1.2 + 15

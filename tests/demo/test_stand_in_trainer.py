@@ -70,12 +70,6 @@ def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
     assert (counts.tokens, counts.invalid_groups, counts.faults) == (28, 0, {})
 
 
-def test_an_invalid_group_is_counted_with_its_reason(config):
-    counts = train(config, [GROUP, changed(inference_logprobs=None)])
-    assert (counts.groups, counts.invalid_groups) == (2, 1)
-    assert counts.faults == {"no_inference_logprobs": 1}
-
-
 def test_a_batch_that_the_api_loses_to_nan_does_not_end_the_run(config):
     lost = changed(scores=[float("nan"), 1.0])
 

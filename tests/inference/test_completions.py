@@ -5,13 +5,11 @@ import asyncio
 import pytest
 
 from rg_env import patience
-from rg_env.inference import client as client_module
 from rg_env.inference.completions import (
     Prompt,
     Prompts,
     Sampling,
     from_chat,
-    highest_id,
     render_prompt,
     why_unusable,
 )
@@ -59,19 +57,6 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
 )
 def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
     assert why in why_unusable(ids, logprobs, "stop", 999_999).text
-
-
-def test_a_rounding_above_0_and_the_highest_id_are_of_use():
-    assert why_unusable([999_999], [1e-4], "stop", 999_999) is None
-
-
-def test_the_highest_id_of_a_tokenizer_is_found_also_where_ids_have_gaps():
-    class Tokenizer:
-        def get_vocab(self):
-            return {"a": 0, "<added>": 7}
-
-    assert highest_id(Tokenizer()) == 7
-    assert highest_id(object()) is None
 
 
 # -- the text of a chat ----------------------------------------------------------------
@@ -202,20 +187,6 @@ def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
     assert made[0].unusable is None and made[0].text == text
 
 
-@pytest.mark.parametrize(("words", "is_off"), [(10, False), (5000, True)])
-def test_a_chat_of_pages_is_encoded_off_the_event_loop(words, is_off, monkeypatch):
-    off = []
-
-    async def watched(function, *args):
-        off.append(function)
-        return function(*args)
-
-    monkeypatch.setattr(client_module, "off_loop", watched)
-    text = "word " * words
-    _, made, _ = chatted([said({"content": text})], n=1)
-    assert (made[0].text, bool(off)) == (text, is_off)
-
-
 @pytest.mark.parametrize(
     ("choices", "why"),
     [
@@ -257,15 +228,6 @@ class Template:
 
     def encode(self, text, **how):
         return [1, 1, *text.encode()]
-
-
-@pytest.mark.parametrize("tag", ["", "<think>", "[THINK]", "<|START_THINKING|>"])
-def test_a_template_that_opens_the_thinking_is_noticed(tag):
-    class Opening(Template):
-        def apply_chat_template(self, messages, **how):
-            return f"hi{tag}\n"
-
-    assert render_prompt(Opening(), []).thinking_open == bool(tag)
 
 
 @pytest.mark.parametrize("size", [1, 9999])

@@ -143,13 +143,6 @@ def sglang_answer(body):
     return [result] * body["sampling_params"]["n"]
 
 
-def test_an_sglang_without_ids_in_its_completions_is_asked_in_its_own_way():
-    odd = stock_vllm(complete=lambda body: completions(body, "neither"))
-    odd.replies["POST /generate"] = sglang_answer
-    _, ids, _, ends = asked(odd)
-    assert ids == [IDS[0]["token_ids"]] * 3 and ends[0] == {"type": "length"}
-
-
 def atropos_answer(body):
     if "prompt" not in body:
         return 500, "Internal Server Error"
@@ -182,12 +175,6 @@ def test_a_server_without_token_ids_is_asked_as_a_chat_where_nothing_is_trained(
     assert logged.text.count("queried as a chat") == 1
 
 
-def test_an_endpoint_is_asked_as_a_chat_without_a_look_for_token_ids():
-    odd = stock_vllm()
-    assert probed(odd, trains=False, n=1) == "a chat"
-    assert odd.asked == ["POST /v1/chat/completions"]
-
-
 # -- what lacks one thing --------------------------------------------------------------
 
 
@@ -209,13 +196,6 @@ def test_what_is_missing_is_named_with_each_route(case):
     fault = fault_of(odd)
     assert said in fault and fault.count("/generate: ") == 1
     assert NOT_THERE in fault or case == "another form"
-
-
-def test_what_has_no_route_at_all_is_named_with_what_it_answers():
-    routes = f"/v1/completions: 404 Not Found; {NOT_THERE}"
-    assert fault_of(Odd({})) == routes
-    chats = f"{routes}; /v1/chat/completions: 404 Not Found"
-    assert fault_of(Odd({}), "vllm", trains=False) == chats
 
 
 def test_a_prompt_that_the_server_changes_is_refused():
@@ -241,18 +221,6 @@ def test_another_tokenizer_ends_the_search_at_once(case, trains):
     error = probed(odd, "vllm", trains=trains)
     assert error.failure.setting == "env.tokenizer_name"
     assert odd.asked == ["POST /v1/completions"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "reply"),
-    [
-        ("vllm", lambda body: {**atropos_answer(body), "text": ["other"] * 2}),
-        ("sglang", lambda body: [{**r, "text": "other"} for r in sglang_answer(body)]),
-    ],
-)
-def test_the_texts_of_generate_are_looked_at_as_well(kind, reply):
-    error = probed(Odd({"POST /generate": reply}), kind)
-    assert error.failure.setting == "env.tokenizer_name"
 
 
 @pytest.mark.parametrize("text", [None, "", IDS[0]["text"][:9]])
@@ -296,16 +264,6 @@ def test_log_probabilities_of_another_temperature_are_warned_of_in_rows(logged):
 
 
 @pytest.mark.parametrize(
-    "how",
-    [{}, {"temperature": 1.0}, {"temperature": 0.0}, {"temperature": 0.5, "trains": 0}],
-)
-def test_a_temperature_that_scales_nothing_or_trains_nothing_is_not_checked(how):
-    odd = scaled(lambda body: 1.0)
-    assert probed(odd, "vllm", **how) == "/v1/completions"
-    assert len(odd.bodies) == 1
-
-
-@pytest.mark.parametrize(
     "answer",
     [
         (400, refusal("Requested sample logprobs of 5, which is more than 0")),
@@ -324,12 +282,11 @@ def test_a_temperature_that_cannot_be_seen_is_warned_of(answer, logged):
 # -- what says nothing of a route ------------------------------------------------------
 
 
-def test_a_server_that_ignores_n_is_asked_as_often(logged):
+def test_a_server_that_ignores_n_is_asked_as_often():
     odd = stock_vllm(complete=lambda body: completions({**body, "n": 1}))
     _, ids, logprobs, ends = asked(odd, times=2)
     assert ids == [IDS[0]["token_ids"]] * 3 and len(logprobs) == len(ends) == 3
     assert [body["n"] for body in odd.bodies] == [2] + [1] * 6
-    assert "one completion whatever n is" in logged.text
 
 
 async def chatted(odd):
@@ -355,11 +312,6 @@ async def test_a_model_that_takes_another_limit_is_asked_with_that():
     assert limits == [False, True, True]
 
 
-def test_a_completion_that_was_broken_off_says_nothing_of_the_route():
-    error = probed(with_changes(finish_reason="abort"))
-    assert error.failure.kind == "finish_reason_abort" and "usable" in str(error)
-
-
 TELLING = {
     "the model": recorded("unknown model"),
     "the key": (401, refusal("Incorrect API key")),
@@ -382,12 +334,6 @@ def test_a_gateway_that_fails_at_token_ids_for_ever_is_asked_as_a_chat():
     odd = stock_vllm(complete=lambda body: fails)
     assert probed(odd, "vllm", trains=False) == "a chat"
     assert probed(odd, "vllm").failure.status == 500
-
-
-def test_a_gateway_that_forbids_other_paths_is_not_blamed_on_the_key():
-    odd = with_changes("neither")
-    odd.otherwise = (403, refusal("only for administrators"))
-    assert "/generate: 403 only for administrators" in fault_of(odd)
 
 
 # -- several kinds together ------------------------------------------------------------

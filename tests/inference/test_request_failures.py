@@ -1,11 +1,7 @@
 """What servers say when they refuse a request is read into the setting at fault."""
 
-import ssl
-from types import SimpleNamespace
-
 import orjson
 import pytest
-from aiohttp import ClientConnectorCertificateError
 
 from rg_env.inference.request_failures import (
     LONGEST_TEXT,
@@ -101,11 +97,3 @@ def test_the_key_is_never_repeated():
     assert read_refusal(401, "extra", None, "x").text.startswith(
         "401 extra"
     )  # a placeholder
-
-
-def test_a_certificate_that_nobody_trusts_is_of_the_address():
-    untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    key = SimpleNamespace(host="h", port=443, is_ssl=True)
-    failure = no_reply(ClientConnectorCertificateError(key, untrusted))
-    assert failure.setting == "openai.base_url"
-    assert "certificate verify failed" in failure.text

@@ -98,35 +98,6 @@ def test_any_sglang_reply_is_read_as_the_host_reads_it(sequences, separators):
     assert found == as_host_reads_sglang(reply)
 
 
-UNUSUAL_VLLM = {
-    "two entries at a position": [[[{"5": -0.1, "6": -2.0}]]],
-    "two objects at a position": [[[{"5": -0.1}, {"6": -2.0}]]],
-    "a logprob that is null": [[[{"5": None}]]],
-    "more logprobs than reasons": [[[{"5": -0.1}]]] * 3,
-}
-UNUSUAL_SGLANG = {
-    "one object": {"meta_info": {"output_token_logprobs": [[-0.5, 7, None]]}},
-    "texts at the tokens": [
-        {"meta_info": {"output_token_logprobs": [[-0.5, 7, "a"], [-1, 8, "],["]]}}
-    ],
-    "pairs": [{"meta_info": {"output_token_logprobs": [[-0.5, 7]]}}],
-    "a logprob that is null": [
-        {"meta_info": {"output_token_logprobs": [[None, 7, 0]]}}
-    ],
-}
-
-
-@pytest.mark.parametrize("rows", UNUSUAL_VLLM.values(), ids=list(UNUSUAL_VLLM))
-def test_an_unusual_vllm_reply_is_read_as_the_host_reads_it(rows):
-    reply = {"finish_reasons": ["stop"], "logprobs": rows}
-    assert read_atropos(encoded(reply)) == as_host_reads_vllm(reply)
-
-
-@pytest.mark.parametrize("reply", UNUSUAL_SGLANG.values(), ids=list(UNUSUAL_SGLANG))
-def test_an_unusual_sglang_reply_is_read_as_the_host_reads_it(reply):
-    assert read_sglang(encoded(reply)) == as_host_reads_sglang(reply)
-
-
 def of_one_position(position):
     return {"logprobs": [[position]], "finish_reasons": ["stop"]}
 
@@ -171,15 +142,6 @@ def test_what_is_no_reply_of_a_route_is_an_error(read, body):
 # -- /v1/completions ----------------------------------------------------------------
 
 
-def choice(ids=(5, 6), logprobs=(-0.5, -1.0), end="stop", **more):
-    told = {"token_logprobs": list(logprobs), **more}
-    return {"token_ids": list(ids), "logprobs": told, "finish_reason": end}
-
-
-def reply_of(*choices):
-    return encoded({"choices": list(choices)})
-
-
 @pytest.mark.parametrize("name", ["ids", "top_k of one"])
 def test_what_a_stock_vllm_has_said_is_read(name):
     _, reply = recorded(name)
@@ -204,22 +166,6 @@ def test_ids_that_are_written_as_tokens_are_the_same():
 def test_what_a_stock_vllm_did_not_say_is_named(name, missing):
     with pytest.raises(RequestFailedError, match=missing):
         read_completions(encoded(recorded(name)[1]))
-
-
-@pytest.mark.parametrize(
-    "token", ["a", "token_id:", "token_id:-1", "token_id:1e3", "token_id:" + "9" * 5000]
-)
-def test_a_token_that_holds_no_id_is_none(token):
-    with pytest.raises(RequestFailedError):
-        read_completions(
-            reply_of({"logprobs": {"tokens": [token], "token_logprobs": [-1.0]}})
-        )
-
-
-def test_a_logprob_that_is_null_leaves_the_others_usable():
-    read = read_completions(reply_of(choice(), choice(logprobs=(None, -1.0))))
-    whys = [why_unusable(*row) for row in zip(*read, strict=True)]
-    assert whys[0] is None and "log-probability" in whys[1].text
 
 
 @pytest.mark.parametrize(

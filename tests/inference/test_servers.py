@@ -9,7 +9,6 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client
-from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
 from rg_env.inference.request_failures import refusal as refusal_of
 from rg_env.inference.servers import Servers
 from tests.support.odd_servers import (
@@ -129,13 +128,6 @@ async def test_an_address_that_no_waiting_mends_is_said(url, said):
     async with serving(stock_vllm()) as there:
         end = await ended(bare(url.replace("U", there.removeprefix("http://"))))
     assert end.startswith(f"openai.base_url: {url[:6]}") and said in end
-
-
-def test_a_proxy_that_finds_the_host_is_left_to_find_it(monkeypatch):
-    monkeypatch.setenv("http_proxy", NOWHERE.removesuffix("/v1"))
-    url, more = "http://no-such-host.invalid/v1", {"give_up_after_s": 0.3}
-    end = asyncio.run(ended(bare(url, kind="openai", **more)))
-    assert end == 1
 
 
 # -- what a server says ----------------------------------------------------------------
@@ -287,30 +279,9 @@ def test_an_answer_ends_an_outage(logged, monkeypatch):
     assert "answers after" in first and "answers again after" in again
 
 
-@pytest.mark.parametrize(("again_s", "lines"), [(60.0, 1), (0.0, 3)])
-def test_an_outage_is_one_line_once_in_a_while(logged, monkeypatch, again_s, lines):
-    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
-    monkeypatch.setattr(patience, "OUTAGE_SAY_AGAIN_S", again_s)
-    servers = asyncio.run(failing(500, 502, 503, answers=False))
-    assert len(begun(logged)) == lines
-    assert servers.kinds == {"status_500": 1, "status_502": 1, "status_503": 1}
-
-
 def test_a_failed_request_among_answered_ones_is_no_outage(logged):
     servers = asyncio.run(failing(*[500] * 3))
     assert servers.failures == 3 and begun(logged) == []
-
-
-async def test_the_last_of_several_servers_is_not_said_to_leave_others(logged):
-    clients = [client_of(f"http://{i}") for i in "ab"]
-    servers_of(*clients)
-    for client in clients:
-        client.leave_out(Failure("gone", "gone", NOTHING))
-    for client in clients:
-        client._take_back()
-    out, back = logged.messages
-    assert "http://a" in out and "not used for now, other servers are" in out
-    assert "http://a" in back and "is back" in back
 
 
 async def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
@@ -323,12 +294,3 @@ async def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
         for client in clients:
             await client.close()
     assert logged.messages == []
-
-
-async def test_giving_up_ends_a_request_that_never_returns():
-    servers = servers_of()
-    asking = asyncio.ensure_future(servers.unless_given_up(asyncio.sleep(3600)))
-    await asyncio.sleep(0)
-    servers.gave_up.set()
-    with pytest.raises(RequestFailedError):
-        await asking
