@@ -25,10 +25,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar
 
-from rg_env import patience
 from rg_env.errors import EXIT_FAILED
 
 logger = logging.getLogger(__name__)
+
+END_WITHIN_S = 9.0
+"""From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s."""
+
+IN_FLIGHT_GRACE_S = 2.0
+"""What groups in flight get at the end to be answered, scored and sent."""
+
+CLOSE_GRACE_S = 2.0
+"""What a cancelled task gets to end."""
 
 T = TypeVar("T")
 EndingStep = Callable[[], Awaitable[object]]
@@ -114,7 +122,7 @@ def at_once(act: Callable[[], object]) -> Iterator[None]:
 def signals_cancel(
     task: asyncio.Task[Any],
     note: Callable[[signal.Signals], None],
-    end_within_s: float | None = patience.END_WITHIN_S,
+    end_within_s: float | None = END_WITHIN_S,
 ) -> Iterator[None]:
     """Have the first signal cancel a task, and the second one end the process.
 
@@ -200,7 +208,7 @@ def _leave(status: int) -> NoReturn:
 def run(
     work: Coroutine[Any, Any, T],
     note: Callable[[signal.Signals], None] = lambda number: None,
-    end_within_s: float | None = patience.END_WITHIN_S,
+    end_within_s: float | None = END_WITHIN_S,
 ) -> T:
     """Run a coroutine as `asyncio.run` does; a signal cancels it.
 
@@ -279,14 +287,14 @@ async def cancel_and_wait(tasks: Iterable[Any]) -> None:
     for task in running:
         task.cancel()
     if running:
-        await asyncio.wait(running, timeout=patience.CLOSE_GRACE_S)
+        await asyncio.wait(running, timeout=CLOSE_GRACE_S)
 
 
 async def finish_or_cancel(tasks: Iterable[Any]) -> None:
     """Wait a short grace for tasks to end by themselves, then cancel them."""
     running = _running(tasks)
     if running:
-        await asyncio.wait(running, timeout=patience.IN_FLIGHT_GRACE_S)
+        await asyncio.wait(running, timeout=IN_FLIGHT_GRACE_S)
     await cancel_and_wait(running)
 
 
@@ -357,7 +365,7 @@ class Lifetime:
             await cancel_and_wait([task])
             await close()
 
-        hearing = signals_cancel(task, self._note)
+        hearing = signals_cancel(task, self._note, END_WITHIN_S)
         with _collector_spared(), at_once(close_at_once), hearing:
             try:
                 await task

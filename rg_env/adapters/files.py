@@ -34,11 +34,13 @@ from rg_env.installation import VERSION
 from rg_env.items.item import Item
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.items.tasks import Tasks
-from rg_env.patience import REPEATS_IN_A_ROW
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.tasks.sampler import split_of
 from rg_env.whole_files import new_folder
 from rg_env.workers.worker_pool import default_pool_size
+
+REPEATS_IN_A_ROW = 1000
+"""Draws that give a question again before `export` writes fewer items."""
 
 Form = Literal["jsonl", "parquet"]
 Kind = Literal["items", "verl", "sft", "preferences"]

@@ -35,8 +35,11 @@ from rg_env.errors import RunError, SettingError
 from rg_env.items.group_scorer import score_async
 from rg_env.items.item import Item
 from rg_env.items.tasks import Tasks
-from rg_env.patience import UNSCORED_PAUSE_S, UNSCORED_TRIES
 from rg_env.workers.pool_errors import WorkerLostError
+
+UNSCORED_TRIES, UNSCORED_PAUSE_S = 4, 0.5
+"""Scorings of a completion for a trainer that has no completion without a score, and
+the first pause between them; each next one is so much longer."""
 
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""

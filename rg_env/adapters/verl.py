@@ -15,7 +15,10 @@ from typing import Any
 from rg_env.errors import RunError
 from rg_env.items.group_scorer import UNMATCHED, score
 from rg_env.items.item import Item
-from rg_env.patience import UNSCORED_PAUSE_S, UNSCORED_TRIES
+
+UNSCORED_TRIES, UNSCORED_PAUSE_S = 4, 0.5
+"""Scorings of a completion for a trainer that has no completion without a score, and
+the first pause between them; each next one is so much longer."""
 
 
 def compute_score(

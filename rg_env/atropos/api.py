@@ -33,7 +33,6 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
-from rg_env import patience
 from rg_env.errors import RunError, SettingError, printable
 from rg_env.inference.connection import KEEP_ALIVE_S
 from rg_env.inference.request_failures import (
@@ -43,6 +42,7 @@ from rg_env.inference.request_failures import (
     no_reply,
     permanent_fault,
 )
+from rg_env.retries import tried_again
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
@@ -193,7 +193,7 @@ class ApiSession:
         Even a refusal is repeated, unless `may_repeat` denies it: the API accepts most
         requests from everybody, so a refusal comes from another program.
         """
-        result = await patience.tried_again(
+        result = await tried_again(
             call,
             lambda error: isinstance(error, ApiError) and may_repeat(error),
             self._note_retry,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from atroposlib.envs.base import BaseEnv
 from rich.console import Console
 
-from rg_env import patience
 from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import GroupRewards, scored_rollout
 from rg_env.atropos.pipeline import Flight, current_group
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
     from rg_env.evaluation.summary import EvalSummary
 
 logger = logging.getLogger(__name__)
+
+EVALUATION_TRIES = 3
+"""Failures of one evaluation item before it counts as failed."""
 
 
 class Evaluating(BaseEnv):
@@ -230,7 +232,7 @@ class Evaluating(BaseEnv):
         """
         outcome = reason = "request_failed"
         tries = 0
-        while tries < patience.EVALUATION_TRIES and not self._servers.gave_up.is_set():
+        while tries < EVALUATION_TRIES and not self._servers.gave_up.is_set():
             current_group.set(group := Group(item))
             try:
                 value = float(await self.rollout_and_score_eval(item))

@@ -34,7 +34,6 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
-from rg_env import patience
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.ending import cancel_and_wait, finish_or_cancel
 from rg_env.errors import RunError
@@ -43,9 +42,19 @@ from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.logs import is_worth_a_line
 from rg_env.reports.metrics import Metrics
+from rg_env.retries import tried_again
 from rg_env.rollouts.group import Ending, Group, Ledger, rollouts_in
 
 logger = logging.getLogger(__name__)
+
+SCORING_TRIES = 2
+"""Scorings of one group by a broken worker pool before the group is lost."""
+
+ITEM_TRIES = 5
+"""Groups of one item that may be lost before the item is."""
+
+ERROR_PAUSE_S = 1.0
+"""After an error of ours, so that a fault that repeats does not spin."""
 
 SUMMARY_EVERY_S = 30.0
 
@@ -229,7 +238,7 @@ class Pipeline:
             count = self._metrics.events["errors"]
             if is_worth_a_line(count):
                 logger.error("a group failed (error %d)", count, exc_info=error)
-            await asyncio.sleep(patience.ERROR_PAUSE_S)
+            await asyncio.sleep(ERROR_PAUSE_S)
             # Else all of it was delivered before the error.
             if group.in_flight or group.data is None:
                 self._retry(group)
@@ -255,11 +264,11 @@ class Pipeline:
             completed = await self._requests.query(item, env.limit_tokens, answered)
             answered()  # also where the client is a subclass's own, which does not
             # A broken pool gets another try before it is an error.
-            data = await patience.tried_again(
+            data = await tried_again(
                 lambda: env.score(completed),
                 lambda error: isinstance(error, ScoringUnavailableError),
                 note_retry,
-                tries=patience.SCORING_TRIES,
+                tries=SCORING_TRIES,
             )
         except RequestFailedError as error:
             group.end(Ending.UNANSWERED, size)
@@ -286,7 +295,7 @@ class Pipeline:
         Its rollouts are counted as lost at every try.
         """
         group.tries += 1
-        if group.tries < patience.ITEM_TRIES:
+        if group.tries < ITEM_TRIES:
             return True
         logger.error("%r is given up after %d tries", group.item[-1], group.tries)
         return False

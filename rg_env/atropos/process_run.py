@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from atroposlib.envs.base import BaseEnv
 
-from rg_env import patience
 from rg_env.atropos import start_checks
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.group_rewards import GroupRewards
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from rg_env.evaluation.screening import Bounds, TaskScreen
 
 logger = logging.getLogger(__name__)
+
+FRUITLESS_GROUPS_IN_A_ROW = 200
+"""Groups in a row that give no row before `process` ends with a failure."""
 
 SHARE_OF_RUN = 0.02
 """The share of the run's rollouts that is sampled by default."""
@@ -114,7 +116,7 @@ class Processing(BaseEnv):
         groups in a row gave no row.
         """
         items, flight, fruitless = self._items, Flight(), 0
-        most, gave_up = patience.FRUITLESS_GROUPS_IN_A_ROW, self._servers.gave_up
+        most, gave_up = FRUITLESS_GROUPS_IN_A_ROW, self._servers.gave_up
 
         def missing() -> int:
             return total - self.curr_step - len(flight.workers)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rg_env import patience
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Prompts, Sampling, render_prompt
@@ -20,6 +19,9 @@ from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.settings.environment_settings import PUBLISHED
 
 logger = logging.getLogger(__name__)
+
+LONG_PROMPTS_IN_A_ROW = 200
+"""Items whose prompt leaves no room before the run ends."""
 
 SHORT_QUESTION = "What is 2 + 2?"
 
@@ -83,7 +85,7 @@ class RolloutRequests:
             NoItemsError: No item could be made, or no prompt fitted, for too long.
         """
         in_a_row = 0
-        while in_a_row < patience.LONG_PROMPTS_IN_A_ROW:
+        while in_a_row < LONG_PROMPTS_IN_A_ROW:
             item = await items.next()
             messages = self.messages(item.question)
             prompt = await self.prompts.render(messages)
@@ -94,7 +96,7 @@ class RolloutRequests:
             in_a_row += not items.sampled  # else rows stood between them
             logger.debug("%r: its prompt leaves no room", item)
         raise NoItemsError(
-            f"{patience.LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
+            f"{LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
             f" {limit_tokens} tokens; raise env.max_token_length or the"
             " trainer's"
         )

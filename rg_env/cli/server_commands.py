@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from rg_env import ending, patience
+from rg_env import ending
 from rg_env.cli.command import Names, command, flag, option
 from rg_env.cli.settings_command import (
     OF_STREAM,
@@ -197,7 +197,7 @@ def score_server(
         served = checked(inner, secret_file, [host, *(allowed_hosts or ())])
         stream.categories()  # names a task that does not exist
         # The rest is for closing: after END_WITHIN_S the process is killed.
-        ends = int(patience.END_WITHIN_S - 2)
+        ends = int(ending.END_WITHIN_S - 2)
         # What a client sends is no news.
         how: dict[str, Any] = {"end_within_s": ends, "log_level": "error", "ws": "auto"}
         return _serve("score server", listener, served, secret_file, **how)

@@ -24,7 +24,6 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
-from rg_env import patience
 from rg_env.inference.completions import (
     Completion,
     Prompt,
@@ -65,6 +64,23 @@ from rg_env.inference.routes import (
 from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 logger = logging.getLogger(__name__)
+
+PROBE_WITHIN_S = 120.0
+"""For a few short completions, which wait behind what the server has begun."""
+
+PROBE_SILENT_AFTER_S = 5.0
+"""Without a word to a request before that is said."""
+
+CIRCUIT_FAILURES_IN_A_ROW = 3
+CIRCUIT_FIRST_PAUSE_S, CIRCUIT_LONGEST_PAUSE_S = 1.0, 10.0
+"""Between two probes of a server that is left out, or is not there yet."""
+
+BUSY_LONGEST_REST_S = 60.0
+HEALTH_EVERY_S = 1.0
+HEALTH_MISSES_IN_A_ROW = 3
+"""Health checks without an answer after which what hangs at the server is given up."""
+
+CLOSE_GRACE_S = 2.0
 
 T = TypeVar("T")
 Call = Callable[[], None]
@@ -134,7 +150,7 @@ class Client(APIServer):
         self.failure = NO_SERVER
         self.probe_request: ProbeRequest | None = None
         self.route: TokenRoute | None = None
-        self._failures, self._pause_s = 0, patience.CIRCUIT_FIRST_PAUSE_S
+        self._failures, self._pause_s = 0, CIRCUIT_FIRST_PAUSE_S
         self._limit_name = MAX_TOKENS
         self._ignores_n: bool = config.n_kwarg_is_ignored
         self._recovery: asyncio.Future[None] | None = None
@@ -156,11 +172,11 @@ class Client(APIServer):
         """Decide what a failed request says of the server: nothing, a rest, its end."""
         self.failure = failure
         if failure.rest_s is not None:
-            rest_s = min(failure.rest_s, patience.BUSY_LONGEST_REST_S)
+            rest_s = min(failure.rest_s, BUSY_LONGEST_REST_S)
             self._rests_until = max(self._rests_until, time.monotonic() + rest_s)
         elif failure.status not in ABOUT_THE_REQUEST:
             self._failures += 1
-            is_enough = self._failures >= patience.CIRCUIT_FAILURES_IN_A_ROW
+            is_enough = self._failures >= CIRCUIT_FAILURES_IN_A_ROW
             # One without the path has come back as another server.
             if is_enough or (failure.is_absence and self.is_probed):
                 self.leave_out(failure)
@@ -196,13 +212,13 @@ class Client(APIServer):
             if not self.admits:
                 # With jitter: many environments may wait for one server that starts.
                 pause_s = self._pause_s * random.uniform(0.75, 1.25)
-                longest_s = patience.CIRCUIT_LONGEST_PAUSE_S
+                longest_s = CIRCUIT_LONGEST_PAUSE_S
                 self._pause_s = min(2 * self._pause_s, longest_s)
                 rest_s = self._rests_until - time.monotonic()
                 await asyncio.sleep(max(pause_s, rest_s))
-            hanging = loop.call_later(patience.PROBE_SILENT_AFTER_S, leave_out)
+            hanging = loop.call_later(PROBE_SILENT_AFTER_S, leave_out)
             try:
-                await asyncio.wait_for(self.probe(), patience.PROBE_WITHIN_S)
+                await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
                 return self._take_back()
             except Exception as error:  # noqa: BLE001 - as many as ways to be down
                 self.note_failure(self._failure_of(error))
@@ -238,9 +254,9 @@ class Client(APIServer):
                 missed = 0
             except RequestFailedError as error:
                 missed += 1
-                if missed >= patience.HEALTH_MISSES_IN_A_ROW:
+                if missed >= HEALTH_MISSES_IN_A_ROW:
                     self.leave_out(error.failure, is_gone=True)
-            await asyncio.sleep(patience.HEALTH_EVERY_S)
+            await asyncio.sleep(HEALTH_EVERY_S)
 
     # -- completions -------------------------------------------------------------------
 
@@ -279,7 +295,7 @@ class Client(APIServer):
                 failure = self._failure_of(error)
                 self.note_failure(failure)
                 raise RequestFailedError(failure) from error
-        self.has_answered, self._pause_s = True, patience.CIRCUIT_FIRST_PAUSE_S
+        self.has_answered, self._pause_s = True, CIRCUIT_FIRST_PAUSE_S
         self._take_back()
         timings = self.request_timings if trains else self.eval_request_timings
         timings.append(time.time() - began)
@@ -406,7 +422,7 @@ class Client(APIServer):
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=patience.CLOSE_GRACE_S)
+            await asyncio.wait(tasks, timeout=CLOSE_GRACE_S)
         await self.connection.close()
 
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import orjson
 
-from rg_env import patience
 from rg_env.errors import RunError, printable
+
+BUSY_REST_S = 1.0
+"""A busy server that does not say for how long rests for so long."""
 
 ERROR, NO_USE = "answers with an error", "gives no usable reply"
 NOTHING = "does not answer"
@@ -208,7 +210,7 @@ def refusal(
     if status < NOT_FOUND and "Location" in headers:
         leads = _line(headers["Location"], secrets)
         text, setting = f"{status}, it redirects to {leads}", URL
-    rest_s = patience.BUSY_REST_S if status == TOO_MANY_REQUESTS else None
+    rest_s = BUSY_REST_S if status == TOO_MANY_REQUESTS else None
     wait = headers.get("Retry-After", "").strip()
     if wait.isdecimal():  # a date counts as none
         text = f"it asks to wait {float(wait):.0f} s; {text}"

@@ -24,7 +24,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client, ServerLeftOutError
 from rg_env.inference.completions import Completion, Prompt, Sampling
@@ -40,6 +39,29 @@ from rg_env.inference.request_failures import (
 from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
+
+COMPLETION_TRIES = 3
+"""Requests for one group, each for the choices that are missing, before it failed."""
+
+COMPLETION_FIRST_PAUSE_S, COMPLETION_LONGEST_PAUSE_S = 0.5, 10.0
+
+LONGEST_WAIT_FOR_SERVER_S = 60.0
+"""For a server to query. A group that waited longer could be cancelled, and its item be
+lost after a few times; one that failed because none is there is free to come back."""
+
+LOOK_FOR_SERVER_S = (0.05, 0.2)
+"""By chance in between, so that all that wait do not query at one moment."""
+
+REFUSALS_BEFORE_FIRST_ANSWER = 6
+"""Requests refused, or answered with something else, without a reason that we know
+before the start ends: more than one item's tries, as an item may be the reason."""
+
+OUTAGE_AFTER_S = 2.0
+"""Nothing but failures of all servers for so long is an outage."""
+
+OUTAGE_LOOK_EVERY_S = 1.0
+OUTAGE_FIRST_PAUSE_S, OUTAGE_LONGEST_PAUSE_S = 0.5, 30.0
+OUTAGE_SAY_AGAIN_S = 60.0
 
 
 class NoServerError(RequestFailedError):
@@ -155,17 +177,17 @@ class Servers:
                 text = f"{len(usable)} of {n} usable completions ({why.text})"
                 failure = dataclasses.replace(why, text=text)
             except ServerLeftOutError:
-                await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+                await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
                 continue
             except RequestFailedError as error:
                 failure = error.failure
             tries += 1
             if len(usable) < n:
-                if tries == patience.COMPLETION_TRIES:
+                if tries == COMPLETION_TRIES:
                     raise RequestFailedError(failure)
                 self.note_retry(failure)
-                pause_s = patience.COMPLETION_FIRST_PAUSE_S * 2 ** (tries - 1)
-                pause_s = min(pause_s, patience.COMPLETION_LONGEST_PAUSE_S)
+                pause_s = COMPLETION_FIRST_PAUSE_S * 2 ** (tries - 1)
+                pause_s = min(pause_s, COMPLETION_LONGEST_PAUSE_S)
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
         ends = [completion.finish_reason for completion in usable[:n]]
         self.ends.update(end if end in ("stop", "length") else "other" for end in ends)
@@ -173,7 +195,7 @@ class Servers:
 
     async def _free_client(self, *, trains: bool) -> Client:
         """Wait for a server that was probed; return that with the most places."""
-        ends_s = time.monotonic() + patience.LONGEST_WAIT_FOR_SERVER_S
+        ends_s = time.monotonic() + LONGEST_WAIT_FOR_SERVER_S
         while True:
             admitting = [client for client in self.clients if client.admits]
             probed = [client for client in admitting if client.is_probed]
@@ -186,7 +208,7 @@ class Servers:
                 why = self.why_none() or self._newest
                 text = f"no server is left: {why.text}"
                 raise NoServerError(Failure("NoServerError", text, why.how))
-            await asyncio.sleep(random.uniform(*patience.LOOK_FOR_SERVER_S))
+            await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
 
     # -- the start ---------------------------------------------------------------------
 
@@ -219,7 +241,7 @@ class Servers:
             return
         setting = failure.setting
         self._refused += setting is None and not failure.is_temporary
-        if self._refused >= patience.REFUSALS_BEFORE_FIRST_ANSWER:
+        if self._refused >= REFUSALS_BEFORE_FIRST_ANSWER:
             setting = setting or URL
         if setting is not None:
             verb = " says" if failure.status else ":"
@@ -247,8 +269,8 @@ class Servers:
                 *(failure.kind, count, failure.text),
             )
         # Half the time that nothing was answered, within bounds.
-        pause_s = max(patience.OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
-        pause_s = min(patience.OUTAGE_LONGEST_PAUSE_S, pause_s)
+        pause_s = max(OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
+        pause_s = min(OUTAGE_LONGEST_PAUSE_S, pause_s)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.gave_up.wait(), pause_s)
 
@@ -285,7 +307,7 @@ class Servers:
 
     async def _watch(self) -> None:
         while not self.gave_up.is_set():
-            await asyncio.sleep(patience.OUTAGE_LOOK_EVERY_S)
+            await asyncio.sleep(OUTAGE_LOOK_EVERY_S)
             # Requests that wait for a server report nothing.
             if (why := self.why_none()) is not None:
                 self._note_failing(why)
@@ -301,10 +323,8 @@ class Servers:
         self._failing_since = self._failing_since or now
         is_lost = none is not None and not any(c.is_resting for c in self.clients)
         # Nothing was answered for long, or all servers are out and none only rests.
-        is_outage = is_lost or self._failing_s() >= patience.OUTAGE_AFTER_S
-        is_due = self._logged_s is None or (
-            now - self._logged_s >= patience.OUTAGE_SAY_AGAIN_S
-        )
+        is_outage = is_lost or self._failing_s() >= OUTAGE_AFTER_S
+        is_due = self._logged_s is None or (now - self._logged_s >= OUTAGE_SAY_AGAIN_S)
         limit_s, why = self._give_up_after_s, none or failure
         urls = ", ".join(client.config.base_url for client in self.clients)
         if limit_s is not None and self._failing_s() >= limit_s:

@@ -15,11 +15,20 @@ from types import MappingProxyType
 
 import aiohttp
 
-from rg_env import patience
 from rg_env.errors import EXIT_REFUSED, RunError, counted
 from rg_env.workers.sandbox import syscalls
 
 logger = logging.getLogger(__name__)
+
+ASK_EVERY_S, ASK_TIMEOUT_S = 0.5, 5.0
+"""Between two requests that find out whether a program is ready, and for one."""
+
+RESTART_FIRST_PAUSE_S = 1.0
+"""Before a program that has died is started again; doubled each time."""
+
+MOST_RESTARTS, MOST_FAILED_STARTS, RESTARTS_WITHIN_S = 5, 1, 600.0
+"""A program that dies more often in this time ends the run; the second is of a server
+that ends by itself before it was ever ready."""
 
 LOG_END_BYTES = 1 << 16
 
@@ -91,17 +100,17 @@ class Program:
             if status == EXIT_REFUSED:  # trying again would not help
                 raise ProgramError(f"{self.name} has ended: {reason} (log: {self.log})")
             now = time.monotonic()
-            recent = [t for t in self._deaths if now - t < patience.RESTARTS_WITHIN_S]
+            recent = [t for t in self._deaths if now - t < RESTARTS_WITHIN_S]
             self._deaths = [*recent, now]
             is_start = status > 0 and not self.is_ready.is_set()
-            most = patience.MOST_FAILED_STARTS if is_start else patience.MOST_RESTARTS
+            most = MOST_FAILED_STARTS if is_start else MOST_RESTARTS
             if len(self._deaths) > most:
                 raise ProgramError(
                     f"{self.name} has ended {counted(len(self._deaths), 'time')} in"
-                    f" {patience.RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
+                    f" {RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
                     f" {how} ({reason}); its log is {self.log}"
                 )
-            pause_s = patience.RESTART_FIRST_PAUSE_S * 2 ** len(recent)
+            pause_s = RESTART_FIRST_PAUSE_S * 2 ** len(recent)
             logger.warning(
                 "%s has ended (%s: %s); starting it again in %.0f s",
                 *(self.name, how, reason, pause_s),
@@ -167,11 +176,11 @@ class Program:
 
 async def wait_until_well(url: str) -> None:
     """Return once a URL answers with status 200."""
-    timeout = aiohttp.ClientTimeout(patience.LAUNCH_ASK_TIMEOUT_S)
+    timeout = aiohttp.ClientTimeout(ASK_TIMEOUT_S)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError):
                 async with session.get(url) as reply:
                     if reply.status == 200:
                         return
-            await asyncio.sleep(patience.LAUNCH_ASK_EVERY_S)
+            await asyncio.sleep(ASK_EVERY_S)

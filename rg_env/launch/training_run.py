@@ -20,13 +20,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rg_env import ending, patience
+from rg_env import ending
 from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.launch.launch_plan import Plan
 from rg_env.launch.program import Program, last_lines, wait_until_well
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
+
+PROGRAM_ENDS_WITHIN_S = 30.0
+"""What a program gets to end in, before it is killed; the trainer gets all its time."""
 
 LINE_EVERY_S, REMIND_EVERY_S = 10.0, 60.0
 """Between two lines about a run where something has changed, and where nothing has."""
@@ -105,7 +108,7 @@ class TrainingRun:
         """End what runs: first the trainer and `serve`, which have work to save."""
 
         async def end(programs: Iterable[Program]) -> None:
-            within_s = patience.PROGRAM_ENDS_WITHIN_S
+            within_s = PROGRAM_ENDS_WITHIN_S
             # A step of the trainer may be long.
             ends = (p.end(None if p is self._trainer else within_s) for p in programs)
             await asyncio.gather(*ends)

@@ -9,9 +9,9 @@ import pytest
 
 from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
+from rg_env.adapters.verl import UNSCORED_TRIES
 from rg_env.errors import RunError
 from rg_env.items import item as item_module
-from rg_env.patience import UNSCORED_TRIES
 
 pytestmark = pytest.mark.processes
 

@@ -7,7 +7,6 @@ import time
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
 from rg_env.atropos import pipeline
 from rg_env.inference.request_failures import RequestFailedError, refusal
 from rg_env.items.group_scorer import ScoringUnavailableError
@@ -18,13 +17,17 @@ from tests.support.real_api import SIZE, EndsError, after_registration, group
 ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 FAILED = RequestFailedError(refusal(500, "overloaded"))
 BROKEN = ScoringUnavailableError("no worker")
-PAUSES = ("ERROR_PAUSE_S", "OUTAGE_FIRST_PAUSE_S", "OUTAGE_LONGEST_PAUSE_S")
+PAUSES = (
+    "rg_env.atropos.pipeline.ERROR_PAUSE_S",
+    "rg_env.inference.servers.OUTAGE_FIRST_PAUSE_S",
+    "rg_env.inference.servers.OUTAGE_LONGEST_PAUSE_S",
+)
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     for name in PAUSES:
-        monkeypatch.setattr(patience, name, 0.001)
+        monkeypatch.setattr(name, 0.001)
 
 
 async def answered(item, limit_tokens, on_replies):
@@ -172,7 +175,7 @@ def test_an_item_that_was_lost_too_often_is_not_sampled_again(logged):
                 await env._groups.work_on(await env._groups.next_group())
             return dict(env.ledger.outcomes)
 
-    assert asyncio.run(run()) == {"failed": patience.ITEM_TRIES * SIZE}
+    assert asyncio.run(run()) == {"failed": pipeline.ITEM_TRIES * SIZE}
     said = [record for record in logged.records if "a group failed" in record.message]
     assert len(said) == 3 and all(record.exc_info for record in said)  # 1, 2, 4
 
@@ -207,7 +210,7 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
     cancel, query, monkeypatch
 ):
     for name in PAUSES:
-        monkeypatch.setattr(patience, name, 60.0)  # the cancel comes in the pause
+        monkeypatch.setattr(name, 60.0)  # the cancel comes in the pause
 
     async def run():
         async with started(query) as env:

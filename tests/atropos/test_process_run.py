@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from rg_env import patience
 from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.process_run import (
     LEAST_GROUPS,
@@ -239,7 +238,7 @@ def test_a_group_that_gives_no_row_is_replaced_by_another():
 def test_it_gives_up_after_many_groups_without_a_row_that_no_earlier_run_tried(
     is_catching_up, monkeypatch, logged
 ):
-    monkeypatch.setattr(patience, "FRUITLESS_GROUPS_IN_A_ROW", 5)
+    monkeypatch.setattr("rg_env.atropos.process_run.FRUITLESS_GROUPS_IN_A_ROW", 5)
     items = SimpleNamespace(sampled=is_catching_up)
     hooks = Hooks(fruitless=range(20))
     assert written(hooks, 4, items) == (4 if is_catching_up else 0)

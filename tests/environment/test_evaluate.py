@@ -10,10 +10,11 @@ import pytest
 import reasoning_gym
 import yaml
 
-from rg_env import patience
+from rg_env.atropos.evaluation_run import EVALUATION_TRIES
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.evaluation.samples import grouped, read_rows, sample_of
 from rg_env.evaluation.summary import summarise
+from rg_env.inference import client, servers
 from rg_env.items.evaluation_specs import load_preset
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.odd_servers import openai_endpoint, serving
@@ -318,8 +319,8 @@ def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
 def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(client, "CIRCUIT_FIRST_PAUSE_S", 0.02)
     asked = []
 
     def reply(body):
@@ -329,7 +330,7 @@ def test_a_request_that_keeps_failing_is_counted_and_is_no_wrong_answer(
         return always_wrong(body)
 
     assert evaluated_by(reply, tmp_path) == 0
-    assert len(asked) == patience.EVALUATION_TRIES * patience.COMPLETION_TRIES
+    assert len(asked) == EVALUATION_TRIES * servers.COMPLETION_TRIES
     values = numbers(tmp_path)
     assert values["eval/failed_requests"] == 1
     assert values["eval/items"] == len(FAST_TASKS) - 1

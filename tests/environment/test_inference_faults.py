@@ -11,13 +11,14 @@ import pytest
 from aiohttp import web
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
+from rg_env.atropos.evaluation_run import EVALUATION_TRIES
+from rg_env.atropos.pipeline import ITEM_TRIES
 from rg_env.demo.inference_server import serve_app
-from rg_env.inference import connection
+from rg_env.inference import client, connection, servers
+from rg_env.inference.client import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.inference.completions import Sampling
 from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
 from rg_env.inference.servers import NoServerError
-from rg_env.patience import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from tests.support import faults
 from tests.support.faults import always, listed
 from tests.support.inference_server import FaultyServer, faulty_server
@@ -58,12 +59,12 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
-    monkeypatch.setattr(patience, "CIRCUIT_FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(patience, "LOOK_FOR_SERVER_S", (0.005, 0.01))
-    monkeypatch.setattr(patience, "OUTAGE_FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(patience, "OUTAGE_LONGEST_PAUSE_S", 0.1)
-    monkeypatch.setattr(patience, "OUTAGE_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(client, "CIRCUIT_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(servers, "LOOK_FOR_SERVER_S", (0.005, 0.01))
+    monkeypatch.setattr(servers, "OUTAGE_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(servers, "OUTAGE_LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(servers, "OUTAGE_LOOK_EVERY_S", 0.02)
 
 
 def env_of(*urls, kind="vllm", timeout=60, health_check=False, **changes):
@@ -172,14 +173,14 @@ async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
 async def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(
     monkeypatch,
 ):
-    monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
+    monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
 
     async with beside(always("reset")) as (env, _):
         env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
         with pytest.raises(NoServerError):
             await query(env)
         item = an_item(env)
-        times = 2 * patience.ITEM_TRIES
+        times = 2 * ITEM_TRIES
         tries = [await env.collect_trajectories(item) for _ in range(times)]
     assert all(given == (None, [item]) for given in tries)
 
@@ -224,7 +225,7 @@ async def test_a_busy_server_rests_while_the_others_are_queried(logged):
 async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
     logged, monkeypatch
 ):
-    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.02)
+    monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(connection, "PAGE_S", 0.2)
 
     both = beside(listed(), listed(), timeout=3600, health_check=True)
@@ -241,7 +242,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
 
 
 async def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
-    monkeypatch.setattr(patience, "HEALTH_EVERY_S", 0.0)
+    monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.0)
     looked = 0
 
     async def no_such_page(request):
@@ -274,7 +275,7 @@ async def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_b
     logged, monkeypatch
 ):
     monkeypatch.setattr(faults, "RETRY_AFTER_S", 60)
-    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.1)
+    monkeypatch.setattr(servers, "OUTAGE_AFTER_S", 0.1)
 
     async with beside(always("status_429")) as (env, _):
         env._servers.start(give_up_after_s=0.5)
@@ -290,8 +291,8 @@ async def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_b
 
 @pytest.mark.processes
 async def test_an_evaluation_waits_out_an_outage(monkeypatch):
-    monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
-    enough = 2 * patience.EVALUATION_TRIES * len(FAST_TASKS)
+    monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
+    enough = 2 * EVALUATION_TRIES * len(FAST_TASKS)
 
     async with (
         faulty_server(always("reset")) as server,

@@ -13,9 +13,9 @@ from atroposlib.envs.server_handling.server_manager import ServerManager
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from rg_env import patience
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
+from rg_env.inference import client as limits
 from rg_env.inference.client import Client
 from rg_env.inference.completions import (
     Prompt,
@@ -277,7 +277,7 @@ class Timed(Client):
             self.note_failure(refusal(status, "", headers))
 
 
-GONE = [500] * patience.CIRCUIT_FAILURES_IN_A_ROW
+GONE = [500] * limits.CIRCUIT_FAILURES_IN_A_ROW
 
 
 def test_it_is_left_out_after_failures_in_a_row_without_an_answer_in_between(
@@ -296,7 +296,7 @@ def test_it_is_left_out_after_failures_in_a_row_without_an_answer_in_between(
 
 @pytest.mark.parametrize(
     ("wait", "kept_s"),
-    [("5", 5.0), ("9" * 400, patience.BUSY_LONGEST_REST_S)],
+    [("5", 5.0), ("9" * 400, limits.BUSY_LONGEST_REST_S)],
 )
 def test_a_busy_server_rests_as_long_as_it_says_within_bounds(
     wait, kept_s, monkeypatch

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rg_env import patience
+from rg_env.inference import servers
 from rg_env.inference.completions import (
     Prompt,
     Prompts,
@@ -102,7 +102,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    monkeypatch.setattr(patience, "COMPLETION_FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
 
 
 def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):

@@ -6,7 +6,6 @@ import logging
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client
 from rg_env.inference.request_failures import refusal as refusal_of
@@ -46,11 +45,12 @@ SETTINGS = {"ensure_scores_are_not_same": False}
 def hurried(monkeypatch, tmp_path):
     rows = str(tmp_path / "rows.jsonl")
     monkeypatch.setitem(SETTINGS, "data_path_to_save_groups", rows)
-    for room in ("CIRCUIT", "COMPLETION", "OUTAGE"):
-        monkeypatch.setattr(patience, f"{room}_FIRST_PAUSE_S", 0.01)
-        monkeypatch.setattr(patience, f"{room}_LONGEST_PAUSE_S", 0.05)
-    monkeypatch.setattr(patience, "PROBE_SILENT_AFTER_S", 0.5)
-    monkeypatch.setattr(patience, "OUTAGE_LOOK_EVERY_S", 0.05)
+    for name in ("client.CIRCUIT", "servers.COMPLETION", "servers.OUTAGE"):
+        name = f"rg_env.inference.{name}"
+        monkeypatch.setattr(f"{name}_FIRST_PAUSE_S", 0.01)
+        monkeypatch.setattr(f"{name}_LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr("rg_env.inference.client.PROBE_SILENT_AFTER_S", 0.5)
+    monkeypatch.setattr("rg_env.inference.servers.OUTAGE_LOOK_EVERY_S", 0.05)
 
 
 class Bare(ReasoningGymEnv):
@@ -272,7 +272,7 @@ async def failing(*statuses, answers=True):
 
 
 def test_an_answer_ends_an_outage(logged, monkeypatch):
-    monkeypatch.setattr(patience, "OUTAGE_AFTER_S", 0.0)
+    monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.0)
     servers = asyncio.run(failing(500, 500))
     assert servers.failures == len(begun(logged)) == 2
     first, again = (line for line in logged.messages if "inference answers" in line)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rg_env import patience
 from rg_env.launch.program import Program, ProgramError
+from rg_env.launch.training_run import PROGRAM_ENDS_WITHIN_S
 from tests.support.parts import until
 
 pytestmark = pytest.mark.processes
@@ -18,7 +18,7 @@ SLEEP = "import time; time.sleep(600)"
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(patience, "RESTART_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("rg_env.launch.program.RESTART_FIRST_PAUSE_S", 0.01)
 
 
 def program(folder, code, **how):
@@ -26,7 +26,7 @@ def program(folder, code, **how):
 
 
 async def ended(one, running):
-    await one.end(patience.PROGRAM_ENDS_WITHIN_S)
+    await one.end(PROGRAM_ENDS_WITHIN_S)
     await running
 
 

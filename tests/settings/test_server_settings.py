@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env import patience
 from rg_env.atropos.config import ServerSettings, server_list
 from rg_env.errors import SettingError
+from rg_env.inference import servers
 from rg_env.inference.completions import Sampling, render_prompt
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.settings import kept_settings, setting_types
@@ -83,7 +83,7 @@ def generated(odd, kind="openai", trains=False, **changes):
 
 @pytest.mark.slow
 def test_a_server_that_repeats_a_header_is_not_repeated(logged, monkeypatch):
-    monkeypatch.setattr(patience, "LONGEST_WAIT_FOR_SERVER_S", 0.5)
+    monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.5)
     odd = Odd({}, otherwise=(401, refusal(f"no such team: {SECRET}")))
     with pytest.raises(RequestFailedError, match="no such team") as failed:
         generated(odd, headers={"Authorization": f"Bearer {SECRET}"})

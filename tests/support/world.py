@@ -19,8 +19,8 @@ from tests.support.stock_api import running_api
 SLOW_END = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])
-from rg_env import patience
-patience.IN_FLIGHT_GRACE_S, patience.END_WITHIN_S = 600.0, 1200.0
+from rg_env import ending
+ending.IN_FLIGHT_GRACE_S, ending.END_WITHIN_S = 600.0, 1200.0
 sys.argv = sys.argv[2:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """

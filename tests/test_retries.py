@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from rg_env.patience import tried_again
+from rg_env.retries import tried_again
 
 TRIES = 3
 
