@@ -1,10 +1,9 @@
 """The evaluation items, and the check of whether each task can be sampled.
 
-The items are the same in every process that has the same settings. A task is checked
-when one of its items is first drawn or evaluated: its evaluation items are made, and
-the gold answer of one is scored. A task that makes no item, or whose scorer rejects
-that answer, is left out. So the first groups do not wait for a hundred other tasks, and
-no question of the evaluation is sampled before it is known as one.
+A task is checked when one of its items is first drawn or evaluated: its evaluation
+items are made, and the gold answer of one is scored. A task that makes no item, or
+whose scorer rejects that answer, is left out. So the first groups do not wait for a
+hundred other tasks, and no question of the evaluation is sampled before it is known.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rg_env.errors import LibraryError, SettingError, counted
 from rg_env.items.evaluation_specs import Attempts, evaluation_specs, load_preset
@@ -36,8 +35,7 @@ if TYPE_CHECKING:  # what makes items must not need pydantic
 
 logger = logging.getLogger(__name__)
 
-Missing = tuple[Item, str]
-"""An evaluation item that is not used, and the reason."""
+Missing = tuple[Item, str]  # an evaluation item that is not used, and the reason
 
 
 def evaluated_choices(
@@ -94,11 +92,7 @@ class EvaluationItems:
     Args:
         wanted: Task to the attempts at each of its items; one item at least.
         evaluated: The tasks that are evaluated; the others are only checked.
-        items: Told of the tasks that are left out and of the evaluation's questions.
-
-    Attributes:
-        total, done: Items that are made in all, and that are made or given up.
-        on_done: Called with the number of those that were just made.
+        items: Those of the run, which leave out tasks and questions.
     """
 
     def __init__(
@@ -115,38 +109,33 @@ class EvaluationItems:
         self._evaluated = evaluated
         self._items = items
         self._checks: dict[str, asyncio.Task[None]] = {}
-        self._made: dict[str, tuple[list[Item], list[Missing]]] = {}
+        self._results: dict[str, tuple[list[Item], list[Missing]]] = {}
         self.total = sum(map(len, wanted.values()))
-        self.done = 0
+        self.done = 0  # those that are made or given up
+        # Called with the number of those that have just become it.
         self.on_done: Callable[[int], object] = lambda number: None
 
-    @property
-    def made(self) -> list[Item]:
-        """The evaluation items made so far, in the order of the tasks."""
-        made = [self._made[task] for task in self._wanted if task in self._made]
-        return [item for items, _ in made for item in items]
+    def _sorted(self, place: int) -> list[Any]:
+        by_task = [self._results[t] for t in self._wanted if t in self._results]
+        return [one for result in by_task for one in result[place]]
 
     @property
     def missing(self) -> list[Missing]:
         """Items of evaluated tasks that are not used, each with the reason."""
-        made = [self._made[task] for task in self._wanted if task in self._made]
-        return [row for _, missing in made for row in missing]
+        return self._sorted(1)
 
     def made_now(self) -> list[Item]:
-        """Return the evaluation items, after waiting for those not made yet.
-
-        For callers without an event loop; one in a loop awaits `finished` before.
-        """
-        rest = [task for task in self._evaluated if task not in self._made]
+        """Return the evaluation items, after waiting for them without an event loop."""
+        rest = [task for task in self._evaluated if task not in self._results]
         checks = [partial(self._check, task) for task in rest]
         with ThreadPoolExecutor(self._settings.worker_count) as threads:
             list(threads.map(run_blocking, checks, repeat(self._pool)))
-        return self.made
+        return self._sorted(0)
 
     def drop(self) -> None:
         """Forget the evaluation items: others are evaluated."""
         self._evaluated = ()
-        self._made.clear()
+        self._results.clear()
 
     def stop(self) -> None:
         """Give up what is not checked yet."""
@@ -155,7 +144,7 @@ class EvaluationItems:
 
     async def checked(self, task: str) -> None:
         """Wait until a task is checked; the first call begins the check."""
-        if task in self._made:
+        if task in self._results:
             return
         if task not in self._checks:
             self._checks[task] = asyncio.create_task(self._check(task, self._pool))
@@ -163,7 +152,7 @@ class EvaluationItems:
         await asyncio.shield(self._checks[task])
 
     async def finished(self) -> list[Item]:
-        """Check all tasks that are not checked yet, and return the evaluation items.
+        """Check all tasks and return the evaluation items.
 
         Raises:
             LibraryError: No chosen task can make an item.
@@ -180,11 +169,11 @@ class EvaluationItems:
             why = "no chosen task can make an item; the log names each with its reason"
             raise LibraryError(why)
         if is_new:
-            tasks, items = len(self._wanted), len(self.made)
+            tasks, items = len(self._wanted), len(self._sorted(0))
             done = f"checked {counted(tasks, 'task')}, made {counted(items, 'item')}"
             missing = Counter(item.task for item, _ in self.missing)
             logger.info("%s%s", done, f", missing {dict(missing)}" if missing else "")
-        return self.made
+        return self._sorted(0)
 
     async def _check(self, task: str, pool: WorkerPool) -> None:
         wanted = self._wanted[task]
@@ -197,13 +186,13 @@ class EvaluationItems:
             items, missing = [], [(attempts[0], str(error)) for attempts in wanted]
         if items:
             fault = await gold_fault(pool, items[0], items[0].entry)
-        if task in self._made:  # meanwhile, by `made_now` or before it
+        if task in self._results:  # meanwhile, by `made_now` or before it
             return
         if fault is not None:
             self._items.leave_out(task, fault)
             items, missing = [], [(attempts[0], fault) for attempts in wanted]
         if task in self._evaluated:
-            self._made[task] = items, missing
+            self._results[task] = items, missing
             self._items.keep_for_evaluation({item.question for item in items})
         self.done += len(wanted)
         self.on_done(len(wanted))
@@ -211,7 +200,6 @@ class EvaluationItems:
     async def _make(
         self, wanted: Sequence[Attempts], pool: WorkerPool
     ) -> tuple[list[Item], list[Missing]]:
-        """Make items of one task; of the attempts at each, the first usable one."""
         items: list[Item] = []
         missing: list[Missing] = []
         for attempts in wanted:

@@ -91,16 +91,6 @@ def scores_of(
     return Trust(MAX_REPLY_BYTES, read, brief, prepare)
 
 
-def _failed(answer: str, error: PoolError) -> Score | ScoringUnavailableError:
-    if isinstance(error, DeadlineExceededError):
-        return Score(0.0, "timeout", answer)
-    if isinstance(error, WorkerDiedError):
-        return Score(0.0, "scorer_error", answer)
-    none = ScoringUnavailableError(f"no score from the worker pool: {error}")
-    none.__cause__ = error
-    return none
-
-
 @dataclasses.dataclass(frozen=True)
 class GroupScorer:
     """Scores groups of answers in a worker pool."""
@@ -149,37 +139,32 @@ class GroupScorer:
             return list(map(here, answers))
         # Megabytes would cost more to send than to refuse.
         long = {a for a in answers if self.rules.too_long(a, entry)}
-        by_answer: dict[str, Score | ScoringUnavailableError]
         by_answer = {answer: Score(0.0, "rejected", answer) for answer in long}
-        sent = [a for a in dict.fromkeys(answers) if a not in by_answer]
-        scores = await self._score_distinct(dataset, entry, sent, MOST_ANSWERS)
-        by_answer.update(zip(sent, scores, strict=True))
-        return [by_answer[answer] for answer in answers]
-
-    async def _score_distinct(
-        self, dataset: Any, entry: Mapping[str, Any], answers: list[str], at_once: int
-    ) -> list[Score | ScoringUnavailableError]:
-        scores: list[Score | ScoringUnavailableError] = []
-        for first in range(0, len(answers), at_once):
-            portion = answers[first : first + at_once]
-            scores += await self._score_portion(dataset, entry, portion)
-            if isinstance(scores[-1], ScoringUnavailableError):
-                return scores + [scores[-1]] * (len(answers) - len(scores))
-        return scores
-
-    async def _score_portion(
-        self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
-    ) -> list[Score | ScoringUnavailableError]:
-        call, trust = self._job(dataset, entry, answers)
-        try:
-            scores = self.pool.run(*call, deadline_s=self.deadline_s, trust=trust)
-            return list(await scores)
-        except (DeadlineExceededError, WorkerDiedError, WorkerLostError) as error:
-            if len(answers) == 1:
-                return [_failed(answers[0], error)]
-            return await self._score_distinct(dataset, entry, answers, at_once=1)
-        except PoolError as error:
-            return [_failed(answers[0], error)] * len(answers)
+        sent = [a for a in dict.fromkeys(answers) if a not in long]
+        firsts = range(0, len(sent), MOST_ANSWERS)
+        portions = [sent[first : first + MOST_ANSWERS] for first in firsts]
+        none = ScoringUnavailableError("no score from the worker pool")
+        while portions:
+            portion = portions.pop(0)
+            call, trust = self._job(dataset, entry, portion)
+            limits: dict[str, Any] = {"deadline_s": self.deadline_s, "trust": trust}
+            try:
+                scores = await self.pool.run(*call, **limits)
+            except PoolError as error:
+                is_dead = isinstance(error, WorkerDiedError)
+                is_late = isinstance(error, DeadlineExceededError)
+                is_lost = isinstance(error, WorkerLostError)
+                if len(portion) > 1 and (is_dead or is_late or is_lost):
+                    portions[:0] = [[answer] for answer in portion]
+                    continue
+                if not is_dead and not is_late:
+                    none = ScoringUnavailableError(f"{none}: {error}")
+                    none.__cause__ = error
+                    break
+                outcome = "timeout" if is_late else "scorer_error"
+                scores = [Score(0.0, outcome, portion[0])]
+            by_answer.update(zip(portion, scores, strict=True))
+        return [by_answer.get(answer, none) for answer in answers]
 
     def _job(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]

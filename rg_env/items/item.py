@@ -59,7 +59,7 @@ def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
 
 
 def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return modules of a user's own tasks, or the only one, as workers import them."""
+    """Return modules of a user's own tasks as workers import them."""
     try:
         return tuple(map(checked, [names] if isinstance(names, str) else names))
     except ValueError as error:
@@ -96,15 +96,8 @@ class Item:
         seed: The seed of the entry, in [0, 2**32).
         level: Difficulty in [0, 1], None for the library's defaults.
         index: Its number in the stream, or among the evaluation items of its task.
-        size: Size of the dataset of which it is number `index`; 1 if the seed is enough
-            to make the entry.
-        published: Whether it belongs to a published evaluation.
-        digest: See `digest_of`; "" where nobody knows.
         system_prompt: System prompt in `messages`; None for the built-in one.
-        task_modules: Modules of a user's own tasks; they are not in the JSON.
-        baseline: What guessing scores at it, in [0, 1); no reward has it.
-        deadline_s: CPU time that scoring one answer may take.
-        rules: How answers are scored.
+        task_modules: Modules of a user's own tasks.
     """
 
     task: str
@@ -113,12 +106,12 @@ class Item:
     level: float | None = None
     index: int = 0
     _: dataclasses.KW_ONLY
-    size: int = 1
-    published: bool = False
-    digest: str = ""
+    size: int = 1  # of its dataset, where the seed is not enough to make the entry
+    published: bool = False  # in an evaluation of the library's authors
+    digest: str = ""  # see `digest_of`; "" where nobody knows
     system_prompt: str | None = None
     task_modules: tuple[str, ...] = ()
-    baseline: float = 0.0
+    baseline: float = 0.0  # what guessing scores, in [0, 1); no reward has it
     deadline_s: float = ANSWER_DEADLINE_S
     rules: ScoringRules = worker_jobs.DEFAULT_RULES
     _entry: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
@@ -257,14 +250,14 @@ async def first_usable(
         checked: Whether faulty entries are rejected; see `library.make_entry`.
 
     Raises:
-        PoolError: An entry cannot be made, or the last attempt cannot be used either.
+        PoolError: An entry cannot be made, or no attempt can be used.
     """
     unusable: PoolError | None = None
     for item in attempts:
-        how: tuple[Any, ...] = (item.task, dict(item.params), item.seed)
-        how += (checked, item.published, item.place)
+        job = (worker_jobs.make_entry, item.task, dict(item.params), item.seed)
+        how = (checked, item.published, item.place)
         try:
-            entry = await pool.run(worker_jobs.make_entry, *how, deadline_s=deadline_s)
+            entry = await pool.run(*job, *how, deadline_s=deadline_s)
         except JobError as error:
             if not is_unusable(error):
                 raise

@@ -3,21 +3,16 @@
 How far ahead and how fast items are made affects only when they are ready. If an item
 is late, items of other tasks overtake it, and it is handed out when it is ready.
 
-Each draw has several seeds, one for each attempt. An attempt is rejected, and the next
-one made, if the entry cannot be solved, if its question belongs to the evaluation, or
-if the task had the question recently. If the last attempt is only a repeat, it is
-sampled anyway; otherwise the draw is skipped. If an entry cannot be made, the draw is
-counted, logged once and skipped. A skipped draw uses up its index, so later items do
-not change.
-
-A question is remembered as a digest of eight bytes: 1,000 of each of a hundred tasks
-are a megabyte in a checkpoint. Two questions share a digest once in 10**19 pairs.
+Each draw has several attempts. One is rejected if the entry cannot be solved, if its
+question belongs to the evaluation, or if the task had the question recently. If the
+last attempt is only a repeat, it is sampled anyway; otherwise the draw is skipped, as
+where an entry cannot be made. A skipped draw uses up its index, so later items do not
+change. A question is remembered as a digest of eight bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import hashlib
 import logging
@@ -25,6 +20,7 @@ import math
 import struct
 from collections import Counter, deque
 from collections.abc import Collection
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -53,19 +49,13 @@ if TYPE_CHECKING:  # what makes items must not need pydantic
 
 logger = logging.getLogger(__name__)
 
-LOOKAHEAD = 64
-"""Items made ahead: a slow one is hidden as long as these last."""
-
+LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
+REMEMBERED = 1_000  # questions of each task, the oldest forgotten first
+QUICK_MS = 50.0  # an item that takes longer may not take the last worker, which scores
 PATIENCE_S = 0.05
 """How long a run waits for its next item before others overtake it: as long, a place in
 which the inference server could work stays empty."""
-
-QUICK_MS = 50.0
-"""An item that takes longer may not take the last worker, which scores."""
-
-REMEMBERED = 1_000
-"""Questions remembered of each task, the oldest forgotten first."""
 
 REJECTED = {
     "unusable": ("items_unusable", "items_unusable"),
@@ -79,7 +69,7 @@ EVENTS = ("items_overtaken", *dict.fromkeys(sum(REJECTED.values(), ())))
 
 
 class NoItemsError(RunError):
-    """No item could be made for so long that going on makes no sense."""
+    """No item could be made for too long."""
 
 
 def question_digest(question: str) -> int:
@@ -114,21 +104,15 @@ class RunStream:
         lookahead: Entries made ahead, at least 1.
 
     Attributes:
-        left_out: Task to the reason why its draws are skipped.
         sampled: Index to task and digest of the question, of the items to come that an
             earlier run has sampled.
-        failures: Number of draws that gave no entry, by task.
-        events: Number of items that were replaced, repeated or overtaken, by name.
-        unused: Number of faulty items, by task and what is wrong with them.
         needed: Items that the run still takes; no more are drawn, lest they overtake.
         patience_s: How long the next item is waited for before others overtake it;
             None to keep the order whatever it costs.
-        library: What is installed.
-        evaluation: The evaluation items. An entry is made after the check of its task.
     """
 
     library: LibraryDescription
-    evaluation: EvaluationItems
+    evaluation: EvaluationItems  # an entry is made after the check of its task
 
     def __init__(
         self,
@@ -149,11 +133,11 @@ class RunStream:
         self._turn = asyncio.Lock()
         self._evaluated: set[int] = set()
         self._recent: dict[str, deque[int]] = {}
-        self.left_out: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}  # task to the reason
         self.sampled: dict[int, tuple[str, int]] = {}
-        self.failures: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()  # draws without an entry, by task
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
-        self.unused: Counter[tuple[str, str]] = Counter()
+        self.unused: Counter[tuple[str, str]] = Counter()  # task and fault
         self.needed = math.inf
         self.patience_s: float | None = None
 
@@ -163,7 +147,7 @@ class RunStream:
         self.left_out[task] = reason
 
     def keep_for_evaluation(self, questions: Collection[str]) -> None:
-        """Never hand out an item with one of these questions."""
+        """Hand out no item with one of these questions."""
         self._evaluated.update(map(question_digest, questions))
 
     # -- the place in the stream -------------------------------------------------------
@@ -192,11 +176,8 @@ class RunStream:
         self._cancel()
         self.evaluation.stop()
         if self.unused:
-            total, first = (
-                counted(self.unused.total(), "item"),
-                self.unused.most_common(3),
-            )
-            most = (f"{task} {count} ({why})" for (task, why), count in first)
+            total = counted(self.unused.total(), "item")
+            most = [f"{t} {n} ({why})" for (t, why), n in self.unused.most_common(3)]
             logger.info("%s not sampled, most of them %s", total, ", ".join(most))
 
     def state_dict(self) -> dict[str, Any]:
@@ -213,17 +194,14 @@ class RunStream:
         """Continue where a state was taken; ValueError, and no change, for no state."""
         try:
             loaded = msgspec.convert(state, _State)
-            if any(position >= loaded.drawn for position, *_ in loaded.outstanding):
-                raise ValueError(f"a position that is not among {loaded.drawn} drawn")
             outstanding = [self.stream.drawn(*row) for row in loaded.outstanding]
             recent = {
                 task: deque(struct.unpack(f">{len(data) // 8}Q", data), REMEMBERED)
                 for task, data in loaded.asked.items()
             }
         except (IndexError, ValueError, struct.error) as error:
-            raise ValueError(
-                f"items need `drawn`, `outstanding` and `asked` ({error!r})"
-            ) from error
+            names = "`drawn`, `outstanding` and `asked`"
+            raise ValueError(f"items need {names} ({error!r})") from error
         self._go_to(loaded.drawn, outstanding)
         self._recent = recent
 
@@ -237,14 +215,9 @@ class RunStream:
 
     async def _make(self, item: Item) -> Item | None:
         """Make an item while there is a place; a slow one leaves a worker free."""
-        if item.task in self.left_out:
-            return None
         expected_ms = self.stream.difficulty.expected_ms(item.task, item.level)
-        is_slow = expected_ms > QUICK_MS
-        async with (
-            self._slow_places if is_slow else contextlib.nullcontext(),
-            self._places,
-        ):
+        of_slow = self._slow_places if expected_ms > QUICK_MS else nullcontext()
+        async with of_slow, self._places:
             await self.evaluation.checked(item.task)
             if item.task in self.left_out:
                 return None
@@ -365,7 +338,7 @@ class RunStream:
         return item
 
     def unused_table(self) -> tuple[list[str], list[list[Any]]]:
-        """Return columns and rows of a table: a row for each fault of a task."""
+        """Return columns and rows of a table of the faults of items."""
         rows = [[*names, number] for names, number in sorted(self.unused.items())]
         return ["task", "fault", "items"], rows
 

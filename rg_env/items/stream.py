@@ -41,10 +41,6 @@ class Stream:
         difficulty: The levels of the items.
         adaptive: What the weights of the choices are multiplied by.
         in_turn: Whether each choice has its turn, whatever its weight.
-
-    Attributes:
-        fields: Those that every item has.
-        baselines: What guessing scores.
     """
 
     def __init__(
@@ -64,7 +60,7 @@ class Stream:
         self.difficulty = difficulty
         self._adaptive = adaptive
         self._in_turn = in_turn
-        self.fields: dict[str, Any] = {}
+        self.fields: dict[str, Any] = {}  # those that every item has
         self.baselines = NO_BASELINES
 
     @property

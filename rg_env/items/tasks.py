@@ -64,8 +64,7 @@ class Tasks:
         params: Task to dataset parameters of the library.
         categories: Categories whose tasks are used in addition.
         exclude: Names or patterns of tasks to leave out.
-        choice: "weighted", "adaptive" (tasks whose groups have more reward variance are
-            drawn more often) or "in_turn".
+        choice: "weighted", "adaptive" (by the reward variance of groups) or "in_turn".
         target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
         shard: Number of this instance, from 0, and number of instances that share the
             stream; no item is in two shards.
@@ -135,7 +134,6 @@ class Tasks:
         self._begin(state)
 
     def _begin(self, state: _State) -> None:
-        """Continue from a state; an invalid one raises ValueError, with no change."""
         feedback = Feedback(self._target_accuracy)
         if state.progress:
             feedback.progress.load_state_dict(state.progress)
@@ -203,11 +201,9 @@ class Tasks:
         )
 
     def skip(self, draws: int) -> None:
-        """Skip a number of draws (at least 0) without making their items."""
-        if draws < 0:
-            raise ValueError(f"draws must be at least 0, found {draws!r}")
+        """Skip a number of draws without making their items."""
         with self._lock:
-            self._position += draws
+            self.seek(self._position + draws)
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""
@@ -291,12 +287,11 @@ class Tasks:
             raise ValueError(f"results are in [0, 1] or None, found {scored}")
         if not scored:
             return None
-        has_variance = max(scored) > min(scored)
-        mean = statistics.fmean(scored)
+        group = (item.task, statistics.fmean(scored), item.level)
         with self._lock:
             if self.follows_results:  # else it is only kept
                 self._prepared()
-            return self._feedback.take(item.task, mean, item.level, has_variance)
+            return self._feedback.take(*group, max(scored) > min(scored))
 
     def categories(self) -> dict[str, str]:
         """Return the category of each chosen task, by task; raises as `next`."""

@@ -13,18 +13,12 @@ The law, for each task after each of its groups:
 
 Reasons for the differences from the original:
 
-- With steps of one size, a level settles where as many groups are above the target as
-  below it. That is the median, not the mean: a level between two steps mixes groups of
-  two accuracies, and simulated learners were held up to 0.2 away from the target. If
-  steps are proportional to the distance, the mean of many groups must approach the
-  target.
+- With steps of one size, a level settles at the median of the groups' scores, not the
+  mean, up to 0.2 away from the target where a level mixes groups of two accuracies.
 - Results arrive late and belong to an earlier level. If they counted for the current
-  level, each group in flight would move it again. With the carry-over, they stop moving
-  the level as soon as it is where they predict the target to be.
+  level, each group in flight would move it again.
 
-docs/measurements.md says how simulated learners fare with it. A learner that loses
-more than twice `SLOPE` per unit of level still swings when many groups of one task
-are in flight; it is held with up to a few.
+docs/measurements.md says how simulated learners fare with it.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ its weight is that of the settings times
 The estimate begins at 1, and each group replaces half of it. In a simulation of a
 learner that improves (docs/measurements.md), a longer memory kept sampling tasks that
 were never or always solved, and a much shorter one abandoned tasks with variance too
-early. Because of the floor, every task still gets some groups, so renewed variance is
-noticed.
+early. Because of the floor, renewed variance is noticed.
 """
 
 from __future__ import annotations
@@ -71,18 +70,13 @@ class AdaptiveWeights:
 
 
 class Feedback:
-    """The way from scored groups to levels and weights.
-
-    Attributes:
-        adaptive: The weight of each task; None where results do not change it.
-        changes: Number of levels moved so far.
-    """
+    """The way from scored groups to levels and weights."""
 
     def __init__(self, target_accuracy: float) -> None:
         self.progress = TaskHistory({}, {}, {}, {})
         self.curriculum = Curriculum(target_accuracy)
         self.adaptive: AdaptiveWeights | None = None
-        self.changes = 0
+        self.changes = 0  # levels moved so far
         self._difficulty: Difficulty | None = None
 
     def attach(self, difficulty: Difficulty, adaptive: AdaptiveWeights | None) -> None:
@@ -101,9 +95,9 @@ class Feedback:
     def take(
         self, task: str, mean_score: float, level: float | None, has_variance: bool
     ) -> LevelChange | None:
-        """Take the result of one group; return the change of its task's level, if any.
+        """Take the result of one group, whose item a level made, or none.
 
-        The level is the one that made its item, None for none.
+        Returns the change of its task's level, if any.
         """
         self.progress.record_group(task, mean_score, level, has_variance)
         if self._difficulty is None or task not in self._difficulty.rules:

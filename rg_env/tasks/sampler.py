@@ -47,9 +47,8 @@ def _digest(*parts: object) -> int:
 def entry_seed(split: Split, key: str, index: int) -> int:
     """Return the seed of the entry at an index of a stream, up to MAX_ENTRY_SEED.
 
-    Streams of another key, the run's seed for example, visit the seeds in another
-    order. Indices that differ by less than 2**31 give different seeds: each step below
-    is a bijection of 31 bits.
+    Another key, the run's seed for example, is another order of the seeds. Indices that
+    differ by less than 2**31 give different seeds: each step is a bijection of 31 bits.
     """
     keys = _digest("entry_seed", split, key)
     x = (index + keys) & _MASK
@@ -93,10 +92,7 @@ def evaluation_seed(
 
 
 def mix_of_seed(seed: int) -> float:
-    """Return which of two steps the entry of a seed falls on, in [0, 1).
-
-    It belongs to the seed, so that task, level and seed make an entry again.
-    """
+    """Return which of two steps the entry of a seed falls on, in [0, 1)."""
     return (_digest("mix", seed) % 2**64 >> 11) / 2**53
 
 
@@ -108,8 +104,7 @@ def draw_generator(seed: int, index: int) -> random.Random:
 def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
     """Return the draw at a global index, by positive weights, shape (C,).
 
-    Returns:
-        The number of a choice, and a place in a range of levels, in [0, 1).
+    It is the number of a choice, and a place in a range of levels, in [0, 1).
     """
     rng = draw_generator(seed, index)
     (choice,) = rng.choices(range(len(weights)), weights)
@@ -134,18 +129,16 @@ LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_NTASKS"),
     ("RANK", "WORLD_SIZE"),
 )
-"""Variables of the rank and of the number of processes; the first that are set win.
-
-The step comes before the job: a job may start the trainer beside its environments.
-"""
+"""Variables of rank and number; the first that are set win. The step comes before the
+job, which may start the trainer beside its environments."""
 
 
 def shard_of_launcher() -> tuple[int, int]:
     """Return this instance's number, and how many the launcher has started.
 
     Raises:
-        SettingError: They say something that cannot be. An instance that took itself
-            for the only one would sample what the others do.
+        SettingError: They cannot be. An instance that took itself for the only one
+            would sample what the others do.
     """
     for rank, number in LAUNCHERS:
         index, count = os.environ.get(rank, ""), os.environ.get(number, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 
 import pytest
 
@@ -83,27 +82,6 @@ if __name__ == "__main__":
     assert run_script(tmp_path, source) == "{(1.0, 0.0)}\n"
 
 
-def test_loader_processes_share_out_a_stream_by_shards(tmp_path):
-    source = f"""{BEGIN}
-def load(tasks):
-    return [next(tasks).index for _ in range(4)]
-
-if __name__ == "__main__":
-    shards = [Tasks("gcd", "chain_sum", shard=(i, 2)) for i in range(2)]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        print(sorted(sum(pool.map(load, shards), [])))
-"""
-    assert run_script(tmp_path, source) == "[0, 1, 2, 3, 4, 5, 6, 7]\n"
-
-
-def test_a_script_without_a_main_guard_is_not_run_again(tmp_path):
-    source = f"""{BEGIN}
-print("once")
-print(value(next(Tasks("gcd"))))
-"""
-    assert run_script(tmp_path, source) == "once\n[1.0, 0.0]\n"
-
-
 def test_threads_that_score_first_start_one_fork_server(tmp_path):
     source = f"""{BEGIN}
 item = Item("gcd", {{}}, 7)
@@ -121,48 +99,3 @@ time.sleep(60)
         # One fork server, and a worker for each core.
         assert 2 <= len(started) <= 1 + max(2, (os.cpu_count() or 1) // 2)
         assert left_alive(started) == []
-
-
-def test_nothing_is_left_of_a_killed_process_though_a_forked_child_lives(tmp_path):
-    source = f"""{BEGIN}
-item = next(Tasks("gcd"))
-value(item)
-child = os.fork()
-if child:
-    print(child, flush=True)
-time.sleep(60)
-"""
-    with start_script(tmp_path, source) as script:
-        assert script.stdout
-        child = int(script.stdout.readline())
-        started = descendants(script.pid) - {child}
-        script.kill()
-        try:
-            assert started
-            assert left_alive(started) == []
-        finally:
-            os.kill(child, signal.SIGKILL)
-
-
-def test_a_killed_child_that_scores_leaves_nothing_and_its_parent_scores_on(tmp_path):
-    source = f"""{BEGIN}
-item = next(Tasks("gcd"))
-value(item)
-child = os.fork()
-if not child:
-    value(item)
-    print(os.getpid(), flush=True)
-    time.sleep(60)
-os.wait()
-print(value(item), flush=True)
-time.sleep(60)
-"""
-    with start_script(tmp_path, source) as script:
-        assert script.stdout
-        child = int(script.stdout.readline())
-        started = descendants(child)
-        assert started
-        os.kill(child, signal.SIGKILL)
-        assert left_alive(started) == []
-        assert script.stdout.readline() == "[1.0, 0.0]\n"
-        script.kill()

@@ -70,12 +70,6 @@ async def tasks(items, count):
     return [item.task for item in await taken(items, count)]
 
 
-@pytest.mark.parametrize(("at_once", "lookahead"), [(1, 1), (2, 12)])
-def test_how_far_ahead_items_are_made_changes_none(with_items, at_once, lookahead):
-    made = with_items(questions, [GOOD], at_once=at_once, lookahead=lookahead)
-    assert made == with_items(questions, [GOOD])
-
-
 def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items):
     async def work(items):
         got = await indices(items)
@@ -178,12 +172,6 @@ def test_an_item_that_was_overtaken_waits_for_no_older_one_when_it_is_ready(with
 
 
 @pytest.mark.usefixtures("test_entries")
-def test_without_a_run_the_order_is_kept_whatever_it_costs(with_items):
-    choices = [GOOD, sleeping("lcm", 0.2)]
-    assert with_items(indices, choices, at_once=3) == list(range(8))
-
-
-@pytest.mark.usefixtures("test_entries")
 def test_no_item_is_overtaken_by_one_that_is_not_needed(with_items):
     async def work(items):
         items.patience_s = 0.05
@@ -215,16 +203,6 @@ def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event)
         assert items.events[f"evaluations_{event}"] > 0
 
     with_items(work, [of_few(space), LCM])
-
-
-@pytest.mark.usefixtures("test_entries")
-def test_a_question_is_not_repeated_while_the_task_has_others(with_items):
-    async def work(items):
-        assert len(set(await questions(items, 60))) >= 59
-        assert items.events["repeats_avoided"] > 0
-        assert not items.events["repeats_sampled"]
-
-    with_items(work, [of_few(500)])
 
 
 @pytest.mark.usefixtures("test_entries")
@@ -348,7 +326,6 @@ def test_failures_that_rows_stood_between_are_not_in_a_row(with_items, monkeypat
     "changes",
     [
         {"drawn": -1},
-        {"outstanding": [[99, 0, None]]},
         {"outstanding": [[0, 5, None]]},
         {"outstanding": [[0, 0, 1.5]]},
         {"asked": {"gcd": "?"}},
@@ -362,14 +339,5 @@ def test_a_state_of_another_form_is_refused_and_nothing_changes(with_items, chan
         with pytest.raises(ValueError, match="items need"):
             items.load_state_dict(before | changes)
         assert items.state_dict() == before
-
-    with_items(work, [GOOD])
-
-
-@pytest.mark.usefixtures("test_entries")
-def test_two_callers_at_once_get_different_items(with_items):
-    async def work(items):
-        made = await asyncio.gather(*(items.next() for _ in range(8)))
-        assert sorted(item.index for item in made) == list(range(8))
 
     with_items(work, [GOOD])

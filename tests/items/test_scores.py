@@ -13,7 +13,6 @@ import jobs_for_items
 import pytest
 
 from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
-from rg_env.errors import LibraryError
 from rg_env.items import item as item_module
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import WRONG_AT_MOST
@@ -38,10 +37,6 @@ def test_results_come_in_the_order_of_the_completions(item):
         Result(0.0, "wrong", "-7"),
         Result(1.0, "right", item.gold),
     ]
-
-
-def test_no_completions_give_no_results(item):
-    assert score(item, []) == []
 
 
 def test_thinking_that_the_template_has_opened_hides_an_answer(item):
@@ -76,13 +71,6 @@ def test_the_event_loop_gets_the_same_results(item):
     assert asyncio.run(score_async(item, texts)) == score(item, texts)
 
 
-def test_score_works_in_a_thread_whose_event_loop_runs(item):
-    async def scored():
-        return score(item, [f"<answer>{item.gold}</answer>"])
-
-    assert asyncio.run(scored())[0].value == 1.0
-
-
 # -- no score --------------------------------------------------------------------------
 
 
@@ -111,13 +99,6 @@ def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
     assert (lost.value, lost.outcome) == (None, "unscored")
     assert lost.reason
     assert found == Counter(result.outcome for result in results)
-
-
-@pytest.mark.usefixtures("odd_jobs", "pool")
-def test_an_answer_that_ends_its_worker_is_a_0_of_its_own():
-    texts = [f"<answer>{text}</answer>" for text in ("7", jobs_for_items.EXIT, "7")]
-    values = [result.value for result in score(Item("gcd", {}, 7), texts)]
-    assert values == [1.0, 0.0, 1.0]
 
 
 def test_a_closed_pool_gives_no_scores(monkeypatch, item):
@@ -158,10 +139,3 @@ print([score(item, ["<answer>1</answer>"])])
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, cwd=REPO_ROOT, capture_output=True, text=True)
     assert "rg_env.errors.LibraryError: " in ended.stderr
-
-
-def test_a_library_that_cannot_be_imported_is_no_missing_score(monkeypatch, item):
-    with contextlib.closing(WorkerPool(1, preload=["no_such_module"])) as broken:
-        monkeypatch.setattr(item_module, "_shared", {(): broken})
-        with pytest.raises(LibraryError, match="no_such_module"):
-            score(item, ["<answer>1</answer>"])

@@ -36,10 +36,6 @@ def levels_of(source, task="gcd"):
     return sorted(item.level for item in items(source) if item.task == task)
 
 
-def test_without_difficulty_the_parameters_are_the_defaults():
-    assert {(item.level, *item.params) for item in items(stream())} == {(None,)}
-
-
 def test_random_levels_spread_over_the_range():
     levels = levels_of(stream(difficulty("random", 0.2, 0.6)))
     assert 0.2 <= levels[0] < 0.25

@@ -11,9 +11,7 @@ import pytest
 
 from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
-from rg_env.items import item as item_module
 from rg_env.workers.pool_errors import WorkerLostError
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.parts import REPO_ROOT
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("pool")]
@@ -23,19 +21,6 @@ CHOSEN = ("gcd", "*_sorting", "chain_sum")
 
 def taken(tasks, count):
     return [item.to_json() for item in itertools.islice(tasks, count)]
-
-
-def test_the_same_seed_gives_the_same_items():
-    assert taken(Tasks(*CHOSEN, seed=3), 20) == taken(Tasks(*CHOSEN, seed=3), 20)
-
-
-def test_another_seed_gives_other_items():
-    assert taken(Tasks(*CHOSEN, seed=3), 20) != taken(Tasks(*CHOSEN, seed=4), 20)
-
-
-def test_patterns_choose_the_tasks_that_they_mean_as_a_setting():
-    names = {item.task for item in itertools.islice(Tasks("*_sorting"), 20)}
-    assert names == {"number_sorting", "word_sorting"}
 
 
 def test_skipped_items_are_those_that_would_have_come():
@@ -58,11 +43,6 @@ def test_shards_share_out_the_items_of_the_stream():
     whole = taken(Tasks(*CHOSEN), 12)
     parts = [taken(Tasks(*CHOSEN, shard=(i, 3)), 4) for i in range(3)]
     assert [item for row in zip(*parts, strict=True) for item in row] == whole
-
-
-def test_a_second_loop_goes_on_where_the_first_has_stopped():
-    tasks = Tasks(*CHOSEN)
-    assert taken(tasks, 3) + taken(tasks, 3) == taken(Tasks(*CHOSEN), 6)
 
 
 @pytest.mark.parametrize("drawn", [0, 4])
@@ -162,23 +142,6 @@ def test_groups_that_are_all_right_raise_the_level():
     assert next(tasks).level > item.level
 
 
-def test_results_without_a_score_do_not_count():
-    tasks = Tasks("gcd", levels="curriculum")
-    for item in itertools.islice(tasks, 6):
-        assert tasks.feedback(item, [None, None]) is None
-    assert tasks.levels() == {}
-    tasks.feedback(next(tasks), [None, 1.0])
-    assert tasks.state_dict()["progress"]["history"] == {"gcd": [1.0]}
-
-
-def test_groups_without_variance_take_weight_from_their_task():
-    tasks = Tasks("gcd", "chain_sum", choice="adaptive")
-    for item in itertools.islice(tasks, 30):
-        tasks.feedback(item, [0.0, float(item.task == "gcd")])
-    later = [item.task for item in itertools.islice(tasks, 40)]
-    assert later.count("gcd") > 30
-
-
 def test_a_state_brings_back_place_levels_and_weights():
     tasks = Tasks(*CHOSEN, levels="curriculum", choice="adaptive")
     for item in itertools.islice(tasks, 12):
@@ -221,13 +184,6 @@ def test_an_item_from_json_is_the_same_one():
         assert other.gold == item.gold
 
 
-def test_an_item_pickles_with_what_it_asks():
-    item = next(Tasks("gcd", system_prompt="Answer."))
-    other = pickle.loads(pickle.dumps(item))
-    assert other == item
-    assert other.messages[0] == {"role": "system", "content": "Answer."}
-
-
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"task":"gcd","params":{},"seed":-1}']
 )
@@ -241,17 +197,6 @@ def test_results_outside_0_to_1_are_refused(wrong):
     tasks = Tasks("gcd", levels="curriculum")
     with pytest.raises(ValueError, match="None"):
         tasks.feedback(next(tasks), [1.0, wrong])
-
-
-def test_results_of_fixed_levels_are_kept_without_a_worker(monkeypatch):
-    """As where a copied reward function scores while workers are killed."""
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(item_module, "_shared", {(): closed})
-    tasks = Tasks("gcd", levels=0.5)
-    before = tasks.state_dict()["progress"]
-    assert tasks.feedback(Item("gcd", {}, 1, 0.5), [1.0, None]) is None
-    assert tasks.state_dict()["progress"] != before
 
 
 OWN_TASKS = str(REPO_ROOT / "tests" / "support" / "own_tasks.py")

@@ -132,14 +132,6 @@ def test_stale_results_of_an_old_level_do_not_move_the_level(means, level, old):
     assert run.level == level or abs(level - old) <= NEAR + 1e-6
 
 
-def test_late_results_move_no_further_once_the_level_is_where_they_put_it():
-    run = Run(level=0.5)
-    run.score(*[0.5] * 20, at=0.5)
-    settled = run.level
-    assert not any(run.score(*[0.5] * 20, at=0.5))
-    assert settled < 0.5
-
-
 # -- levels from outside ---------------------------------------------------------------
 
 
@@ -182,19 +174,6 @@ def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone(
     assert run.level < 0.8
     run.score(*[0.0] * 60)
     assert run.level == 0.2
-
-
-def test_a_start_outside_the_bounds_is_moved_to_the_nearest():
-    bounds = {"hard": (0.6, 0.9), "easy": (0.0, 0.2)}
-    curriculum = Curriculum(0.7)
-    curriculum.limit(bounds, {})
-    assert [curriculum.level_of(task) for task in bounds] == [0.6, 0.2]
-
-
-def test_a_deleted_level_is_the_start_again():
-    run = Run(level=0.8)
-    del run.curriculum["gcd"]
-    assert run.level == START
 
 
 # -- figures ---------------------------------------------------------------------------

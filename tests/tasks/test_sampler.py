@@ -22,17 +22,9 @@ from rg_env.tasks.sampler import (
 
 SEEDS = st.integers(-(2**63), 2**63)
 INDICES = st.integers(0, 2**40)
-SPLITS = ["train", "evaluation"]
 
 
 # -- entry seeds -----------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("split", SPLITS)
-def test_no_two_entries_of_a_stream_share_a_seed(split):
-    seeds = {entry_seed(split, "42", index) for index in range(200_000)}
-    assert len(seeds) == 200_000
 
 
 @given(SEEDS, INDICES, st.integers(1, 2**31 - 1))
@@ -46,13 +38,6 @@ def test_training_and_evaluation_never_share_a_seed(key, index, eval_key, eval_i
     train = entry_seed("train", str(key), index)
     evaluation = entry_seed("evaluation", str(eval_key), eval_index)
     assert 0 <= train < 2**31 <= evaluation < 2**32
-
-
-def test_neighbouring_indices_do_not_give_neighbouring_seeds():
-    seeds = [entry_seed("train", "42", index) for index in range(2_000)]
-    steps = [abs(b - a) for a, b in itertools.pairwise(seeds)]
-    assert min(steps) > 1
-    assert sum(steps) / len(steps) > 2**31 / 4
 
 
 # -- draws -----------------------------------------------------------------------------
@@ -112,13 +97,6 @@ def test_turns_spread_the_levels_of_each_choice_evenly(seed, choices, turns):
         )
         around = [*points, points[0] + 1.0]
         assert max(b - a for a, b in itertools.pairwise(around)) < 2.7 / turns + 1e-9
-
-
-def test_entries_drawn_in_turn_are_others_than_those_by_weights():
-    by_weights = {training_seed(42, index) for index in range(20_000)}
-    in_turn = {training_seed(42, index, in_turn=True) for index in range(2_000)}
-    assert len(in_turn) == 2_000
-    assert len(by_weights & in_turn) <= 1
 
 
 # -- shards ----------------------------------------------------------------------------
