@@ -8,7 +8,7 @@ const REPORT = (() => {
   const DEFAULTS = { a: ALL, b: NONE, by: "task", task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, parts, alarms, metrics, samples, hits = [], ticket = 0, differing = null;
+  let data, parts, metrics, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -184,17 +184,10 @@ const REPORT = (() => {
 
   const times = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-  function showAlarms() {
-    const text = (title, k) => ({ title, data: null, render: (row, type) => asText(row[k], type) });
-    const said = (row, type) => (type === "display" ? el("div", {}, row[4], ...row[5].map((example) => el("div", {}, el("code", {}, example)))) : visible(row[4]));
-    const columns = [text("alarm", 1), text("task", 2), { title: "times", data: null, className: "n", render: (row, type) => numeric(whole)(row[3], type) }, text("run", 0),
-      { title: "newest, and examples", data: null, className: "said", orderable: false, render: said }];
-    table("alarm-rows", columns, alarms, { order: [], pageLength: PAGE_OF_READER });
-  }
-
   function alarmNote() {
-    const said = data.alarms.map(([name, tasks, runs]) => `${name} in ${times(tasks, "task")} of ${times(runs, "run")}`);
-    return el("p", { class: "note" }, `Alarms: ${said.join(", ")}. `, el("button", { class: "link no-print", type: "button", click: async () => { await load("alarms.js"); goTo("alarms"); } }, "Show them"));
+    const named = data.alarms.map(([name, tasks, runs]) => `${name} in ${times(tasks, "task")} of ${times(runs, "run")}`);
+    const newest = data.alarms.map(([name, , , count, text]) => el("p", {}, `${name}, ${times(count, "time")}, the newest: ${text}`));
+    return el("details", { class: "note" }, el("summary", {}, `Alarms: ${named.join(", ")}`), ...newest);
   }
 
   function showOutcomes() {
@@ -217,12 +210,7 @@ const REPORT = (() => {
   const HUES = [["--a", []], ["--b", [7, 3]], ["--c", [2, 2]], ["--d", [9, 3, 2, 3]], ["--e", [4, 2]], ["--f", [1, 3]]]; // with dashes
   const hueOf = ({ hue }) => HUES[hue % HUES.length], shade = (line) => `var(${hueOf(line)[0]})`;
 
-  /** Return a picture of a line: its colour, in its dashes. */
-  function swatch(line) {
-    let at = 0;
-    const stops = hueOf(line)[1].map((size, k) => `${k % 2 ? "transparent" : "currentColor"} ${at}px ${(at += size)}px`);
-    return el("i", { style: `color:${shade(line)};background:repeating-linear-gradient(90deg,${stops.join() || "currentColor,currentColor"})` });
-  }
+  const swatch = (line) => el("i", { style: `color:${shade(line)};background:currentColor` });
 
   /** Draw lines, each with a label, a hue, its values and perhaps an interval of each. */
   function chart(box, title, x, lines, { figure: shows = null, names = null } = {}) {
@@ -253,10 +241,7 @@ const REPORT = (() => {
     byId(box).replaceChildren(...shown, more ? el("span", {}, more) : "");
   }
 
-  function chosenRuns() {
-    return isPair() ? [state.a, state.b] : state.a !== ALL ? [state.a] : data.runs.map((_, k) => k).slice(0, HUES.length);
-  }
-
+  const chosenRuns = () => (isPair() ? [state.a, state.b] : state.a !== ALL ? [state.a] : data.runs.map((_, k) => k).slice(0, HUES.length));
   const CURVES = { mean_score: "score", "train/mean_score": "score", "train/groups_with_variance": "variance", "train/level": "level", "train/completion_tokens": "length", "train/truncated": "truncated", "eval/mean_score": "score" };
 
   function showCurves() {
@@ -559,7 +544,7 @@ const REPORT = (() => {
     const kinds = [["task", "tasks"], ["category", "categories"], ["level", "levels"]].filter(([kind]) => parts.some((part) => part.kind === kind));
     byId("by-choice").append(el("label", {}, "scores of ", el("select", { id: "by", change: (event) => choose({ by: event.target.value }, false) }, ...kinds.map(([value, text]) => el("option", { value }, text)))));
     byId("by-choice").hidden = kinds.length < 2;
-    for (const id of ["rollouts", "alarms"]) byId(id).tabIndex = -1;
+    byId("rollouts").tabIndex = -1;
     const drawn = async () => { await load("metrics.js"); showCharts(); };
     byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))));
     byId("metric-choice").hidden = !data.numbers.length;
@@ -599,8 +584,6 @@ const REPORT = (() => {
       showTasks();
       showMatrix();
       showOutcomes();
-      byId("alarms").parentElement.hidden = !data.alarms.length;
-      if (data.alarms.length) load("alarms.js");
       showCharts();
       redraws();
       const begin = async (goes) => { if (goes) await choose({}, goes); if (state.open !== NONE) show(state.open); };
@@ -608,7 +591,6 @@ const REPORT = (() => {
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); begin(read()); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },
-    alarms(given) { alarms = given; showAlarms(); },
     metrics(given) { metrics = given; },
     samples(given) { samples = given; },
     texts(given) { chunks.set(given.number, given); },

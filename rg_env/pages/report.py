@@ -3,7 +3,6 @@
     index.html                  the page, with its style
     report.js                   what the page does
     overview.js                 numbers and curves, which the page begins with
-    alarms.js                   all alarms, read when the page is there
     metrics.js                  all numbers of steps, read when one of them is chosen
     samples.js                  columns of all samples, read when they are looked for
     texts-0001.js ...           their texts, read when one is opened
@@ -208,7 +207,6 @@ def write_report(
         scripts = {
             "overview": overview,
             "metrics": runs.curves_of(metrics, names, usual=False),
-            "alarms": runs.alarms_of(metrics, names),
             "samples": {**tally.columns(), "starts": texts.starts},
         }
         for name, value in scripts.items():

@@ -178,15 +178,15 @@ def curves_of(
     ]
 
 
-def alarms_of(runs: Sequence[Run], names: Mapping[Place, str]) -> list[list[Any]]:
-    """Return the rows of all alarms, each with the name of its run."""
-    return [[names[run["place"]], *row] for run in runs for row in run["alarms"]]
-
-
-def _alarm(name: str, rows: Sequence[Any]) -> list[Any]:
-    # Name, tasks, runs and times.
-    tasks, runs = {row[2] for row in rows}, {row[0] for row in rows}
-    return [name, len(tasks), len(runs), sum(row[3] for row in rows)]
+def _alarms(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
+    """Return name, tasks, runs, times and newest sentence of each alarm."""
+    rows = [(run["place"], *row) for run in runs for row in run["alarms"]]
+    alarms = []
+    for name, of in grouped(rows, lambda row: row[1]).items():
+        tasks, those = {row[2] for row in of}, {row[0] for row in of}
+        newest = f"{of[-1][2]}: {of[-1][4]}"
+        alarms.append((name, len(tasks), len(those), sum(row[3] for row in of), newest))
+    return alarms
 
 
 def overview_of(
@@ -213,10 +213,7 @@ def overview_of(
     return {
         "metrics": curves_of(runs, names, usual=True),
         "numbers": sorted({key for run in runs for key in run["values"]}),
-        "alarms": [
-            _alarm(str(name), of)
-            for name, of in grouped(alarms_of(runs, names), lambda row: row[1]).items()
-        ],
+        "alarms": _alarms(runs),
         "scored": {names[run]: of for run, of in more.items()},
         "notes": notes,
     }

@@ -146,17 +146,6 @@ def test_an_answer_whose_workers_are_killed_has_no_score_rather_than_0(
     assert "signal 9" in new.row["reason"]
 
 
-def test_an_item_of_a_preset_is_made_in_its_dataset(pool, entry_of, tmp_path):
-    entry = entry_of("gsm_symbolic", {"size": 9, "seed": 45}, 7)
-    line = {"task": "gsm_symbolic", "seed": 45, "index": 7, "size": 9, "params": {}}
-    line |= {
-        "question": entry["question"],
-        "text": f"<answer>{entry['answer']}</answer>",
-    }
-    (new,) = of_lines(pool, tmp_path, line)
-    assert (new.score, new.row["index"]) == (1.0, 7)
-
-
 def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_path):
     entry = make_entry("gcd", {"max_numbers": 3}, 11)
     asked = {"role": "user", "content": f"Here it is:\n{entry['question']}"}
@@ -181,21 +170,6 @@ def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_
     new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
     assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
     assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]
-
-
-def test_samples_keep_their_order_and_those_of_an_item_are_scored_together(
-    pool, make_entry, tmp_path
-):
-    lines = [
-        line_of(make_entry, task, answer, n=n)
-        for n, (task, answer) in enumerate(
-            [("gcd", None), ("lcm", "x"), ("gcd", "x"), ("lcm", None)]
-        )
-    ]
-    new = of_lines(pool, tmp_path, *lines)
-    assert [s.score for s in new] == [1.0, 0.0, 0.0, 1.0]
-    assert [s.task for s in new] == ["gcd", "lcm", "gcd", "lcm"]
-    assert {s.category for s in new} == {"arithmetic"}
 
 
 # -- which item it is ------------------------------------------------------------------
@@ -381,12 +355,6 @@ def test_reasons_that_differ_from_row_to_row_do_not_fill_the_screen():
     lines = [*tally_of(*lost).lines()]
     assert lines[-1] == "no score: the others, for 30 other reasons"
     assert len(lines) == 22
-
-
-def test_as_many_examples_of_changed_scores_are_kept_as_are_wanted():
-    tally = tally_of(row(1.0, 1.0), *[row(0.0, 1.0)] * 5, examples=2)
-    assert [one["scores"]["saved"] for one in tally.examples] == [0.0, 0.0]
-    assert sum(line.startswith("changed: gcd 0.000") for line in tally.lines()) == 2
 
 
 def test_hostile_texts_neither_steer_the_terminal_nor_mark_up_the_table():

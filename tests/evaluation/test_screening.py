@@ -48,11 +48,6 @@ def test_the_share_is_that_of_groups_whose_rewards_differ():
     assert (task.variance, task.groups) == (share_of(2, 4), 4)
 
 
-def test_a_level_counts_for_its_fifth_of_the_range():
-    task = screened(banded(1.0, 0.5, 0.25, 0.0, 0.1, bounds=(0.2, 0.6)), (0.2, 0.6))
-    assert [band.mean for band in task.bands] == [1.0, 0.5, 0.25, 0.0, 0.1]
-
-
 def test_variance_is_of_the_rewards_and_all_else_are_means():
     penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
     task = screened([penalised, row(MIXED)], bounds=None)
@@ -78,10 +73,6 @@ def test_ends_of_the_levels_without_variance_go(shares, levels):
     low, high = screened(rows, (0.2, 0.7)).levels
     expected = [0.2 + level / 2 for level in levels]
     assert [low, high] == pytest.approx(expected, abs=1e-4)
-
-
-def test_several_bands_with_few_groups_go_together():
-    assert screened(banded(1.0, 1.0, 0.0, 0.0, 0.0, each=5)).levels == (0.0, 0.4)
 
 
 @pytest.mark.parametrize("shares", [(1, 1, 1, 0, 0), (1, 0, 0, 0, 0), (0, 0, 0, 0, 1)])

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from rg_env.errors import SettingError
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.rollouts.json_encoding import readable
 from tests.support import published
@@ -80,21 +79,6 @@ def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
     places = [sample.row["place"] for sample in samples]
     assert places == ["1.1", "1.2", "3.1", "3.2"]
     assert all(sample.is_truncated for sample in samples)
-
-
-def test_a_row_of_process_has_score_reward_length_and_truncation(tmp_path):
-    more = {"task_scores": [0.25], "outcomes": ["partial"]}
-    more |= {"finish_reasons": ["length"], "completion_tokens": [12]}
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", ROW | more))
-    assert (sample.score, sample.row["reward"]) == (0.25, 0.5)
-    assert sample.is_truncated and sample.row["completion_tokens"] == 12
-
-
-def test_a_line_of_the_original_names_its_task_as_the_item(tmp_path):
-    line = {"item_id": "sums", "rollouts": [{"conversation": TALK, "score": 1.0}]}
-    (sample,), _ = read(lines(tmp_path / "x.jsonl", line))
-    assert (sample.item, sample.score) == (("sums", "2 + 2?"), 1.0)
-    assert sample.row["dataset"] == {"size": 50, "seed": 45}
 
 
 @pytest.mark.parametrize(("task", "category"), [("gcd", "arithmetic"), ("x", "other")])
@@ -195,11 +179,6 @@ def test_a_score_that_is_none_is_no_score(tmp_path, score):
     assert json.loads(readable(sample.row))["task"] == "sums"
 
 
-def test_a_sum_of_shares_that_ends_a_little_above_1_is_1(tmp_path):
-    line = EVALUATED | {"score": 1.0000000002}
-    assert read(lines(tmp_path / "x.jsonl", line))[0][0].score == 1.0
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -249,10 +228,3 @@ def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
         ("y", "b"),
     ]
     assert sources.unread == {"foreign": 1}
-
-
-@pytest.mark.parametrize("name", ["missing", "empty"])
-def test_a_path_without_files_is_refused(tmp_path, name):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(SettingError, match=name):
-        files_of([str(tmp_path / name)])

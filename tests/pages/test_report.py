@@ -8,7 +8,7 @@ import shlex
 import signal
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -20,8 +20,6 @@ from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.pages.report_tally import FIGURES
 from rg_env.pages.runs import USUAL
-from rg_env.scoring.extraction import FormatFailure
-from rg_env.scoring.score import ANSWER_OUTCOMES
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import run_main
 from tests.support.reported import UUID, dump, group, published, read_script, rollout
@@ -81,14 +79,6 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     assert (overview["samples"], overview["unread"]) == (5, [])
 
 
-def test_a_file_that_a_serve_is_writing_is_read(tmp_path: Path) -> None:
-    whole = dump(tmp_path, [group(rollout("2", 1.0)), group(rollout("3"))])
-    part = whole.rename(whole.with_name(f"{whole.name}.part"))
-    part.write_bytes(part.read_bytes()[:-20])
-    found = reported(tmp_path / "report", tmp_path)
-    assert (found["samples"], found["unread"]) == (1, [])
-
-
 def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[1]")
     with pytest.raises(SettingError, match="foreign"):
@@ -140,18 +130,6 @@ def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) 
     assert differ == pytest.approx(2 / 3, abs=1e-4)  # of groups of two or more
 
 
-def test_levels_are_parts_a_tenth_of_the_scale_where_there_are_many(
-    tmp_path: Path,
-) -> None:
-    for name, count in (("few", 5), ("many", 50)):
-        levels = [{"question": k, "level": k / (count - 1)} for k in range(count)]
-        samples_of(tmp_path, name, levels)
-    few = reported(tmp_path / "r", tmp_path / "few")["parts"]
-    many = reported(tmp_path / "r", tmp_path / "many")["parts"]
-    assert few[1:] == [["level", k / 4, k / 4] for k in range(5)]
-    assert many[1:] == [["level", k / 10, (k + 1) / 10] for k in range(10)]
-
-
 def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
     tmp_path: Path,
 ) -> None:
@@ -170,9 +148,8 @@ def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
         lines.append(json.dumps({"step": 250, "alarms": alarms}))
         (tmp_path / "s" / name / "metrics.jsonl").write_text("\n".join(lines))
     found = reported(tmp_path / "r", tmp_path / "s")
-    assert found["alarms"] == [["no_variance", 60, 20, 1200]]
-    assert len(read_script(tmp_path / "r" / "alarms.js")) == 1200
-    later = {"samples.js", "metrics.js", "texts-0001.js", "alarms.js"}
+    assert found["alarms"][0][:4] == ["no_variance", 60, 20, 1200]
+    later = {"samples.js", "metrics.js", "texts-0001.js"}
     files = [file for file in (tmp_path / "r").iterdir() if file.name not in later]
     assert sum(file.stat().st_size for file in files) < 1_100_000
 
@@ -300,17 +277,6 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     assert metrics["values"]["train/rollouts_scored"] == [32, 64]  # a count, no mean
 
 
-def test_what_a_report_lacks_is_said_in_the_log_too(
-    tmp_path: Path, logged: Any
-) -> None:
-    whole = {"task": "gcd", "question": "q", "completion": "x", "score": 1.0}
-    path = tmp_path / "samples.jsonl"
-    path.write_text(json.dumps(whole) + "\n" + json.dumps(whole)[:30])
-    write_report([str(path)], tmp_path / "r")
-    said = f"not in the report: damaged lines or files: 1, the first: {path}, line 2"
-    assert said in logged.text
-
-
 def test_a_step_of_two_lines_is_one_point_of_all_their_rollouts(tmp_path: Path) -> None:
     numbers = [(1, 400, 0.2), (2, 1000, 0.5), (2, 1040, 0.9), (2, 40, 0.1)]
     lines = [
@@ -328,20 +294,11 @@ def test_a_step_of_two_lines_is_one_point_of_all_their_rollouts(tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize("value", [10**400, True, float("nan")])
-def test_what_is_no_number_is_no_point(tmp_path: Path, value: Any) -> None:
-    metrics_of(tmp_path, {"loss": 1, "step": value}, {"loss": value, "other": 1})
-    reported(tmp_path / "report", tmp_path)
-    (found,) = read_script(tmp_path / "report" / "metrics.js")
-    assert (found["steps"], found["values"]) == ([2], {"other": [1.0]})
-
-
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
     found = reported(tmp_path / "r", tmp_path)
-    assert found["alarms"] == [["a", 1, 1, 2]]
-    assert read_script(tmp_path / "r" / "alarms.js") == [["0123abcd", *last]]
+    assert found["alarms"] == [["a", 1, 1, 2, "gcd: 32 groups"]]
 
 
 @pytest.mark.parametrize("scored", [None, 2, 8])
@@ -363,20 +320,6 @@ def test_one_line_says_that_dump_files_do_not_hold_all_groups(
     *notes, _ = [note.partition(":")[0] for note in found["notes"]]
     assert notes == said[scored]
     assert found["scored"] == ({"a123abcd": 8, "b123abcd": 8} if scored == 8 else {})
-
-
-def test_every_outcome_of_a_file_that_is_read_has_its_meaning(tmp_path: Path) -> None:
-    words = ["not_used", "unmatched", "request_failed", "unscored"]
-    rows = [{"task": "gcd", "outcome": word, "score": None} for word in words]
-    (tmp_path / "x.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    meanings = dict(reported(tmp_path / "r", tmp_path)["outcomes"])
-    assert meanings.keys() >= {
-        *words,
-        *get_args(FormatFailure),
-        *ANSWER_OUTCOMES,
-        "timeout",
-    }
-    assert all(meanings.values())
 
 
 # -- texts -----------------------------------------------------------------------------
@@ -441,12 +384,3 @@ def test_a_signal_leaves_no_half_of_a_report(
     with pytest.raises(ending.StoppedError):
         reported(tmp_path / "report", path)
     assert [each.name for each in tmp_path.iterdir()] == ["d"]
-
-
-def test_the_command_says_where_the_page_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
-    assert run_main(["report", str(path), "--out", str(tmp_path / "r")]) == 0
-    page = tmp_path / "r" / "index.html"
-    assert str(page) in capsys.readouterr().out and page.is_file()
