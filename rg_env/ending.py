@@ -59,11 +59,7 @@ _is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
 
 
 class StoppedError(BaseException):
-    """A signal came while something was done that has to be undone.
-
-    Attributes:
-        status: The exit status.
-    """
+    """A signal came while something was done that has to be undone."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -92,7 +88,7 @@ def _heard_here() -> list[signal.Signals]:
 
 
 def _let_go_of_terminal() -> None:
-    """Show the cursor; redirect the output to /dev/null if the terminal is closed."""
+    """Show the cursor; go on without a terminal that is closed."""
     for fd in (STDOUT, STDERR):
         try:
             os.write(fd, SHOW_CURSOR if os.isatty(fd) else b"")
@@ -127,12 +123,8 @@ def signals_cancel(
     """Have the first signal cancel a task, and the second one end the process.
 
     Inside another one, and in another thread than the main one, it does nothing: the
-    outer task is the one that is cancelled.
-
-    Args:
-        task: What is cancelled.
-        note: Told of the signal before.
-        end_within_s: What the task has to end in; None for as long as it takes.
+    outer task is the one that is cancelled. The task gets `end_within_s` to end in,
+    None for as long as it takes.
     """
     loop = asyncio.get_running_loop()
     signals = [] if _is_heard.get() else _heard_here()
@@ -210,12 +202,7 @@ def run(
     note: Callable[[signal.Signals], None] = lambda number: None,
     end_within_s: float | None = END_WITHIN_S,
 ) -> T:
-    """Run a coroutine as `asyncio.run` does; a signal cancels it.
-
-    Args:
-        work: What is run.
-        note: Told of the signal.
-        end_within_s: What it has to end in; None for as long as it takes.
+    """Run a coroutine as `asyncio.run` does; a signal cancels it, see `signals_cancel`.
 
     Raises:
         SystemExit: A signal came; the status is 128 plus its number.
@@ -305,9 +292,8 @@ async def finish_or_cancel(tasks: Iterable[Any]) -> None:
 def _collector_spared() -> Iterator[None]:
     """Avoid long pauses caused by Python's garbage collector.
 
-    Collecting among all imported objects takes a fifth of a second. Collecting among
-    groups in flight, whose lists contain millions of numbers, takes 20 to 200 ms and
-    finds nothing, because finished groups are freed without it.
+    Collecting among groups in flight, whose lists contain millions of numbers, takes 20
+    to 200 ms and finds nothing, because finished groups are freed without it.
     """
     thresholds = gc.get_threshold()
     gc.freeze()
@@ -348,13 +334,7 @@ class Lifetime:
     ) -> None:
         """Run until the work ends, fails or a signal comes; then close.
 
-        Where somebody else hears the signals, as the demo does, they reach this as a
-        cancellation.
-
-        Args:
-            work: What the command does.
-            close: Ends what was begun.
-            close_at_once: Does before a second signal what can be done in a second.
+        Before a second signal, `close_at_once` does what can be done in a second.
 
         Raises:
             SystemExit: With `exit_status`, if that is not 0.
@@ -384,9 +364,7 @@ class Lifetime:
             raise SystemExit(self.exit_status)
 
     async def close(self, *steps: EndingStep) -> None:
-        """Run the closing steps in order; the second call does nothing.
-
-        If a step fails, the next ones still run.
+        """Run the closing steps in order, also if one fails; at a second call, nothing.
 
         Raises:
             Exception: What the last step that failed raised.

@@ -13,21 +13,18 @@ from atroposlib.envs.base import BaseEnv
 from rich.console import Console
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.group_rewards import GroupRewards, scored_rollout
+from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.atropos.pipeline import Flight, current_group
 from rg_env.atropos.result_files import EvaluationFiles
-from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.ending import Lifetime
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.sources import METRICS
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.inference.servers import NoServerError, Servers
+from rg_env.inference.servers import NoServerError
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress, width_of
-from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import Group
 from rg_env.scoring.score import UNSCORED, outcome_of
 from rg_env.settings.kept_settings import settings_text
@@ -54,14 +51,7 @@ class Evaluating(BaseEnv):
 
     eval_metrics: list[tuple[str, float]]
     evaluation_folder: Path | None = None
-    process_mode: bool
     shows_json = shows_tasks = False
-    _dumps: Dumps
-    _items: RunStream | None
-    _lifetime: Lifetime
-    _requests: RolloutRequests
-    _rewards: GroupRewards
-    _servers: Servers
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
@@ -96,7 +86,7 @@ class Evaluating(BaseEnv):
         (score,) = await self._rewards.scores_of([completed])
         if (group := current_group.get()) is not None:
             group.rollouts = [scored_rollout(completed, score, score.value)]
-        return score.value
+        return float(score.value)
 
     async def run_evaluation(self) -> None:
         """Call the hook `evaluate` once the evaluation items are made."""

@@ -89,15 +89,9 @@ class Flight:
         may_begin: Callable[[], bool],
         for_s: float = math.inf,
     ) -> int:
-        """Begin work while it may begin, for some time at most.
+        """Begin work while it may, for `for_s` at most; return how much was begun.
 
-        Args:
-            next_work: Returns what is done next; None where there is nothing.
-            may_begin: Says whether more may begin beside what has begun.
-            for_s: The time; what is left then is begun by the next call.
-
-        Returns:
-            How much was begun.
+        `next_work` returns what is done next, None where there is nothing.
         """
         count, end_s = 0, time.monotonic() + for_s
         while may_begin():
@@ -203,17 +197,13 @@ class Pipeline:
         """Query, score and deliver a group; each of its rollouts has an ending then.
 
         What a hook drops is `discarded`. What it loses to an error is `failed`, and
-        the item is sampled again.
-
-        Args:
-            group: A new one of an item; it gets its data.
-            how: What the hook `handle_send_to_api` is told besides.
+        the item is sampled again. `how` is what `handle_send_to_api` is told besides.
 
         Raises:
             RowRefusedError: The disk does not take its row.
 
-        Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, errors have
-        their traceback, and items are not written out for a log that is off.
+        Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, and errors have
+        their traceback.
         """
         env, otherwise = self._env, Ending.CANCELLED
         before = current_group.set(group)
@@ -247,12 +237,7 @@ class Pipeline:
             group.end(otherwise)
 
     async def collect(self, item: Any) -> tuple[Any, list[Any]]:
-        """Do what the hook `collect_trajectories` does: query, and have them scored.
-
-        Returns:
-            The group's data, None where there is none; and the item, if it is to be
-            sampled again.
-        """
+        """Do what the hook `collect_trajectories` does: query, and have them scored."""
         env, group, began = self._env, self.group_for(item), time.monotonic()
         group.query(size := env.config.group_size)
         answered = functools.partial(self._free_place, group)
@@ -333,9 +318,6 @@ class Pipeline:
         """Do what the hook `handle_env` does: work on a group that was started.
 
         If the group is cancelled before it is collected, its item is sampled again.
-
-        Returns:
-            The group's data, if any.
         """
         env, group = self._env, self.running_items[item_uuid]
         try:
@@ -353,8 +335,6 @@ class Pipeline:
         env.task_successful.append(int(is_collected))
         kind = "succeeded" if is_collected else "failed"
         getattr(env, f"{kind}_task_duration").append(took_s)
-        if is_collected:
-            env.last_completed_item = group.item
         await env.cleanup()
         if time.monotonic() - self._summary_s >= SUMMARY_EVERY_S:
             self._summary_s = time.monotonic()

@@ -20,21 +20,16 @@ from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.group_rewards import GroupRewards
-from rg_env.atropos.pipeline import Flight, Pipeline
-from rg_env.ending import Lifetime
+from rg_env.atropos.pipeline import Flight
 from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.evaluation.sources import metrics_beside
-from rg_env.inference.servers import Servers
 from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress
-from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import Ending, Group
 from rg_env.settings.environment_settings import choosing_tasks
 from rg_env.settings.kept_settings import settings_text
 from rg_env.settings.setting_types import ChoosesTasks
-from rg_env.tasks.feedback import Feedback
 
 if TYPE_CHECKING:
     from rg_env.evaluation.screening import Bounds, TaskScreen
@@ -63,16 +58,8 @@ class Processing(BaseEnv):
     """
 
     n_groups_to_process: int
-    group_size_to_process: int
-    process_mode: bool
+    curr_step: int
     screen: ScreenRun | None = None
-    _dumps: Dumps
-    _feedback: Feedback
-    _groups: Pipeline
-    _items: RunStream | None
-    _lifetime: Lifetime
-    _rewards: GroupRewards
-    _servers: Servers
 
     async def process_manager(self) -> None:
         """Write a number of groups, several at a time."""

@@ -19,10 +19,8 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
 from rg_env.atropos import start_checks, wandb_run
-from rg_env.atropos.api import ApiError, ApiSession
-from rg_env.atropos.checkpoints import Checkpoints, passed
-from rg_env.atropos.pipeline import Pipeline
-from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.atropos.api import ApiError
+from rg_env.atropos.checkpoints import passed
 from rg_env.ending import cancel_and_wait
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
@@ -30,15 +28,6 @@ from rg_env.off_loop import off_loop
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.1
-
-FRAMEWORK_LISTS = (
-    *("completion_lengths", "failed_task_duration", "mainloop_timings"),
-    *("succeeded_task_duration", "task_duration", "task_successful"),
-    "workers_added_list",
-)
-"""What the framework collects between two steps, which may be days apart."""
-
-MAX_FRAMEWORK_VALUES = 10_000
 
 
 # -- how many groups may be in flight --------------------------------------------------
@@ -59,7 +48,6 @@ def groups_to_the_end(config: Any, status: Mapping[str, int]) -> int:
 def groups_to_start(
     config: Any,
     status: Mapping[str, int],
-    *,
     most: int,
     own_batch_size: int,
     querying: int,
@@ -99,10 +87,6 @@ def groups_to_start(
 class Serving(BaseEnv):
     """The hooks of `serve`, which feeds a trainer until its last step."""
 
-    _session: ApiSession
-    _groups: Pipeline
-    _checkpoints: Checkpoints
-    _requests: RolloutRequests
     _filling: asyncio.Task[None] | None = None
     eval_runner: asyncio.Task[Any] | None
     items_sent_this_step: int
@@ -182,9 +166,7 @@ class Serving(BaseEnv):
     async def get_status(self) -> None:
         """Read the API's status; register again where it has forgotten us."""
         while not await self._session.renew_status():
-            logger.warning(
-                "the API no longer knows this environment; registering again"
-            )
+            logger.warning("the API no longer knows this environment")
             await self.register_env()
             await self.get_server_info()
         await self.server.update_weight(self._session.status["env_weight"])
@@ -206,9 +188,8 @@ class Serving(BaseEnv):
         """Register again where others may take this environment for a killed one."""
         config = self.config
         try:
-            is_due = await self._session.may_be_ended(
-                config.batch_size, config.min_batch_allocation or 0.0
-            )
+            own_share = config.min_batch_allocation or 0.0
+            is_due = await self._session.may_be_ended(config.batch_size, own_share)
         except ApiError:  # which is said elsewhere
             return
         if is_due:
@@ -239,8 +220,6 @@ class Serving(BaseEnv):
             self._groups.cancel_timed_out(config.worker_timeout)
             await self._groups.flight.wait_for_place(TICK_S)
             self.mainloop_timings.append(time.monotonic() - began)
-            for name in FRAMEWORK_LISTS:
-                del getattr(self, name)[:-MAX_FRAMEWORK_VALUES]
         # It ends only by an error, which is raised here.
         await polling
 
@@ -272,8 +251,7 @@ class Serving(BaseEnv):
                 logger.error("an evaluation failed", exc_info=error)
 
         if self._evaluates:
-            what = "the previous evaluation is still running; this one is skipped"
-            logger.warning("%s", what)
+            logger.warning("the previous evaluation still runs; this one is skipped")
         else:
             self.eval_runner = asyncio.create_task(evaluate())
 
@@ -296,12 +274,7 @@ class Serving(BaseEnv):
             return False
         if self._evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
             most = int(most * config.eval_limit_ratio)
-        due = groups_to_start(
-            config,
-            self._session.status,
-            most=most,
-            own_batch_size=self.derived_batch_size,
-            querying=len(self._groups.querying),
-            in_flight=len(self._groups.flight.workers),
-        )
-        return due > 0
+        in_flight, querying = self._groups.flight.workers, self._groups.querying
+        own_batch = self.derived_batch_size
+        how = (most, own_batch, len(querying), len(in_flight))
+        return groups_to_start(config, self._session.status, *how) > 0

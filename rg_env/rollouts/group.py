@@ -1,23 +1,8 @@
 """A group: an item on its way, the scores of its completions, and how they ended.
 
-A line of a dump is a group with all that explains and regenerates it:
-
-    {"schema_version": 1,
-     "item_id": "gcd",
-     "rollouts": [{"conversation": [{"role": "system", "content": "..."},
-                                    {"role": "user", "content": "..."},
-                                    {"role": "assistant", "content": "..."}],
-                   "score": 1.0, "reward": 1.0, "outcome": "right", "answer": "4",
-                   "finish_reason": "stop", "prompt_tokens": 181,
-                   "completion_tokens": 96, "normalized": false,
-                   "formats": {"bare": 1.0, "tagged": null}}],
-     "task": "gcd", "split": "train", "index": 17, "seed": 1804289383, "level": null,
-     "params": {}, "gold_answer": "4",
-     "versions": {"reasoning_gym": "0.1.25", "atroposlib": "0.4.0"},
-     "time": "2026-01-31T12:00:00+00:00"}
-
-`item_id` and `rollouts[].conversation` / `.score` are what the original wrote. The
-entry is `create_dataset(task, seed=seed, size=1, **params)[0]`.
+A line of a dump (docs/output_files.md) is a group with all that explains it.
+`item_id`, `rollouts[].conversation` and `.score` are what the original wrote. The entry
+is `create_dataset(task, seed=seed, size=1, **params)[0]`.
 """
 
 from __future__ import annotations
@@ -52,11 +37,9 @@ class Ending(str, enum.Enum):
 
     meaning: str
 
-    def __new__(cls, word: str, meaning: str) -> Ending:
-        """Return a member; its value is the word."""
+    def __new__(cls, word: str, meaning: str) -> Ending:  # noqa: D102
         member = str.__new__(cls, word)
-        # Enum itself would make the value of both.
-        member._value_ = word
+        member._value_ = word  # Enum itself would make the value of both
         member.meaning = meaning
         return member
 
@@ -82,10 +65,7 @@ class Ending(str, enum.Enum):
 
 
 class Ledger:
-    """Counts the rollouts that were queried and their endings.
-
-    A rollout ends in exactly one way, so that those queried are the sum of the endings
-    and of those in flight.
+    """Counts the rollouts that were queried and their endings, one for each.
 
     Args:
         keep: Told of the ledger, as plain values, at every change.
@@ -121,8 +101,7 @@ class Ledger:
         if self._keep is not None:
             self._keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
 
-    def __str__(self) -> str:
-        """Return the line of the log."""
+    def __str__(self) -> str:  # the line of the log
         outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
         return f"{self.queried} rollouts queried ({outcomes or 'none back yet'})"
 
@@ -133,10 +112,8 @@ class Ledger:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as plain values, without what is in flight."""
-        return {
-            "queried": self.queried - self.in_flight,
-            "outcomes": dict(self.outcomes),
-        }
+        known = self.queried - self.in_flight
+        return {"queried": known, "outcomes": dict(self.outcomes)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue a ledger; ValueError, and no change, if it has another form."""
@@ -194,9 +171,8 @@ class Group:
         in_flight: Number of its rollouts that were queried and have not ended.
         endings: How its rollouts ended.
         worker: The task that works on it in `serve`.
-        start_time: When it was started, a framework's name; the system's clock jumps.
-        began_s: The same of a clock that does not jump.
-        collected_s: The same of the end of its collection.
+        start_time, began_s, collected_s: When it was started, a framework's name, and
+            by a clock that does not jump; and the end of its collection.
     """
 
     item: Any = None
@@ -349,10 +325,7 @@ PENALTY_FREE_SHARE = 0.75
 
 
 def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
-    """Return rewards (s - b) / (1 - b), not below 0, for scores and a baseline.
-
-    A score of 1 stays 1, and a score equal to the baseline, in [0, 1), becomes 0.
-    """
+    """Return rewards (s - b) / (1 - b), not below 0, for a baseline in [0, 1)."""
     return [max(0.0, (score - baseline) / (1.0 - baseline)) for score in scores]
 
 
@@ -361,14 +334,8 @@ def penalise_length(
 ) -> list[float]:
     """Scale down the scores of long completions in a group that is otherwise right.
 
-    Args:
-        scores: One value in [0, 1] per rollout, shape (G,).
-        lengths_tokens: Length of each, shape (G,).
-        limit_tokens: Longest allowed sequence; positive.
-
-    Returns:
-        New scores, shape (G,): unchanged up to 75 % of the limit, falling linearly to
-        0 at the limit.
+    A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
+    the limit.
 
     Source: atropos 296a0bc, score(), length penalty; differs: none.
     """

@@ -43,8 +43,7 @@ class Hooks(Serving):
         self.called, self.was_called = [], asyncio.Event()
         self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
         self.items_sent_this_step = -1
-        for name in serve_loop.FRAMEWORK_LISTS:
-            setattr(self, name, [])
+        self.mainloop_timings, self.workers_added_list = [], []
         for name in ("get_status", "env_step_checks"):
             setattr(self, name, self._noting(name))
         for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
