@@ -160,7 +160,7 @@ def test_an_interrupted_command_says_so_and_leaves_only_what_was_written(ends, n
     terminal = end_of(ends, name)
     assert terminal.status == 128 + signal.SIGINT, terminal.said
     assert terminal.shows_cursor
-    assert name == "the demo runs" or terminal.files == []
+    assert name == "the demo runs" or {*terminal.files} <= {"data"}
 
 
 def test_the_status_names_the_closed_terminal(ends):
