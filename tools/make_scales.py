@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.tasks.scales import TABLE, Scale, ShippedScales, build_scale, load_shipped
+from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped
 from rg_env.workers.worker_pool import WorkerPool
 from tools.scale_probe import ProbeTally, probe_task
 
@@ -33,13 +33,7 @@ def _lines(name: str, rows: Sequence[object]) -> str:
 
 def _task_text(scale: Scale) -> str:
     """Return the row of a task, one line for each step."""
-    head = {
-        "digest": scale.digest,
-        "default_level": scale.default_level,
-        "is_dead_knob": scale.is_dead_knob,
-        "note": scale.note,
-    }
-    members = [f'   "{k}": {json.dumps(v)}' for k, v in head.items()]
+    members = [f'   "digest": {json.dumps(scale.digest)}']
     members.append(_lines("steps", [dataclasses.asdict(s) for s in scale.steps]))
     members.append(_lines("skipped", [dataclasses.asdict(s) for s in scale.skipped]))
     return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
@@ -73,7 +67,9 @@ async def _make(names: Sequence[str]) -> ShippedScales:
     async def made(task: str) -> Scale | None:
         async with gate:
             steps, skipped = await probe_task(pool, task, _report)
-        return build_scale(task, steps, skipped, digests[task]) if steps else None
+        skipped.sort(key=lambda skip: skip.level)
+        found = Scale(task, tuple(steps), tuple(skipped), digests[task])
+        return found if steps else None
 
     try:
         described = await read_library(pool)

@@ -14,9 +14,9 @@ from typing import Any
 import wandb
 
 from rg_env.errors import LONGEST_SHOWN, SettingError, in_section, not_allowed, shown
-from rg_env.items.installed_library import read_mixture
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.selection import read_mixture
 
 logger = logging.getLogger(__name__)
 

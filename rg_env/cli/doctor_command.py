@@ -28,7 +28,7 @@ from rg_env.errors import counted, in_section
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import TaskFindings, check_task
 from rg_env.reports.terminal import NumberTable, WorkProgress
-from rg_env.tasks.selection import build_selection
+from rg_env.tasks.selection import StreamSettings, build_selection
 
 
 def table(findings: Sequence[TaskFindings]) -> Table:
@@ -75,7 +75,9 @@ def doctor(
         library = await read_library(pool)
         versions.update(library.versions)
         with in_section("command line: "):
-            chosen = build_selection(library, tasks=[*names, *(tasks or [])] or None)
+            chosen = build_selection(
+                library, StreamSettings([*names, *(tasks or [])] or None)
+            )
 
         async def checked(task: str) -> TaskFindings:
             async with places:

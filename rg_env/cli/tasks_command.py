@@ -21,7 +21,7 @@ from rg_env.reports.task_sheets import TaskFacts
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import build_selection
+from rg_env.tasks.selection import StreamSettings, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
 
@@ -32,8 +32,9 @@ def chosen_tasks(
     if MIXTURE in names:
         raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
     with in_section("command line: "):
-        by_name = build_selection(library, tasks=names or None)
-        by_category = build_selection(library, categories=categories or None)
+        by_name = build_selection(library, StreamSettings(names or None))
+        of_categories = StreamSettings(categories=categories or None)
+        by_category = build_selection(library, of_categories)
     chosen = {choice.task for choice in by_name} & {c.task for c in by_category}
     if not chosen:
         raise SettingError(

@@ -16,23 +16,20 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rg_env import yaml_text
-from rg_env.errors import LibraryError, SettingError, shown
+from rg_env.errors import LibraryError, SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.stream import Stream
-from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import no_scale_reason
 from rg_env.tasks import baselines as shipped_baselines
 from rg_env.tasks import scales as shipped_scales
 from rg_env.tasks.baselines import Baselines
-from rg_env.tasks.difficulty import NO_RULE, Difficulty, LevelSetting, build_rules
-from rg_env.tasks.feedback import FLOOR, AdaptiveWeights, Feedback
+from rg_env.tasks.difficulty import NO_RULE, Difficulty, build_rules
+from rg_env.tasks.feedback import AdaptiveWeights, Feedback
 from rg_env.tasks.library import OWN_CATEGORY, LibraryDescription
 from rg_env.tasks.scales import Scale
-from rg_env.tasks.selection import TaskChoice, TaskChoosing, build_selection
+from rg_env.tasks.selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PreloadError
 from rg_env.workers.worker_pool import WorkerPool
-from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
@@ -63,20 +60,15 @@ def explained(error: PreloadError) -> Exception:
         return SettingError(error.message)
     if error.is_a(LibraryError):
         return LibraryError(error.message)
-    if error.is_a(ImportError, ModuleNotFoundError, PermissionError, FileNotFoundError):
-        return LibraryError(
-            f"workers cannot be started ({error}); `pip install -r requirements.txt`"
-            " installs what they need; the user that runs this must be able to read it,"
-            " and to write to the folder for temporary files (TMPDIR)"
-        )
-    if not error.kind:
-        return LibraryError(
-            "the process that imports reasoning-gym and the modules of your own tasks"
-            f" {error.message}; `python -c 'import reasoning_gym.factory'` shows"
-            " whether the library is the cause, and the machine's memory may be too"
-            " small for it"
-        )
-    return error
+    missing = (ImportError, ModuleNotFoundError, PermissionError, FileNotFoundError)
+    if error.kind and not error.is_a(*missing):
+        return error
+    return LibraryError(
+        f"workers cannot be started ({error}); `python -c 'import"
+        " reasoning_gym.factory'` shows whether the library is the cause. The user that"
+        " runs this must be able to read it, and to write to the folder for temporary"
+        " files (TMPDIR)"
+    )
 
 
 # -- the shipped tables ----------------------------------------------------------------
@@ -94,35 +86,34 @@ async def read_scales(
     infos = [library.tasks[task] for task in tasks]
     own = {info.name for info in infos if info.category == OWN_CATEGORY}
     curricula = [i.name for i in infos if i.has_curriculum and i.name not in own]
-    job = worker_jobs.curriculum_digests
-    digests = await pool.run(job, curricula, deadline_s=DEADLINE_S)
+    digests = await _digests(pool, curricula)
     scales: dict[str, Scale] = {}
     reasons: dict[str, str] = {}
-    changed = []
+    changed = f"its curriculum is not that of reasoning-gym {table.library_version}"
     for task in (info.name for info in infos):
-        scale = table.scales.get(task)
+        scale: Scale | str | None = table.scales.get(task)
         if task in own:
-            own_scale = await _own_scale(pool, task)
-            if isinstance(own_scale, Scale):
-                scales[task] = own_scale
-            else:
-                reasons[task] = own_scale
+            scale = await _own_scale(pool, task)
         elif task not in digests:
-            reasons[task] = no_scale_reason(task)
-        elif scale is not None and scale.digest == digests[task]:
+            scale = no_scale_reason(task)
+        elif not isinstance(scale, Scale) or scale.digest != digests[task]:
+            scale = changed
+        if isinstance(scale, Scale):
             scales[task] = scale
         else:
-            changed.append(task)
-            reasons[task] = (
-                f"its curriculum is not that of reasoning-gym {table.library_version}"
-            )
-    if changed:
+            reasons[task] = scale
+    if others := [task for task, reason in reasons.items() if reason is changed]:
         logger.warning(
             "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
             " the library's default parameters: %s",
-            *(len(changed), table.library_version, ", ".join(changed)),
+            *(len(others), table.library_version, ", ".join(others)),
         )
     return scales, reasons
+
+
+async def _digests(pool: WorkerPool, tasks: list[str]) -> dict[str, str]:
+    job = worker_jobs.curriculum_digests
+    return await pool.run(job, tasks, deadline_s=DEADLINE_S)
 
 
 async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:
@@ -140,105 +131,27 @@ async def prepare_baselines(
     """Return the baselines that hold for the installed library; log what has none."""
     table = shipped_baselines.load_shipped()
     names = sorted({choice.task for choice in selection})
-    known = [task for task in names if task in table.by_task]
-    job = worker_jobs.curriculum_digests
-    digests = await pool.run(job, known, deadline_s=DEADLINE_S)
+    digests = await _digests(pool, [task for task in names if task in table.by_task])
     by_task = {
-        t: table.by_task[t] for t in known if table.by_task[t].digest == digests[t]
+        task: table.by_task[task]
+        for task, digest in digests.items()
+        if table.by_task[task].digest == digest
     }
-    unknown = [task for task in names if task not in by_task]
-    own = sorted({c.task for c in selection if c.params} & by_task.keys())
-    if unknown:
-        logger.warning(
-            "reward_baseline: the baseline of %d tasks is 0, because the installed"
-            " reasoning-gym differs from the measured version %s: %s",
-            *(len(unknown), table.library_version, ", ".join(unknown)),
-        )
-    if own:
-        logger.warning(
-            "reward_baseline: no baseline was measured with parameters of your own, and"
-            " it is 0 for: %s",
-            ", ".join(own),
-        )
+    own = {choice.task for choice in selection if choice.params}
+    for why, tasks in (
+        (
+            f"reasoning-gym differs from the measured {table.library_version}",
+            [task for task in names if task not in by_task],
+        ),
+        ("parameters of your own were not measured", sorted(own & by_task.keys())),
+    ):
+        if tasks:
+            named = ", ".join(tasks)
+            logger.warning("reward_baseline is 0 because %s, for: %s", why, named)
     return dataclasses.replace(table, by_task=by_task)
 
 
 # -- the stream ------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class StreamSettings:
-    """What decides the items of a stream, by the names of the settings."""
-
-    tasks: Sequence[str] | None = None
-    categories: Sequence[str] | None = None
-    exclude_tasks: Sequence[str] = ()
-    task_weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    task_params: Mapping[str, Mapping[str, Any]] = dataclasses.field(
-        default_factory=dict
-    )
-    mixture: str | None = None
-    task_choice: TaskChoosing = "weighted"
-    adaptive_floor: float = FLOOR
-    complexity_mode: LevelSetting = None
-    task_levels: Mapping[str, LevelSetting] = dataclasses.field(default_factory=dict)
-    seed: int = 0
-    shard_index: int = 0
-    num_shards: int = 1
-
-    @property
-    def follows_results(self) -> bool:
-        """Whether results change which items come next."""
-        levels = (self.complexity_mode, *self.task_levels.values())
-        return self.task_choice == "adaptive" or "curriculum" in levels
-
-    @staticmethod
-    def of(settings: object) -> StreamSettings:
-        """Return those of a run, which has more settings."""
-        names = (field.name for field in dataclasses.fields(StreamSettings))
-        return StreamSettings(**{name: getattr(settings, name) for name in names})
-
-
-def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Read the parameters of `composite` from a YAML file with a list `datasets`.
-
-    `also_given` is what `task_params` says of `composite`, which must be nothing.
-
-    Raises:
-        SettingError: The file cannot be read or holds something else.
-    """
-    if also_given is not None:
-        reason = "task_params.composite is given as well; keep one"
-        raise SettingError(reason, "mixture")
-    try:
-        content = yaml_text.read(path)
-    except YamlError as fault:
-        reason = f"{shown(path)} cannot be used: {fault}"
-        raise SettingError(reason, "mixture") from fault
-    if not isinstance(content, dict) or "datasets" not in content:
-        raise SettingError(f"{shown(path)} has no list `datasets`", "mixture")
-    return content
-
-
-def _selection(
-    library: LibraryDescription, settings: StreamSettings
-) -> tuple[TaskChoice, ...]:
-    tasks, params = settings.tasks, dict(settings.task_params)
-    place = f"task_params.{MIXTURE}"
-    if settings.mixture is not None:
-        params[MIXTURE] = read_mixture(settings.mixture, params.get(MIXTURE))
-        place = "mixture"
-        if tasks is None and settings.categories is None:
-            tasks = [MIXTURE]
-    return build_selection(
-        library,
-        tasks=tasks,
-        categories=settings.categories,
-        exclude_tasks=settings.exclude_tasks,
-        task_weights=settings.task_weights,
-        task_params=params,
-        mixture_field=place,
-    )
 
 
 async def _difficulty(
@@ -275,7 +188,7 @@ async def prepare_stream(
         SettingError: A name or parameter does not exist, or the library rejects
             parameters, as they are given or with those of one of the levels.
     """
-    selection = _selection(library, settings)
+    selection = build_selection(library, settings)
     names = sorted({choice.task for choice in selection})
     own = [(choice.task, dict(choice.params)) for choice in selection if choice.params]
     await _check_params(pool, own)
@@ -305,10 +218,10 @@ async def prepare_stream(
 
 
 async def _check_params(
-    pool: WorkerPool, params_by_task: Sequence[tuple[str, Mapping[str, Any]]]
+    pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> None:
     job = worker_jobs.rejected_params
-    rejected = await pool.run(job, params_by_task, deadline_s=DEADLINE_S)
+    rejected = await pool.run(job, given, deadline_s=DEADLINE_S)
     if rejected is not None:
         task, reason = rejected
         raise SettingError(reason, f"task_params.{task}")

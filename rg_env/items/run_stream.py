@@ -30,7 +30,6 @@ from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import EvaluationItems, wanted_items
 from rg_env.items.installed_library import (
     DEADLINE_S,
-    StreamSettings,
     prepare_baselines,
     prepare_stream,
     read_library,
@@ -41,6 +40,7 @@ from rg_env.tasks.curriculum import Count, Share
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import MAX_ATTEMPTS
+from rg_env.tasks.selection import StreamSettings
 from rg_env.workers.pool_errors import PoolClosedError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -354,10 +354,8 @@ async def prepare_items(
     """
     library = await read_library(pool)
     logger.info(
-        "reasoning-gym %s from %s%s: %d tasks",
-        library.version,
-        "the submodule, " if library.from_submodule else "",
-        *(library.location, len(library.tasks)),
+        "reasoning-gym %s from %s: %d tasks",
+        *(library.version, library.location, len(library.tasks)),
     )
     if library.modules:
         where, names = ", ".join(library.modules), ", ".join(library.own_names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import logging
 import statistics
 from collections import defaultdict
@@ -70,9 +71,8 @@ async def _make_items(
 async def gold_fault(pool: WorkerPool, handle: Item, entry: Entry) -> str | None:
     """Return what is wrong with the score of an entry's gold answer, None if nothing.
 
-    A task whose entries hold no answer cannot be judged by this and passes, and so does
-    a task of the library if the workers are lost: its scorer does not wait, so the
-    machine has failed.
+    A task whose entries hold no answer passes, and so does a task of the library if the
+    workers are lost: its scorer does not wait, so the machine has failed.
     """
     task, params = handle.task, dict(handle.params)
     prepared = Trust(prepare=functools.partial(scoring_dataset, task, params))
@@ -142,9 +142,13 @@ async def check_task(
             for a, b in zip(entries, again, strict=True)
         )
         if differing:
-            many = f"items that differ in another process: {differing}"
-            findings.faults.append(many)
-        findings.faults += await _gold_faults(pool, other, handle, entries)
+            findings.faults = [f"items that differ in another process: {differing}"]
+        places = (("", pool), ("in another process, ", other))
+        for entry, (where, workers) in itertools.product(entries, places):
+            fault = await gold_fault(workers, handle, entry)
+            if fault is not None:
+                findings.faults.append(f"{where}{fault}")
+                break
         if not findings.faults:
             await _check_controls(pool, handle, entries, findings)
         if info.category == OWN_CATEGORY:
@@ -152,18 +156,6 @@ async def check_task(
     except PoolError as error:
         findings.faults.append(str(error))
     return findings
-
-
-async def _gold_faults(
-    pool: WorkerPool, other: WorkerPool, handle: Item, entries: Sequence[Entry]
-) -> list[str]:
-    """Score gold answers where the entry was made, and in another process."""
-    for entry in entries:
-        if (fault := await gold_fault(pool, handle, entry)) is not None:
-            return [fault]
-        if (fault := await gold_fault(other, handle, entry)) is not None:
-            return [f"in another process, {fault}"]
-    return []
 
 
 async def _check_controls(

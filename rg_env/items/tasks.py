@@ -25,17 +25,17 @@ from rg_env.errors import LibraryError, SettingError
 from rg_env.items import item as items
 from rg_env.items.evaluation_specs import evaluation_specs
 from rg_env.items.group_scorer import Result
-from rg_env.items.installed_library import StreamSettings, prepare_stream, read_library
+from rg_env.items.installed_library import prepare_stream, read_library
 from rg_env.items.item import Item, shared_pool
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.items.stream import Stream
 from rg_env.items.task_check import item_fault
 from rg_env.tasks.curriculum import Count, LevelChange
-from rg_env.tasks.difficulty import LevelSetting, check_setting
+from rg_env.tasks.difficulty import LevelSetting, level_setting
 from rg_env.tasks.feedback import Feedback, WeightsState
 from rg_env.tasks.library import TASKS
 from rg_env.tasks.sampler import MAX_SEED
-from rg_env.tasks.selection import TaskChoosing
+from rg_env.tasks.selection import StreamSettings, TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Tasks:
         by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
         for name, level in by_task.items():
             try:
-                check_setting(level)
+                level_setting(level)
             except ValueError as error:
                 where = "levels" if name == "*" else f"levels.{name}"
                 raise SettingError(str(error), where) from error

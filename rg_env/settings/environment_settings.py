@@ -30,7 +30,7 @@ from rg_env.settings.setting_types import (
     Weight,
 )
 from rg_env.tasks.baselines import RewardBaseline
-from rg_env.tasks.difficulty import LevelSetting, check_setting, parse_setting
+from rg_env.tasks.difficulty import LevelSetting, level_setting
 from rg_env.tasks.feedback import FLOOR
 from rg_env.tasks.own_tasks import checked
 from rg_env.tasks.sampler import MAX_SEED, shard_of_launcher
@@ -48,13 +48,7 @@ SHORTEST_S = 0.001
 """Below, nothing is ever ready in time."""
 
 
-def _level(setting: object) -> object:
-    parsed = parse_setting(setting)
-    check_setting(parsed)
-    return parsed
-
-
-Level = Annotated[LevelSetting, BeforeValidator(_level)]
+Level = Annotated[LevelSetting, BeforeValidator(level_setting)]
 Modules = list[Annotated[str, AfterValidator(checked)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
 

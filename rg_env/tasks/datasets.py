@@ -21,7 +21,6 @@ import random
 import sys
 import textwrap
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -62,7 +61,7 @@ MAX_KEPT_DATASETS = 100
 """Built datasets kept in one process. The 59 take about 100 MB; n_queens with 12 queens
 takes longest to build, 0.4 s."""
 
-_kept: OrderedDict[tuple[str, str], Any] = OrderedDict()
+_kept: dict[tuple[str, str], Any] = {}
 """By task and parameters, the least recently used one first."""
 
 
@@ -78,21 +77,18 @@ def build_dataset(
 
 def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
     """Return a dataset of these parameters, whose seed the caller sets."""
-    key = task, repr(sorted(params.items()))
-    dataset = _kept.get(key)
+    key, took_s = (task, repr(sorted(params.items()))), WORTH_KEEPING_S
+    dataset = _kept.pop(key, None)
     if dataset is None:
         dataset = _sharing(task, params)
     if dataset is None:
         began_s = time.process_time()
         dataset = build_dataset(task, params, seed=0)
-        is_kept = time.process_time() - began_s >= WORTH_KEEPING_S
-    else:
-        is_kept = True
-    if is_kept:
+        took_s = time.process_time() - began_s
+    if took_s >= WORTH_KEEPING_S:
         _kept[key] = dataset
-        _kept.move_to_end(key)
         if len(_kept) > MAX_KEPT_DATASETS:
-            _kept.popitem(last=False)
+            del _kept[next(iter(_kept))]
     name = rules_of(task).kept_on_class
     if hasattr(type(dataset), name):
         own = vars(dataset).setdefault(name, getattr(type(dataset), name))
@@ -158,7 +154,9 @@ def make_entry(
     published: bool = False,
     place: tuple[int, int] = (0, 1),
 ) -> dict[str, Any]:
-    """Make the entry of a task that belongs to a seed.
+    """Return the same as `create_dataset(task, seed=seed, size=1, **params)[0]`.
+
+    Where it is checked, its metadata is corrected by the task's rules.
 
     Args:
         task: A registered task.
@@ -168,10 +166,6 @@ def make_entry(
             each time or that nobody can answer.
         published: Whether it is an item of a published evaluation; see `fault_of`.
         place: Its index in the dataset and the size, where `is_rebuilt` alone.
-
-    Returns:
-        The same as `create_dataset(task, seed=seed, size=1, **params)[0]`; where it is
-        checked, with `corrected_metadata` of the task's rules.
 
     Raises:
         UnusableEntryError: The library made one that cannot be used.

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fnmatch
-import math
 import statistics
 import typing
 from collections.abc import Collection, Mapping
@@ -52,38 +51,29 @@ class LevelRule:
         return self.low, self.high
 
 
-def _is_level(value: object) -> bool:
-    return type(value) in (int, float) and 0.0 <= typing.cast(float, value) <= 1.0
+def _is_level(value: Any) -> bool:
+    return type(value) in (int, float) and 0.0 <= value <= 1.0
 
 
-def check_setting(value: Any) -> None:
-    """Raise ValueError for no level setting: what is allowed, the nearest name."""
-    if value is None or value in MODES or _is_level(value):
-        return
+def level_setting(value: Any) -> LevelSetting:
+    """Return a level setting, also from the text of a command line; or ValueError."""
+    with contextlib.suppress(ValueError):
+        value = float(value) if isinstance(value, str) else value
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2
-    if is_pair and all(map(_is_level, value)) and value[0] <= value[1]:
-        return
+    is_range = is_pair and all(map(_is_level, value)) and value[0] <= value[1]
+    if is_range or value is None or value in MODES or _is_level(value):
+        return typing.cast(LevelSetting, value)
     close = nearest(value, MODES) if isinstance(value, str) else None
     hint = f"; did you mean {close!r}?" if close else ""
     raise ValueError(f"{unexpected(value, ALLOWED)}{hint}")
 
 
-def parse_setting(text: object) -> object:
-    """Return a level setting from the text of a command line."""
-    with contextlib.suppress(ValueError):
-        if isinstance(text, str) and math.isfinite(number := float(text)):
-            return number
-    return text
-
-
 def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:
-    if setting is None:
-        return LevelRule()
-    if isinstance(setting, str):
-        return LevelRule(setting)
     if isinstance(setting, list | tuple):
         return LevelRule(mode_of_range, *setting)
-    return LevelRule("fixed", setting, setting)
+    if isinstance(setting, str):
+        return LevelRule(setting)
+    return LevelRule() if setting is None else LevelRule("fixed", setting, setting)
 
 
 def build_rules(
@@ -93,7 +83,7 @@ def build_rules(
     mode: LevelSetting,
     task_levels: Mapping[str, LevelSetting],
 ) -> dict[str, LevelRule]:
-    """Turn the settings into a rule for each task.
+    """Return the rule of each chosen task; one without a scale keeps the defaults.
 
     Args:
         tasks: The chosen tasks.
@@ -102,9 +92,6 @@ def build_rules(
         mode: The setting of all tasks.
         task_levels: Name or pattern to setting. A name wins over a pattern, a later
             pattern over an earlier one.
-
-    Returns:
-        A rule for each chosen task; one without a scale keeps the library's defaults.
 
     Raises:
         SettingError: A name matches nothing, or a task that is named has no scale.

@@ -42,13 +42,10 @@ CATEGORIES: Mapping[str, str] = _LIST["tasks"]
 TASKS = tuple(CATEGORIES)
 
 OWN_CATEGORY = "own"
-"""Category of a user's own tasks."""
-
 OWN_TASKS: set[str] = set()
-"""A user's own tasks, in processes that have loaded them; see own_tasks.py."""
-
 OWN_MODULES: dict[str, str] = {}
-"""The modules of these to the digest of their source."""
+"""A user's own tasks, and their modules to the digest of the source, in processes that
+have loaded them; see own_tasks.py."""
 
 MAX_CAUSE_CHARS = 200
 
@@ -59,11 +56,9 @@ class TaskInfo:
 
     Attributes:
         category: The library's own (its subpackage), e.g. "arithmetic", or "own".
-        parameters: Dataset parameter to its default as text, without `seed` and
-            `size`, which the sampler owns.
+        parameters: Dataset parameter to its default as text, without `seed` and `size`.
         has_curriculum: Whether the library can vary its difficulty.
-        asks: What a user's own task asks for: the first line of its dataset's
-            docstring.
+        asks: The first line of the docstring of a user's own dataset.
     """
 
     name: str
@@ -84,7 +79,6 @@ class LibraryDescription:
     tasks: Mapping[str, TaskInfo]
     version: str
     location: str
-    from_submodule: bool
     system_prompt: str = ""
     modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -97,7 +91,7 @@ class LibraryDescription:
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of the library, and those of a user's modules."""
+        """The version of the library, and the digests of a user's modules."""
         return {"reasoning_gym": self.version, **self.modules}
 
     @property
@@ -192,10 +186,7 @@ def _unusable(error: BaseException) -> LibraryError:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the kind of an exception, its first line, and its line in a user's file.
-
-    No line is named if only our files or those of the library are involved.
-    """
+    """Return kind and first line of an exception, with the line in a user's file."""
     first_line = str(error).strip().partition("\n")[0]
     kind = type(error).__name__
     cause = (f"{kind}: {first_line}" if first_line else kind)[:MAX_CAUSE_CHARS]
@@ -226,12 +217,15 @@ def _version(package_dir: Path) -> str:
     return version.group(1) if version else "unknown"
 
 
-def _default_text(field: dataclasses.Field[Any]) -> str:
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    if field.default_factory is not dataclasses.MISSING:
-        return repr(field.default_factory())
-    return "required"
+def defaults_of(config_cls: type) -> dict[str, Any]:
+    """Return the parameters that a config has defaults for, with these."""
+    values = {}
+    for field in dataclasses.fields(config_cls):
+        if field.default is not dataclasses.MISSING:
+            values[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            values[field.name] = field.default_factory()
+    return values
 
 
 def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
@@ -240,17 +234,14 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
     if name in OWN_TASKS:
         category = OWN_CATEGORY
         asks = (dataset_cls.__doc__ or "").strip().partition("\n")[0]
-    return TaskInfo(
-        name=name,
-        category=category,
-        parameters={
-            f.name: _default_text(f)
-            for f in dataclasses.fields(config_cls)
-            if f.name not in ("seed", "size")
-        },
-        has_curriculum=name in load_factory().CURRICULA,
-        asks=asks,
-    )
+    defaults = defaults_of(config_cls)
+    parameters = {
+        field.name: repr(defaults[field.name]) if field.name in defaults else "required"
+        for field in dataclasses.fields(config_cls)
+        if field.name not in ("seed", "size")
+    }
+    has_curriculum = name in load_factory().CURRICULA
+    return TaskInfo(name, category, parameters, has_curriculum, asks)
 
 
 @functools.cache
@@ -268,7 +259,6 @@ def describe() -> LibraryDescription:
             },
             version=_version(package_dir),
             location=str(package_dir),
-            from_submodule=SUBMODULE.resolve() in package_dir.parents,
             system_prompt=str(prompts.get("default", "")),
             modules=OWN_MODULES,
         )

@@ -28,7 +28,7 @@ import msgspec
 
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks.datasets import OwnTaskError, blaming
-from rg_env.tasks.library import cause_of, load_factory
+from rg_env.tasks.library import cause_of, defaults_of, load_factory
 
 TABLE = Path(__file__).with_name("scales.json")
 
@@ -63,25 +63,43 @@ class Scale:
     Attributes:
         steps: Easiest first, at least one.
         skipped: The levels that are not on it, ascending.
-        note: What is worth knowing, "" if nothing.
-        default_level: Where the library's default parameters lie, in [0, 1]; None
-            where they are no point of the curriculum.
-        is_dead_knob: Whether the generator ignores the parameters that the steps set.
         digest: `curriculum_digest` of the library that it was made of.
     """
 
     task: str
     steps: tuple[Step, ...]
     skipped: tuple[SkippedLevel, ...] = ()
-    note: str = ""
-    default_level: float | None = None
-    is_dead_knob: bool = False
     digest: str = ""
+
+    @property
+    def why_dead(self) -> str:
+        """Why the items do not change with the level, "" if they do."""
+        only = "one step is usable" if len(self.steps) == 1 else ""
+        return rules_of(self.task).fixed_level or only
 
     @property
     def is_dead(self) -> bool:
         """Whether the items do not change with the level; the note says why."""
-        return self.is_dead_knob or len(self.steps) == 1
+        return bool(self.why_dead)
+
+    @property
+    def default_level(self) -> float | None:
+        """Where the library's default parameters lie in [0, 1], None for nowhere."""
+        places = [number for number, step in enumerate(self.steps) if not step.params]
+        return self.level_of(places[0]) if places else None
+
+    @property
+    def note(self) -> str:
+        """What is worth knowing, "" if nothing."""
+        repair = rules_of(self.task).level_repair
+        notes = []
+        if self.is_dead:
+            notes.append(f"the items do not change with the level: {self.why_dead}")
+        if repair:
+            notes.append(f"repaired: {repair.reason}")
+        if self.default_level is None:
+            notes.append("the default config is no point of the curriculum")
+        return "; ".join(notes)
 
     def step_at(self, level: float, mix: float) -> Step:
         """Return the step of a level in [0, 1].
@@ -122,23 +140,12 @@ CurriculumLevel = tuple[dict[str, Any], str | None]
 """What a level of a curriculum sets, and why it is not used, None if it is."""
 
 
-def _defaults(config_cls: Any) -> dict[str, Any]:
-    """Return the values of a config's parameters where none are given."""
-    values = {}
-    for field in dataclasses.fields(config_cls):
-        if field.default is not dataclasses.MISSING:
-            values[field.name] = field.default
-        elif field.default_factory is not dataclasses.MISSING:
-            values[field.name] = field.default_factory()
-    return values
-
-
 def _curriculum_level(
     task: str, number: int, overrides: Mapping[str, Any]
 ) -> CurriculumLevel:
     factory = load_factory()
     config_cls = factory.DATASETS[task][1]
-    defaults = _defaults(config_cls)
+    defaults = defaults_of(config_cls)
     curriculum = factory.create_curriculum(task)
     curriculum.set_global_level(number)
     params = dict(overrides)
@@ -209,30 +216,6 @@ def steps_of(
     return steps, skipped
 
 
-def build_scale(
-    task: str, steps: Sequence[Step], skipped: Sequence[SkippedLevel], digest: str = ""
-) -> Scale:
-    """Put a scale together from its steps, easiest first, at least one."""
-    rules = rules_of(task)
-    places = [number for number, step in enumerate(steps) if not step.params]
-    fixed = rules.fixed_level or (len(steps) == 1 and "one step is usable")
-    notes = [f"the items do not change with the level: {fixed}"] if fixed else []
-    if rules.level_repair:
-        notes.append(f"repaired: {rules.level_repair.reason}")
-    if not places:
-        notes.append("the default config is no point of the curriculum")
-    scale = Scale(
-        task=task,
-        steps=tuple(steps),
-        skipped=tuple(sorted(skipped, key=lambda skip: skip.level)),
-        note="; ".join(notes),
-        is_dead_knob=bool(rules.fixed_level),
-        digest=digest,
-    )
-    default_level = scale.level_of(places[0]) if places else None
-    return dataclasses.replace(scale, default_level=default_level)
-
-
 def own_scale(task: str) -> Scale | str:
     """Return the scale of a user's own task, or why it has none.
 
@@ -241,9 +224,9 @@ def own_scale(task: str) -> Scale | str:
     """
     with blaming():
         levels = curriculum_levels(task)
-    if not levels:
+    if not levels or rules_of(task).fixed_level:
         return rules_of(task).fixed_level or "no curriculum is registered with it"
     steps, skipped = steps_of(levels)
     if not steps:
         raise OwnTaskError(f"level 0: {skipped[0].reason}")
-    return build_scale(task, steps, skipped)
+    return Scale(task, tuple(steps), tuple(skipped))

@@ -1,7 +1,7 @@
 """Which tasks a run uses, with which parameters and weights.
 
-Pure: settings and the library's description in, a tuple of choices out. Wrong names
-end here, with the nearest valid one.
+Settings and the library's description in, a tuple of choices out. Wrong names end
+here, with the nearest valid one.
 
 The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
 its `datasets` parameter (the library's own format: name, weight, config), or for all
@@ -19,9 +19,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from rg_env.errors import SettingError, unknown_name
+from rg_env import yaml_text
+from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.difficulty import LevelSetting
+from rg_env.tasks.feedback import FLOOR
 from rg_env.tasks.library import TASKS, LibraryDescription, is_release_of_list
+from rg_env.yaml_text import YamlError
 
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
 """How a run draws among its choices."""
@@ -43,6 +47,39 @@ class TaskChoice:
     task: str
     weight: float = 1.0
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamSettings:
+    """What decides the items of a stream, by the names of the settings."""
+
+    tasks: Sequence[str] | None = None
+    categories: Sequence[str] | None = None
+    exclude_tasks: Sequence[str] = ()
+    task_weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    task_params: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    mixture: str | None = None
+    task_choice: TaskChoosing = "weighted"
+    adaptive_floor: float = FLOOR
+    complexity_mode: LevelSetting = None
+    task_levels: Mapping[str, LevelSetting] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    shard_index: int = 0
+    num_shards: int = 1
+
+    @property
+    def follows_results(self) -> bool:
+        """Whether results change which items come next."""
+        levels = (self.complexity_mode, *self.task_levels.values())
+        return self.task_choice == "adaptive" or "curriculum" in levels
+
+    @staticmethod
+    def of(settings: object) -> StreamSettings:
+        """Return those of a run, which has more settings."""
+        names = (field.name for field in dataclasses.fields(StreamSettings))
+        return StreamSettings(**{name: getattr(settings, name) for name in names})
 
 
 class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,6 +124,27 @@ def _chosen_names(
     # A pattern like "*" means tasks.
     chosen += [name for name in by_name if name != MIXTURE or name in (tasks or ())]
     return list(dict.fromkeys(chosen))
+
+
+def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Read the parameters of `composite` from a YAML file with a list `datasets`.
+
+    `also_given` is what `task_params` says of `composite`, which must be nothing.
+
+    Raises:
+        SettingError: The file cannot be read or holds something else.
+    """
+    if also_given is not None:
+        reason = "task_params.composite is given as well; keep one"
+        raise SettingError(reason, "mixture")
+    try:
+        content = yaml_text.read(path)
+    except YamlError as fault:
+        reason = f"{shown(path)} cannot be used: {fault}"
+        raise SettingError(reason, "mixture") from fault
+    if not isinstance(content, dict) or "datasets" not in content:
+        raise SettingError(f"{shown(path)} has no list `datasets`", "mixture")
+    return content
 
 
 def _mixture_choices(
@@ -137,25 +195,9 @@ def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
 
 
 def build_selection(
-    library: LibraryDescription,
-    *,
-    tasks: Sequence[str] | None = None,
-    categories: Sequence[str] | None = None,
-    exclude_tasks: Sequence[str] = (),
-    task_weights: Mapping[str, float] | None = None,
-    task_params: Mapping[str, Mapping[str, Any]] | None = None,
-    mixture_field: str = f"task_params.{MIXTURE}",
+    library: LibraryDescription, settings: StreamSettings
 ) -> tuple[TaskChoice, ...]:
-    """Turn the settings into the choices of the sampler.
-
-    Args:
-        library: What the installed library offers.
-        tasks: Names or patterns (`*_sorting`); None with no categories means all.
-        categories: The library's categories; added to `tasks`.
-        exclude_tasks: Names or patterns taken away again, also from the mixture.
-        task_weights: Task to weight; 1.0 where not given.
-        task_params: Task to dataset parameters; those of `composite` hold `datasets`.
-        mixture_field: The setting that the parameters of `composite` come from.
+    """Turn settings into the choices of the sampler.
 
     Returns:
         At least one choice, sorted by task, so that the order in which the settings
@@ -164,11 +206,17 @@ def build_selection(
     Raises:
         SettingError: A name is unknown, a weight is not positive, or nothing is left.
     """
+    tasks, weights = settings.tasks, settings.task_weights
+    params, mixture_field = dict(settings.task_params), f"task_params.{MIXTURE}"
+    if settings.mixture is not None:
+        params[MIXTURE] = read_mixture(settings.mixture, params.get(MIXTURE))
+        mixture_field = "mixture"
+        if tasks is None and settings.categories is None:
+            tasks = [MIXTURE]
     known = [*library.tasks, MIXTURE]
-    left_out = set(_matching("exclude_tasks", exclude_tasks, known))
-    chosen = _chosen_names(library, tasks, categories)
+    left_out = set(_matching("exclude_tasks", settings.exclude_tasks, known))
+    chosen = _chosen_names(library, tasks, settings.categories)
     names = [name for name in chosen if name not in left_out]
-    weights, params = task_weights or {}, task_params or {}
     for field, given in (("task_weights", weights), ("task_params", params)):
         for name in given:
             if name not in known:

@@ -27,8 +27,6 @@ SCALE = Scale(
         Step((4, 5), {"min_disks": 9}, 1234.5),
     ),
     skipped=(SkippedLevel(2, "it hangs"), SkippedLevel(6, "it hangs")),
-    note="repaired: it was broken",
-    default_level=0.0,
 )
 FACTS = TaskFacts(INFO, SCALE)
 NO_SCALE = TaskFacts(
@@ -95,12 +93,12 @@ def test_every_task_says_in_a_line_what_it_asks_for(installed):
 
 def test_a_row_has_steps_levels_place_of_the_default_and_costs():
     off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
-    dead = Scale("off", SCALE.steps, default_level=None, is_dead_knob=True)
+    dead = Scale("off", SCALE.steps[2:])
     listed = task_sheets.listing([FACTS, NO_SCALE, TaskFacts(off, dead)], "")
     rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows
-    assert ["off", "3*", "off", "0.25", "1234"] in rows
+    assert ["off", "1*", "off", "1234", "1234"] in rows
     assert "* The items do not change with the level: off." in listed
     assert "Without a scale: acre." in listed
 
@@ -115,7 +113,6 @@ def test_a_row_has_steps_levels_place_of_the_default_and_costs():
         (FACTS, "0.50 3 20.0 min_disks=5, weights=[0.5]"),
         (FACTS, "1.00 4, 5 1234 min_disks=9"),
         (FACTS, "skipped: level 2: it hangs skipped: level 6: it hangs"),
-        (FACTS, "note: repaired: it was broken"),
         (FACTS, "default_level: 0.0"),
         (FACTS, "min_disks = 3 weights = [0.1]"),
         (NO_SCALE, "has_curriculum: false no_scale_reason: nothing can be varied"),

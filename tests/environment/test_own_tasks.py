@@ -273,7 +273,7 @@ def test_an_evaluation_of_them_is_measured_and_rescored(
     double = json.loads(capsys.readouterr().out)["tasks"]["double"]
     assert (double["completions"], double["without_score"]) == (0, {"unmatched": 1})
     assert run_main([*rescore, *own, changed]) == 2
-    assert "is of reasoning-gym 0.1.25 with my_tasks " in capsys.readouterr().err
+    assert "of reasoning-gym 0.1.25 with my_tasks " in capsys.readouterr().err
 
 
 # -- the commands that make no environment ---------------------------------------------

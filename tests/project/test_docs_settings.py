@@ -14,12 +14,11 @@ from rg_env.cli import run_commands
 from rg_env.cli.settings_command import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.items import worker_jobs
-from rg_env.items.installed_library import read_mixture
 from rg_env.settings.environment_settings import DATA_DUMPS
 from rg_env.task_rules.table import TABLE, no_scale_reason
 from rg_env.tasks.difficulty import build_rules
 from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import build_selection
+from rg_env.tasks.selection import StreamSettings, build_selection
 from tests.support.documents import (
     EXAMPLES,
     README,
@@ -123,15 +122,14 @@ def refusal_of(pool, choices):
 @pytest.mark.processes
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library):
     config, _ = built(ROOT / "examples" / "choose_tasks.yaml")
-    fields = ("tasks", "categories", "exclude_tasks", "task_weights", "task_params")
-    choices = build_selection(library, **{f: getattr(config, f) for f in fields})
+    choices = build_selection(library, StreamSettings.of(config))
     assert refusal_of(pool, choices) is None
 
 
 @pytest.mark.processes
 def test_the_example_of_a_mixture_is_accepted_by_the_library(pool, library):
-    params = {"composite": read_mixture(str(MIXTURE_EXAMPLE), None)}
-    choices = build_selection(library, tasks=["composite"], task_params=params)
+    settings = StreamSettings(mixture=str(MIXTURE_EXAMPLE))
+    choices = build_selection(library, settings)
     assert refusal_of(pool, choices) is None
 
 

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "serving": {"errors"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
-    "tasks": {"errors", "task_rules", "scoring"},
+    "tasks": {"errors", "task_rules", "scoring", "yaml_text"},
     "scoring": {"errors", "task_rules"},
     "rollouts": {"off_loop", "items", "whole_files"},
     "settings": {"errors", "installation", "scoring", "tasks", "workers"},

@@ -134,7 +134,7 @@ def test_equal_rows_of_all_solutions_are_one_row():
 
 def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypatch):
     monkeypatch.setattr(datasets, "MAX_KEPT_DATASETS", 2)
-    monkeypatch.setattr(datasets, "_kept", type(datasets._kept)())
+    monkeypatch.setattr(datasets, "_kept", {})
     assert kept_dataset("leg_counting", {}) is not kept_dataset("leg_counting", {})
     long, longer = ({"max_word_len": number} for number in (9, 11))
     first, second = (kept_dataset("spell_backward", how) for how in (long, longer))

@@ -8,8 +8,7 @@ from rg_env.tasks.difficulty import (
     Difficulty,
     LevelRule,
     build_rules,
-    check_setting,
-    parse_setting,
+    level_setting,
 )
 from rg_env.tasks.scales import Scale, Step
 
@@ -71,19 +70,19 @@ def test_a_name_that_cannot_have_a_level_is_refused(task_levels, sentence):
 )
 def test_what_is_no_level_is_refused_with_what_is_allowed(setting):
     with pytest.raises(ValueError, match="'random', 'curriculum', a level in 0 to 1"):
-        check_setting(setting)
+        level_setting(setting)
     with pytest.raises(ValueError, match="did you mean 'curriculum'"):
-        check_setting("curiculum")
+        level_setting("curiculum")
 
 
 @pytest.mark.parametrize("setting", [None, "random", "curriculum", 0, 1.0, [0, 0.5]])
 def test_what_is_a_level_is_taken(setting):
-    check_setting(setting)
+    assert level_setting(setting) == setting
 
 
 def test_a_number_on_the_command_line_is_a_level():
-    assert parse_setting("0.7") == 0.7
-    assert parse_setting("random") == "random"
+    assert level_setting("0.7") == 0.7
+    assert level_setting("random") == "random"
 
 
 # -- from a draw to parameters ---------------------------------------------------------

@@ -58,7 +58,7 @@ def test_a_level_off_the_scale_is_refused(level):
 def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead():
     scale = Scale("some_task", STEPS[:1])
     assert all(scale.step_at(n / 10, 0.5) is STEPS[0] for n in range(11))
-    assert scale.is_dead
+    assert scale.is_dead and "level: one step is usable" in scale.note
 
 
 def test_a_step_stands_where_its_level_gives_it_whatever_the_mix():
@@ -72,7 +72,7 @@ def test_a_step_stands_where_its_level_gives_it_whatever_the_mix():
 
 def test_a_table_that_was_written_is_read_as_it_was(tmp_path):
     skipped = (SkippedLevel(3, 'it "hangs"'),)
-    scale = Scale("a", STEPS, skipped, "näher", 0.5, True, "f00")
+    scale = Scale("a", STEPS, skipped, "f00")
     table = ShippedScales("1.2.3", {"a": scale})
     path = tmp_path / "scales.json"
     path.write_text(table_text(table), encoding="utf-8")

@@ -6,7 +6,12 @@ from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import choosing_tasks
 from rg_env.settings.setting_types import ChoosesTasks
 from rg_env.tasks.library import TASKS, LibraryDescription, TaskInfo
-from rg_env.tasks.selection import TaskChoice, build_selection, refuse_unlisted
+from rg_env.tasks.selection import (
+    StreamSettings,
+    TaskChoice,
+    build_selection,
+    refuse_unlisted,
+)
 
 CATEGORIES = {
     "gcd": "arithmetic",
@@ -22,12 +27,11 @@ LIBRARY = LibraryDescription(
     },
     version="1.0",
     location="somewhere",
-    from_submodule=False,
 )
 
 
 def select(**settings):
-    return build_selection(LIBRARY, **settings)
+    return build_selection(LIBRARY, StreamSettings(**settings))
 
 
 def chosen(**settings):
