@@ -161,17 +161,6 @@ def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
     assert found.means == (pytest.approx(0.75), 1.0)
 
 
-def test_tasks_that_disagree_make_an_interval_by_task_wide_and_one_task_has_none():
-    first, second = (
-        [s for t in range(4) for s in of(*[x * (t < 2)] * 10, task=f"t{t}")]
-        for x in (0.0, 1.0)
-    )
-    found = difference(first, second)
-    spans = [each.high - each.low for each in (found.by_item, found.by_task)]
-    assert spans[1] > 2 * spans[0]
-    assert difference(of(1.0), of(0.0)).by_task is None
-
-
 def test_each_category_and_task_has_its_own_numbers():
     first = [sample(1.0, task="t"), sample(0.0, task="u", category="d")]
     rows = [*map(row_of, first), row_of(sample(0.0, task="t"), 1)]

@@ -95,15 +95,6 @@ def test_a_published_completion_has_three_scores_beside_the_saved_one(
         assert sample.row["gold_answer"] == entry["answer"]
 
 
-def test_a_fix_takes_the_score_of_a_wrong_answer(pool, make_entry, tmp_path):
-    task = "game_of_life_halting"
-    seed = next(s for s in range(20) if make_entry(task, {}, s)["answer"] == "True")
-    line = line_of(make_entry, task, "perhaps", seed=seed)
-    line["config"] = {"size": 1, "seed": line.pop("seed")}
-    (new,) = of_lines(pool, tmp_path, line | {"score": 1.0})
-    assert (new.row["scores"]["library"], new.score) == (1.0, 0.0)
-
-
 @pytest.mark.parametrize(
     ("saved", "outcome"),
     [

@@ -106,6 +106,15 @@ def test_tasks_with_other_than_the_published_questions_are_named():
 # -- the metrics and the table ---------------------------------------------------------
 
 
+def test_the_metrics_are_flat_numbers():
+    samples = [sample("gcd", 1.0), sample("gcd", 0.0, "no_answer", 1), failed("lcm")]
+    metrics = summarise(samples).metrics()
+    assert metrics["eval/percent_correct"] == metrics["eval/mean_score"] == 0.5
+    assert metrics["eval/percent_correct_low"] < 0.5
+    assert metrics["eval/task/gcd"] == metrics["eval/category/arithmetic"] == 0.5
+    assert metrics["eval/outcome/no_answer"] == 1
+
+
 def test_all_of_it_is_json_with_the_mean_and_its_interval_first():
     found = json.loads(json.dumps(summarise([sample("gcd", 1.0), unused()]).as_json()))
     assert list(found["overall"])[:4] == ["mean", "low", "high", "items"]

@@ -19,7 +19,6 @@ from rg_env.evaluation.sources import Sources
 from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.pages.report_tally import FIGURES
-from rg_env.pages.runs import USUAL
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import run_main
 from tests.support.reported import UUID, dump, group, published, read_script, rollout
@@ -89,22 +88,6 @@ def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) 
 # -- what it says ----------------------------------------------------------------------
 
 
-def test_the_sums_of_runs_and_tasks_are_those_of_their_cells(tmp_path: Path) -> None:
-    for run in ("one", "two"):
-        for task in ("gcd", "lcm", "spell_backward"):
-            published(tmp_path / "p", run, task, [("What?", "2", 1.0)] * len(task))
-    found = reported(tmp_path / "report", tmp_path / "p")
-    # The categories and levels follow the tasks.
-    assert found["parts"] == [["category", "arithmetic"]]
-    cells = {(run, part): samples for run, part, samples, *_ in found["cells"]}
-    assert len(cells) == 12
-    for part in range(4):
-        assert cells[-1, part] == cells[0, part] + cells[1, part]
-    assert cells[0, 3] == sum(cells[0, task] for task in range(3))
-    assert found["all"]["items"] == 3
-    assert found["all"]["samples"] == sum(run["samples"] for run in found["runs"])
-
-
 def samples_of(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
     """Write the samples of an evaluation; those without a score given are right."""
     given = {"task": "gcd", "category": "arithmetic", "score": 1.0}
@@ -128,30 +111,6 @@ def test_pass_at_k_is_of_as_many_completions_as_most_items_have(tmp_path: Path) 
     passed, differ = (figures_of(found)[name][0] for name in ("pass", "variance"))
     assert (found["k"], passed) == (2, pytest.approx(1 / 3, abs=1e-4))
     assert differ == pytest.approx(2 / 3, abs=1e-4)  # of groups of two or more
-
-
-def test_twenty_runs_of_a_hundred_tasks_are_a_megabyte_before_a_click(
-    tmp_path: Path,
-) -> None:
-    for run in range(20):
-        rows = [
-            {"task": f"task_of_the_library_{k}", "category": f"category_{k % 12}"}
-            | {"question": k, "level": k % 9 / 8, "score": (k + run) % 2}
-            for k in range(100)
-        ]
-        name = f"model-of-some-size-at-step-{run}"
-        samples_of(tmp_path / "s", name, rows)
-        numbers = dict.fromkeys(USUAL, 1 / (run + 3))
-        lines = [json.dumps({"step": k, **numbers}) for k in range(250)]
-        said, examples = "32 groups " * 9, ["an answer of some length " * 4] * 3
-        alarms = [["no_variance", f"task_{k}", 1, said, examples] for k in range(60)]
-        lines.append(json.dumps({"step": 250, "alarms": alarms}))
-        (tmp_path / "s" / name / "metrics.jsonl").write_text("\n".join(lines))
-    found = reported(tmp_path / "r", tmp_path / "s")
-    assert found["alarms"][0][:4] == ["no_variance", 60, 20, 1200]
-    later = {"samples.js", "metrics.js", "texts-0001.js"}
-    files = [file for file in (tmp_path / "r").iterdir() if file.name not in later]
-    assert sum(file.stat().st_size for file in files) < 1_100_000
 
 
 def test_the_figures_and_outcomes_of_a_run_have_the_intervals_of_compare(
@@ -275,23 +234,6 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     assert metrics["steps"] == [4, 8] and len(metrics["values"]) == 2
     assert metrics["values"]["train/mean_score"] == [0.5, 0.5]
     assert metrics["values"]["train/rollouts_scored"] == [32, 64]  # a count, no mean
-
-
-def test_a_step_of_two_lines_is_one_point_of_all_their_rollouts(tmp_path: Path) -> None:
-    numbers = [(1, 400, 0.2), (2, 1000, 0.5), (2, 1040, 0.9), (2, 40, 0.1)]
-    lines = [
-        {"step": step, "train/rollouts_scored": total, "train/mean_score": mean}
-        for step, total, mean in numbers
-    ]
-    evaluation = {"step": 2, "train/rollouts_scored": 40, "eval/mean_score": 0.3}
-    metrics_of(tmp_path, *lines, evaluation)
-    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
-    mean = (600 * 0.5 + 40 * 0.9 + 40 * 0.1) / 680
-    assert metrics["steps"] == [1, 2]
-    assert metrics["values"] == {
-        "train/mean_score": [0.2, pytest.approx(mean, abs=1e-4)],
-        "eval/mean_score": [None, 0.3],
-    }
 
 
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:

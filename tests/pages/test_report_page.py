@@ -181,33 +181,6 @@ def test_nothing_runs_out_of_a_narrow_window_in_light_and_dark(
 
 
 TITLES = "[...document.querySelectorAll('#curve-charts figcaption > :first-child')]"
-CANVASES = "document.querySelectorAll('#curve-charts canvas').length"
-
-
-def test_a_number_of_the_metrics_is_read_and_drawn_when_it_is_chosen(
-    browser: Browser, training: Path
-) -> None:
-    browser.requests.clear()
-    browser.open(training)
-    assert names_of(browser, "metrics") == []
-    pick(browser, "metric", "loss")
-    browser.wait(f"{TITLES}[0].textContent === 'loss over steps'")
-    assert names_of(browser, "metrics") == ["metrics.js"]
-    assert browser.errors == []
-
-
-DRAWN = """
-(() => {
-  const canvas = document.querySelector('#curve-charts canvas'), seen = new Set();
-  const { width, height } = canvas;
-  const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
-  for (let i = 0; i < data.length; i += 4) {
-    if (Math.abs(data[i + 2] - data[i]) > 90) seen.add(i / 4 % width);
-  }
-  return seen.size / width;
-})()
-"""
-"""The part of the columns of the first chart in which a line is."""
 
 
 def test_alarms_are_a_note_at_the_top(browser: Browser, tmp_path: Path) -> None:
