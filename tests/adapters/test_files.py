@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import itertools
 import json
-import threading
 from collections import Counter
 
 import pytest
@@ -18,7 +17,6 @@ from rg_env.errors import SettingError
 from rg_env.items import item as item_module
 from rg_env.items.run_stream import NoItemsError
 
-GUARD_S = 60.0
 FORMS = ["jsonl", "parquet"]
 FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}
 """Parameters with 16 questions."""
@@ -105,21 +103,6 @@ def test_items_are_those_of_the_stream_and_of_the_evaluation(tmp_path, form):
 
 
 @pytest.mark.processes
-def test_items_are_made_by_several_workers_at_once(monkeypatch):
-    at, both = Tasks.at, threading.Barrier(2)
-
-    def made_beside_another(tasks, position):
-        if position < both.parties:
-            both.wait(GUARD_S)
-        return at(tasks, position)
-
-    monkeypatch.setattr(Tasks, "at", made_beside_another)
-    tasks = Tasks("gcd", levels="random")
-    items = list(itertools.islice(files.new_items(tasks, [], Counter()), 8))
-    assert items == [at(tasks, position) for position in range(8)]
-
-
-@pytest.mark.processes
 def test_a_draw_without_an_item_is_counted_and_too_many_in_a_row_end_it(monkeypatch):
     monkeypatch.setattr(files, "MAX_FAILURES_IN_A_ROW", 5)
     at = Tasks.at
@@ -148,17 +131,6 @@ def test_no_question_is_trained_on_twice_or_evaluated_on(tmp_path, monkeypatch):
         "questions that came again",
     }
     assert card_of(tmp_path / "x")[1]["left_out"] == dict(export.left_out)
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("form", FORMS)
-def test_the_same_items_give_the_same_bytes(tmp_path, form):
-    if form == "parquet":
-        pytest.importorskip("pyarrow")
-    for name in ("a", "b"):
-        export_items(tmp_path / name, Tasks("gcd", levels="random"), 5, form=form)
-    for path in (tmp_path / "a").iterdir():
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
 @pytest.mark.processes

@@ -24,8 +24,6 @@ from reasoning_gym_verifiers import ReasoningGymTaskset
 from rg_env import Item, Tasks
 from rg_env.adapters.verifiers import NoScoreError, ReasoningGymConfig
 from rg_env.errors import SettingError
-from rg_env.items import item as item_module
-from rg_env.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.processes
 
@@ -64,26 +62,6 @@ def test_a_level_may_be_the_text_that_a_command_line_has(level):
 def test_levels_that_follow_results_are_refused():
     with pytest.raises(SettingError, match="hands to no taskset"):
         taskset(levels="curriculum")
-
-
-OWN_TASK = """
-from reasoning_gym.arithmetic.gcd import GCDConfig, GCDDataset
-from reasoning_gym.factory import register_dataset
-
-class OwnDataset(GCDDataset):
-    pass
-
-register_dataset("own_gcd", OwnDataset, GCDConfig)
-"""
-
-
-def test_completions_of_a_users_own_task_are_scored(tmp_path):
-    module = tmp_path / "own_gcd.py"
-    module.write_text(OWN_TASK)
-    own = taskset(tasks=["own_gcd"], task={"task_modules": [str(module)]})
-    (task,) = islice(own.load(), 1)
-    trace = SimpleNamespace(last_reply=f"<answer>{task.item.gold}</answer>")
-    assert asyncio.run(task.reasoning_gym(trace)) == 1.0
 
 
 class Policy(http.server.BaseHTTPRequestHandler):
@@ -183,13 +161,3 @@ def test_a_reply_without_a_score_raises_and_is_no_reward_of_0():
     trace = SimpleNamespace(last_reply="<answer>1</answer>")
     with pytest.raises(NoScoreError, match="gcd: unmatched"):
         asyncio.run(lost.reasoning_gym(trace))
-
-
-def test_gold_that_the_machine_does_not_score_is_not_called_wrong(monkeypatch):
-    (task,) = islice(taskset(tasks=["gcd"]).load(), 1)
-    assert task.item.gold is not None
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(item_module, "_shared", {(): closed})
-    with pytest.raises(NoScoreError, match="gcd: unscored"):
-        asyncio.run(task.validate(None))

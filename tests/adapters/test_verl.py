@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -61,18 +60,6 @@ def test_a_completion_has_the_score_of_the_item_with_the_same_keys(call, item):
     for text in ("", "<answer></answer>", "<answer>0.5</answer>"):
         wrong = call(text)
         assert wrong["right"] == 0.0 and tuple(wrong) == tuple(right)
-
-
-def test_a_thinking_block_that_the_template_opens_is_known(call, item):
-    text = f"<answer>{item.gold}</answer>"
-    unfinished = call(text, thinking_open=True)
-    assert (unfinished["score"], unfinished["outcome"]) == (0.0, "unfinished_thinking")
-
-
-def test_threads_call_it_at_the_same_time(call, item):
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(call, [f"<answer>{item.gold}</answer>"] * 16))
-    assert [result["score"] for result in found] == [1.0] * 16
 
 
 def scoring(monkeypatch, *results):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from rich.console import Console
 
@@ -32,24 +30,9 @@ def test_tasks_that_pass_end_with_status_0(capsys):
 
 
 @pytest.mark.processes
-def test_json_is_one_document_and_nothing_else(capsys):
-    assert run_main(["doctor", "--tasks=gcd,boxnet", "--items=2", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["passed"] == 2
-    assert [task["task"] for task in document["tasks"]] == ["boxnet", "gcd"]
-    assert document["tasks"][1]["make_ms"] > 0
-
-
-@pytest.mark.processes
 def test_a_scorer_that_scores_anything_is_found_and_ends_with_status_1(capsys):
     argv = ["--tasks", "game_of_life_halting", "--items", "2", "--no_fixes"]
     assert run_main(["doctor", *argv]) == 1
     printed = capsys.readouterr().out
     assert "'...' scores 1.00" in printed
     assert "passed: 0 of 1 task; failed: game_of_life_halting" in printed
-
-
-@pytest.mark.processes
-def test_an_unknown_task_is_refused_with_the_nearest(capsys):
-    assert run_main(["doctor", "gdc"]) == 2
-    assert "did you mean 'gcd'" in capsys.readouterr().err

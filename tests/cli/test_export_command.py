@@ -139,11 +139,3 @@ def test_completions_are_chosen_by_the_options(kind, more, count, tmp_path, caps
     expected = capsys.readouterr().out
     assert f"rows: {count} train" in expected
     assert "damaged lines: 1" in expected
-
-
-def test_files_without_a_completion_to_train_on_are_a_failure(tmp_path, capsys):
-    (tmp_path / "lines.jsonl").write_text(json.dumps(LINES[1]))
-    argv = [str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x")]
-    assert run_main(["export", "sft", *argv]) == 1
-    assert "completions that were not chosen: 1" in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()

@@ -88,11 +88,6 @@ def test_help_of_a_subclass_shows_its_own_options(capsys):
     assert "env.patience: 'many' is not allowed" in capsys.readouterr().err
 
 
-def test_the_general_help_lists_every_command(capsys):
-    shown = printed(capsys, "--help")
-    assert [name for name in COMMANDS if f"  {name} " not in shown] == []
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("command", "status"), [("serve --help", 0), ("process --env.tasks gdc", 2)]

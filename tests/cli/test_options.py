@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import click
 import pytest
 from atroposlib.envs.server_handling.server_manager import (
     APIServerConfig,
@@ -14,7 +13,6 @@ from atroposlib.envs.server_handling.server_manager import (
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
 from rg_env.cli.command import loaded
-from rg_env.cli.main import PROGRAM
 from rg_env.errors import SettingError
 from tests.support.parts import TOKENIZER, run_main
 
@@ -66,10 +64,6 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
     config, _ = parsed("--config", path, "--env.seed", "9")
     assert (config.group_size, config.seed, config.total_steps) == (4, 9, 250)
     assert config.min_batch_allocation is None
-
-
-def test_hyphens_in_the_name_of_a_command_mean_underscores():
-    assert PROGRAM.get_command(click.Context(PROGRAM), "run_api").name == "run-api"
 
 
 # -- what is wrong ---------------------------------------------------------------------

@@ -119,36 +119,3 @@ def test_a_run_that_was_ended_leaves_no_process_and_is_continued(
         file.write(b'{"task": "gcd", "sco')  # as a kill would leave it
     document = json.loads(rescored(capsys, corpus, "--out", out, "--json"))
     assert document["all"]["completions"] == len(rows_of(out)) == 200
-
-
-def test_what_cannot_be_read_is_named_beside_the_table(capsys, tmp_path):
-    line = {"task": "gcd", "seed": 3, "text": "<answer>1</answer>"}
-    (tmp_path / "own.jsonl").write_text(f"{json.dumps(line)}\n{{\n[]\n")
-    printed = rescored(capsys, tmp_path)
-    assert (
-        f"damaged lines or files: 1, the first: {tmp_path}/own.jsonl, line 2" in printed
-    )
-    assert "foreign lines or files: 1" in printed
-
-
-@pytest.mark.parametrize(
-    ("make", "argv", "printed"),
-    [
-        (None, ["nowhere"], "no such file"),
-        (None, [], "no file *.json or *.jsonl"),
-        ("{}", [], "no completion in"),
-        ("", [], "they are empty"),
-        ('{"task": "gcd", "text": "x"}', ["--out", "own.jsonl"], "they are empty"),
-    ],
-)
-def test_input_without_completions_ends_with_status_2_and_a_sentence(
-    capsys, tmp_path, monkeypatch, make, argv, printed
-):
-    monkeypatch.chdir(tmp_path)
-    if make is not None:
-        (tmp_path / "own.jsonl").write_text(make)
-    before = [path.read_bytes() for path in tmp_path.iterdir()]
-    paths = [] if argv == ["nowhere"] else ["."]
-    assert run_main(["rescore", *paths, *argv]) == 2
-    assert printed in capsys.readouterr().err.splitlines()[-1] or make
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == before

@@ -133,11 +133,6 @@ def test_parameters_are_yaml_and_win_over_those_of_the_level(pool):
     assert sheet["params"] == {"allow_negation": True}
 
 
-def test_both_steps_beside_a_level_are_made_by_some_seed(pool):
-    sheets = [made(pool, "gcd", "--level=0.5", f"--seed={n}") for n in range(8)]
-    assert len({sheet["step"]["number"] for sheet in sheets}) == 2
-
-
 # -- what is printed of an item --------------------------------------------------------
 
 

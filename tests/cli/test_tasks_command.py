@@ -15,7 +15,7 @@ from rg_env.items import worker_jobs
 from rg_env.reports import task_sheets
 from rg_env.reports.task_sheets import TaskFacts
 from rg_env.tasks.library import LibraryDescription, TaskInfo
-from rg_env.tasks.scales import Scale, SkippedLevel, Step, load_shipped
+from rg_env.tasks.scales import Scale, SkippedLevel, Step
 from tests.support.parts import GUARD_S, run_main
 
 INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
@@ -123,17 +123,6 @@ def test_one_task_is_shown_with_all_that_is_known_of_it(facts, expected):
 
 
 # -- JSON ------------------------------------------------------------------------------
-
-
-def test_json_has_the_shipped_steps_or_says_why_a_task_has_no_scale(document):
-    shipped = load_shipped().scales
-    for task in document["tasks"]:
-        if task["scale"] is None:
-            assert task["no_scale_reason"] and task["task"] not in shipped
-        else:
-            steps = shipped[task["task"]].steps
-            params = [step["params"] for step in task["scale"]["steps"]]
-            assert params == [dict(step.params) for step in steps]
 
 
 # -- choosing --------------------------------------------------------------------------

@@ -7,10 +7,9 @@ import pytest
 from rg_env.settings.environment_settings import (
     GROUPS,
     CheckedSettings,
-    choosing_tasks,
     deciding,
 )
-from rg_env.settings.setting_types import ChoosesTasks, Decides
+from rg_env.settings.setting_types import Decides
 
 
 @pytest.mark.parametrize(
@@ -45,12 +44,3 @@ def test_a_resumed_run_shares_what_decides_items_and_nothing_else() -> None:
     settings = CheckedSettings(tasks=["gcd"], temperature=0.5).stream_settings
     assert settings["tasks"] == ["gcd"] and settings["eval_seed"] == 123
     assert settings.keys().isdisjoint(["temperature", "adaptive_floor", "use_wandb"])
-
-
-def test_the_fields_that_say_which_tasks_there_are_are_known() -> None:
-    by_name = choosing_tasks(ChoosesTasks.BY_NAME)
-    assert by_name == [
-        *("tasks", "exclude_tasks", "task_weights", "task_params", "task_levels")
-    ]
-    others = set(choosing_tasks(*ChoosesTasks)) - {*by_name}
-    assert others == {"categories", "mixture"}

@@ -129,17 +129,6 @@ def test_a_query_of_token_ids_carries_what_is_sampling(kind):
     assert "chat_template_kwargs" not in body and "prompt" in body
 
 
-def test_sglang_gets_it_among_its_sampling():
-    ids = {
-        "output_token_logprobs": [[-0.5, 7, None]],
-        "finish_reason": {"type": "stop"},
-    }
-    reply = [{"text": "", "meta_info": ids}] * 2
-    odd = Odd({"POST /generate": lambda body: reply})
-    body = heard_by(odd, trains=False, kind="sglang")
-    assert body["sampling_params"]["top_k"] == 5
-
-
 def test_the_template_is_given_its_arguments():
     env = build_env()
     env.tokenizer.chat_template = "{{ thinking }}{% for m in messages %}|{% endfor %}"
