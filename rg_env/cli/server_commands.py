@@ -65,13 +65,8 @@ def listen(host: str, port: int) -> socket.socket:
 def checked(served: Any, path: str | None, names: Iterable[str]) -> Any:
     """Return an application whose clients are checked; see `ClientCheck`.
 
-    Args:
-        served: The application.
-        path: Of the file with the secret; None without one.
-        names: Host names of the server.
-
-    Raises:
-        SettingError: There is no secret that can be used; it is not repeated.
+    `path` is that of the file with the secret, None without one. Raises `SettingError`
+    if there is no secret that can be used, without repeating it.
     """
     from rg_env.serving import ClientCheck
 

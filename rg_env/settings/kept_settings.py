@@ -33,16 +33,13 @@ def settings_text(
     versions: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the settings of a run and versions as YAML, without keys."""
-    settings = {
-        "versions": {"reasoning_gym_environment": VERSION, **versions},
-        "env": env_settings(config),
-        "openai": [server.config.model_dump(mode="json") for server in servers],
-    }
-    servers_of: Any = settings["openai"]
-    for server in servers_of:
+    openai = [server.config.model_dump(mode="json") for server in servers]
+    for server in openai:
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")
+    made = {"reasoning_gym_environment": VERSION, **versions}
+    settings = {"versions": made, "env": env_settings(config), "openai": openai}
     text: str = yaml.safe_dump(settings, sort_keys=False)
     return text
 
@@ -61,10 +58,8 @@ def _deciding(text: str, names: Collection[str]) -> dict[str, Any]:
 def why_not(path: Path, settings: str, names: Collection[str]) -> str:
     """Say why results, which "...", cannot be continued; "" if they can.
 
-    Args:
-        path: Of the settings that the results were made with.
-        settings: Of this run, a text as `settings_text` returns.
-        names: Of the settings of the environment that decide the results.
+    They were made with the settings at `path`; `settings` is the text of this run's,
+    `names` are those of the environment that decide the results.
     """
     try:
         then = _deciding(path.read_text(encoding="utf-8"), names)
