@@ -34,7 +34,7 @@ and each of these stands at its first sample."""
 MOST_LEVELS = 12
 """That are parts of their own; where there are more, a part is a tenth of the scale."""
 
-MOST_PAIRED = 6
+MOST_PAIRED = 10
 """Of so many runs every two are compared."""
 
 UNKNOWN = ALL = -1
@@ -122,7 +122,8 @@ class ReportTally:
             for run in (pl.col("result"), pl.lit(ALL)):
                 cells += _cells(of_part.with_columns(run.alias("result")))
             for a, b in pairs:
-                for (number,), pair in paired(of_part, a, b, ["part"]).items():
+                both = of_part.filter(pl.col("result").is_in([a, b]))
+                for (number,), pair in paired(both, a, b, ["part"]).items():
                     if of := pair.by_item:
                         differences.append([a, b, number, *_with_ends(of), of.samples])
         every = self._of_runs(figures)

@@ -165,8 +165,8 @@ def details(facts: TaskFacts, version: str, cost_from: str) -> str:
             f"{k}={step['params'][k]!r}" for k in parameters if k in step["params"]
         ]
         place = f"{step['level']:.2f}  {', '.join(map(str, step['rg_levels'])):>5}"
-        made = visible(", ".join(values)) or "(the library's defaults)"
-        result.append(f"  {place}  {_cost(step['item_ms']):>5}  {made}")
+        params_text = visible(", ".join(values)) or "(the library's defaults)"
+        result.append(f"  {place}  {_cost(step['item_ms']):>5}  {params_text}")
     result.append(f"dataset parameters and their defaults in reasoning-gym {version}:")
     defaults = [f"  {name} = {visible(of)}" for name, of in parameters.items()]
     return "\n".join([*result, *(defaults or ["  (none)"])])

@@ -141,9 +141,9 @@ class WorkProgress:
         if not self._total:
             parts = [] if self._has_bar else [f"{took_s:.0f} s"]
         rate = (self.done - self._before) / took_s if took_s > 0 else 0.0
-        left = self._total - self.done
-        if rate > 0 and left > 0:
-            end = datetime.timedelta(seconds=round(left / rate))
+        remaining = self._total - self.done
+        if rate > 0 and remaining > 0:
+            end = datetime.timedelta(seconds=round(remaining / rate))
             digits = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
             parts.append(f"{digits} {self._unit}/s, {end} left")
         parts += [self._note] * bool(self._note)
