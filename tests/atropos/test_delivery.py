@@ -69,12 +69,6 @@ def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
     assert api.asked == ["/status-env", "/scored_data"]
 
 
-def test_the_status_that_is_read_before_a_group_is_gone_by():
-    seen = []
-    sent(group(text="x"), seen.append)
-    assert seen[0].status_dict["env_weight"] == 1
-
-
 @pytest.mark.parametrize(("env_id", "gone_by"), [(0, {"env_weight": 0.5}), (7, {})])
 def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
     async def run():
@@ -105,30 +99,6 @@ def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id(
 
     api = sent(group(text="x"), registers_anew)
     assert [g["env_id"] for g in api.groups] == [7]
-
-
-@pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])
-def test_the_tokens_of_a_long_group_are_counted_off_the_event_loop(
-    tokens, is_off, monkeypatch
-):
-    threads = []
-
-    count_trained = delivery.count_trained
-
-    def watched(masks):
-        threads.append(threading.current_thread())
-        return count_trained(masks)
-
-    monkeypatch.setattr(delivery, "count_trained", watched)
-
-    async def run():
-        env = build_env(group_size=2)
-        await env.handle_send_to_api(group(tokens, text="x"), do_send_to_api=False)
-        await env.close()
-        return env.completion_lengths
-
-    assert asyncio.run(run()) == [tokens] * 2
-    assert [t is not threading.main_thread() for t in threads] == [is_off]
 
 
 @pytest.mark.parametrize(("tokens", "is_off"), [(10, False), (50_000, True)])

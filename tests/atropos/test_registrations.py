@@ -120,17 +120,6 @@ def test_one_that_hung_and_was_ended_registers_again(api, clock):
     assert asyncio.run(run()) == (2, 1, 2)
 
 
-def test_one_that_waits_for_its_trainer_registers_once(api, clock):
-    async def run():
-        async with registered(api.url) as session:
-            env = Environment(api, session)
-            await env.send()
-            await batches_after(clock, env)
-            return session.env_id
-
-    assert asyncio.run(run()) == 0
-
-
 def test_a_number_that_a_new_api_gave_to_somebody_else_is_not_ended(api, clock):
     async def run():
         async with registered(api.url) as session:

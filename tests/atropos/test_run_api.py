@@ -93,11 +93,6 @@ ODD = {
 }
 CONVERSATIONS = {
     "before a trainer": LOOKS,
-    "no environment yet": [*STARTED, *LOOKS],
-    "an environment too early": [
-        ("POST", "/register", TRAINER),
-        ("POST", "/register-env", ENVIRONMENT),
-    ],
     "a batch": [*SENT, ("POST", "/scored_data", GROUP), *LOOKS, *LOOKS],
     "a list of groups": [
         *WITH_ENVIRONMENT,
@@ -196,17 +191,3 @@ def test_without_the_secret_there_is_nothing(path, monkeypatch):
         reply = client.request(method, path, json=TRAINER)
         assert (reply.status_code, list(reply.json())) == (401, ["error"])
     assert not hasattr(server.app.state, "queue")
-
-
-@pytest.mark.parametrize("name", ["a batch", "what an environment asks", "a reset"])
-def test_behind_the_secret_every_reply_is_the_same(name, monkeypatch):
-    plain = replies("quick", CONVERSATIONS[name], monkeypatch)
-    quick = quick_application
-    monkeypatch.setitem(
-        globals(),
-        "quick_application",
-        lambda a: ClientCheck(quick(a), SECRET, ["testserver"]),
-    )
-    hidden = [(m, f"/{SECRET}{p}", body) for m, p, body in CONVERSATIONS[name]]
-    found = replies("quick", hidden, monkeypatch)
-    assert [what_counts(r) for r in found] == [what_counts(r) for r in plain]

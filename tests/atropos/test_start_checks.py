@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,13 +49,6 @@ def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
         build_env(**changes, tokenizer_name="/nowhere")
     assert expected in str(refused.value)
     assert "tokenizer" not in str(refused.value)
-
-
-def test_reasoning_effort_needs_a_server_that_is_told() -> None:
-    config = env_config(reasoning_effort="high")
-    start_checks.check_texts_do(config, ["openai"], trains=False)
-    with pytest.raises(SettingError, match="chat_template_kwargs"):
-        start_checks.check_texts_do(config, ["openai"], trains=True)
 
 
 def test_only_texts_need_no_tokenizer() -> None:
@@ -112,26 +104,20 @@ def change(folder: Path, **changes: object) -> Path:
     return folder
 
 
-def write(name: str, content: bytes) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).write_bytes(content)
-
-
-def of_own_code(folder: Path) -> None:
-    auto_map = {"AutoTokenizer": ["code.Own", None]}
-    change(folder, auto_map=auto_map, tokenizer_class="Own")
-
-
-SPOILT: dict[str, Callable[[Path], object]] = {
-    "cut off": write("tokenizer.json", b'{"a": '),
-    "a list": write("tokenizer_config.json", b"[]"),
-    "code of its own": of_own_code,
-}
-
-
-@pytest.mark.parametrize("case", SPOILT)
-def test_a_folder_that_cannot_be_loaded_is_refused(case: str, folder: Path) -> None:
-    SPOILT[case](folder)
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("tokenizer.json", '{"a": '), ("tokenizer_config.json", "[]")],
+)
+def test_a_folder_that_cannot_be_loaded_is_refused(
+    file: str, content: str, folder: Path
+) -> None:
+    (folder / file).write_text(content)
     refusal(str(folder))
+
+
+def test_a_tokenizer_with_code_of_its_own_is_refused(folder: Path) -> None:
+    auto_map = {"AutoTokenizer": ["code.Own", None]}
+    refusal(str(change(folder, auto_map=auto_map, tokenizer_class="Own")))
 
 
 @pytest.mark.parametrize("name", ["/no/such", "two words", "owner/no-such-model"])
