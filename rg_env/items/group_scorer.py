@@ -261,25 +261,18 @@ async def _results(
     pool: WorkerPool, item: Item, extractions: Sequence[Extraction]
 ) -> list[Result]:
     answers = [e.answer for e in extractions if e.answer is not None]
+    scores: list[Score | RunError]
     try:
         # Without an item there is no score, whatever a completion says.
         entry = await item.made(pool) if extractions else {}
-        scores = iter(await GroupScorer(pool).score_each(item, entry, answers))
-    except LostItemError as error:
-        results = [Result(None, UNMATCHED, e.answer, str(error)) for e in extractions]
-    except PoolError as error:
-        results = [_no_result(pool, e.answer, error) for e in extractions]
-    else:
-        results = []
-        for extraction in extractions:
-            if extraction.failure is not None:
-                results.append(Result(0.0, extraction.failure, None))
-                continue
-            score, answer = next(scores), extraction.answer
-            if isinstance(score, Score):
-                results.append(Result(score.value, score.outcome, answer))
-            else:
-                results.append(_no_result(pool, answer, score.__cause__ or score))
+        each = iter(await GroupScorer(pool).score_each(item, entry, answers))
+        scores = [
+            next(each) if e.failure is None else Score(0.0, e.failure, None)
+            for e in extractions
+        ]
+    except (LostItemError, PoolError) as error:
+        scores = [error] * len(extractions)
+    results = list(map(_result, extractions, scores))
     none = [result for result in results if result.value is None]
     _counts.update([result.outcome for result in results])  # at once, for threads
     count = _counts[UNSCORED] + _counts[UNMATCHED]
@@ -291,13 +284,14 @@ async def _results(
     return results
 
 
-def _no_result(pool: WorkerPool, answer: str | None, error: BaseException) -> Result:
-    """Return the result of a completion that no worker has scored.
-
-    Raises:
-        LibraryError, SettingError: None ever will, before a user repairs something.
-    """
-    # A process that was killed or is slow may start the next time.
+def _result(extraction: Extraction, score: Score | RunError) -> Result:
+    if isinstance(score, Score):
+        return Result(score.value, score.outcome, score.answer)
+    if isinstance(score, LostItemError):
+        return Result(None, UNMATCHED, extraction.answer, str(score))
+    is_pool = isinstance(score, PoolError)
+    error = score if is_pool or score.__cause__ is None else score.__cause__
+    # A process that was killed or is slow may start the next time; else none ever will.
     if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
         raise explained(error) from error
-    return Result(None, UNSCORED, answer, str(error))
+    return Result(None, UNSCORED, extraction.answer, str(error))

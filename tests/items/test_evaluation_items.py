@@ -30,12 +30,8 @@ def specs(*tasks, **params):
     return [[Item(task, params, 2**31 + n, None, n)] for n, task in enumerate(tasks)]
 
 
-@pytest.mark.parametrize("num_tasks", [None, 4, 99])
-def test_all_choices_are_evaluated_unless_fewer_are_wanted(num_tasks):
-    assert evaluated_choices(CHOICES, num_tasks, 1) == CHOICES
-
-
 def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays():
+    assert evaluated_choices(CHOICES, None, 1) == evaluated_choices(CHOICES, 99, 1)
     chosen = [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
     assert chosen == [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
     assert all(found == sorted(found, key=CHOICES.index) for found in chosen)

@@ -79,16 +79,6 @@ def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items)
     with_items(work, [GOOD, BAD])
 
 
-def test_a_stream_that_can_make_nothing_says_so(with_items, monkeypatch):
-    monkeypatch.setattr(run_stream, "MAX_FAILURES_IN_A_ROW", 5)
-
-    async def work(items):
-        with pytest.raises(NoItemsError):
-            await items.next()
-
-    with_items(work, [BAD])
-
-
 def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
     with_items, logged
 ):

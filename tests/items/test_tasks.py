@@ -121,20 +121,6 @@ def test_a_wrong_setting_is_refused_at_once(wrong):
         Tasks(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"levels": {"gdc": 0.5}}, "did you mean 'gcd'"),
-        ({"weights": {"gcd": 0}}, "above 0"),
-        ({"params": {"gcd": {"min_number": 2}}}, "did you mean 'min_numbers'"),
-    ],
-    ids=str,
-)
-def test_what_the_library_does_not_know_is_refused_with_the_first_item(wrong, said):
-    with pytest.raises(SettingError, match=said):
-        next(Tasks("gcd", **wrong))
-
-
 def test_groups_that_are_all_right_raise_the_level():
     tasks = Tasks("gcd", levels="curriculum")
     for item in itertools.islice(tasks, 3):

@@ -190,17 +190,6 @@ def test_the_stats_are_over_the_tasks_that_were_seen_or_set():
     assert figures == pytest.approx([START, (START + 0.8) / 2, 0.8])
 
 
-@pytest.mark.parametrize(
-    ("mean", "level", "says"), [(1.0, 1.0, "too_easy"), (0.0, 0.0, "too_hard")]
-)
-def test_a_level_that_can_go_no_further_says_so(mean, level, says):
-    run = Run()
-    assert run.curriculum.at_bound("gcd") is None
-    run.score(*[mean] * 60)
-    assert (run.level, run.curriculum.at_bound("gcd")) == (level, says)
-    assert run.curriculum.stats()[f"tasks_{says}"] == 1
-
-
 # -- saving ----------------------------------------------------------------------------
 
 
