@@ -235,7 +235,7 @@ def launch(command: SettingsCommand, given: Given) -> int:
     already and is not started. Ctrl-C ends all of it, and the same command goes on.
     """
     from rg_env.atropos import start_checks
-    from rg_env.launch.launch_plan import Plan, taken
+    from rg_env.launch.programs import Plan, taken
     from rg_env.launch.training_run import TrainingRun
 
     config, _ = given.over(command.start)

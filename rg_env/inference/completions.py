@@ -50,25 +50,17 @@ NOT_WHOLE = (
 HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
 
-THINK, END_THINK = "<think>", "</think>"
-
 
 # -- prompts ---------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
 class Prompt:
-    """An item's messages, rendered.
-
-    Attributes:
-        messages: System and user.
-        tokens: Prompt token ids, as the server will count them.
-        thinking_open: Whether the template ends the prompt with `<think>` or the like.
-    """
+    """An item's messages, rendered to token ids."""
 
     messages: Sequence[Message]
     tokens: Sequence[int]
-    thinking_open: bool
+    thinking_open: bool  # whether the template ends it with `<think>` or the like
 
 
 def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
@@ -82,10 +74,7 @@ def render_prompt(
     messages: Sequence[Message],
     template_kwargs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Prompt:
-    """Render messages as the framework's managed server does, and count their tokens.
-
-    The chat template also gets `template_kwargs`.
-    """
+    """Render messages as the framework's managed server does."""
     text: str = tokenizer.apply_chat_template(
         list(messages), tokenize=False, add_generation_prompt=True, **template_kwargs
     )
@@ -122,8 +111,6 @@ class Completion:
     """One completion; `tokens`, `masks` and `logprobs` have equal lengths.
 
     Attributes:
-        text: What the model wrote; "" of one that cannot be used.
-        finish_reason: "stop", "length" or the server's word.
         tokens: Prompt and completion.
         masks: -100 for the prompt, the token id for the completion.
         logprobs: 1.0 for the prompt; None where the server gives none.
@@ -272,12 +259,12 @@ def _read_chat(
     # A model may use up its tokens with thinking that it does not show.
     if text is None and not thinking and end != "length":
         return "", Failure(UNUSABLE, "no content")
-    if not thinking or END_THINK in (text or ""):
+    if not thinking or "</think>" in (text or ""):
         return text or "", None
-    begin = "" if thinking_open or thinking.startswith(THINK) else THINK
+    begin = "" if thinking_open or thinking.startswith("<think>") else "<think>"
     # Cut in the midst of its thinking, it never ended that.
     is_cut = not text and end == "length"
-    return f"{begin}{thinking}{'' if is_cut else END_THINK}{text or ''}", None
+    return f"{begin}{thinking}{'' if is_cut else '</think>'}{text or ''}", None
 
 
 def from_chat(

@@ -146,11 +146,7 @@ class Connection:
             raise RequestFailedError(no_reply(error, *secrets_of(config))) from error
 
     async def post(self, path: str, body: Any, most_bytes: int) -> list[bytes]:
-        """Return the blocks of the reply to a request.
-
-        Raises:
-            RequestFailedError: It was refused, no reply came, or one that goes on.
-        """
+        """Return the blocks of the reply to a request."""
         async with self._reply("POST", path, body, self.config.timeout) as reply:
             if reply.status >= FIRST_REDIRECT:
                 raise RequestFailedError(await self._refusal(reply))
@@ -170,11 +166,7 @@ class Connection:
                 raise RequestFailedError(await self._refusal(reply))
 
     async def models(self, timeout_s: float = 0.0) -> list[Any]:
-        """Return what the server says of each of its models, of any form.
-
-        Raises:
-            RequestFailedError: It refuses, no reply came, or it lists no models.
-        """
+        """Return what the server says of each of its models, of any form."""
         async with self._reply("GET", "/v1/models", None, timeout_s) as reply:
             if reply.status >= FIRST_REDIRECT:
                 raise RequestFailedError(refusal(reply.status, reply.reason or ""))

@@ -47,17 +47,11 @@ NO_ROUTE = "NoRouteError"
 
 
 class ProbeRequest(NamedTuple):
-    """What a server is probed with.
-
-    Attributes:
-        prompt: A short one.
-        sampling: What a run samples with, and `n`.
-        writes_rows: Whether log-probabilities are written, though no trainer gets them.
-    """
+    """A short prompt, and what a run samples with, `n` included."""
 
     prompt: Prompt
     sampling: Mapping[str, Any]
-    writes_rows: bool = False
+    writes_rows: bool = False  # of log-probabilities, though no trainer gets them
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:

@@ -60,22 +60,14 @@ def is_temporary(status: int) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """A failed request.
+    """A failed request; no secret stands in its text, a line for people."""
 
-    Attributes:
-        kind: What it is counted as, in `failed_requests_<kind>`.
-        text: A line for people, in which no secret stands.
-        status: Of the reply that refuses, None where none does.
-        setting: The setting at fault; None where none is known.
-        rest_s: How long a busy server wants to be left alone; None if it is not busy.
-    """
-
-    kind: str
+    kind: str  # what it is counted as, in `failed_requests_<kind>`
     text: str
     how: str = NO_USE  # or ERROR, or NOTHING
-    status: int | None = None
-    setting: str | None = None
-    rest_s: float | None = None
+    status: int | None = None  # of the reply that refuses
+    setting: str | None = None  # the setting at fault, where it is known
+    rest_s: float | None = None  # how long a busy server wants to be left alone
 
     def __post_init__(self) -> None:
         # It may repeat a server's words.

@@ -204,13 +204,6 @@ def test_a_chat_without_an_answer_is_a_failure_and_no_wrong_answer(choices, why)
         chatted(*[choices] * 3, n=1)
 
 
-def test_one_filtered_choice_is_asked_again():
-    both = [said(SAID, "content_filter"), said(SAID)]
-    _, made, events = chatted(both, [said(SAID)])
-    assert [c.text for c in made] == [RIGHT] * 2
-    assert events["failed_requests_finish_reason_content_filter"] == 1
-
-
 # -- prompts ---------------------------------------------------------------------------
 
 

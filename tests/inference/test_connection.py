@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from rg_env.demo.inference_server import serve_app
-from rg_env.inference.connection import REFUSAL_BYTES, Connection, url_of
+from rg_env.inference.connection import Connection, url_of
 from rg_env.inference.request_failures import RequestFailedError
 from tests.support.odd_servers import Odd, serving
 from tests.support.parts import server_config
@@ -87,16 +87,6 @@ def test_a_compressed_bomb_is_bounded_as_what_it_becomes():
     assert len(packed) < 2**17
     with pytest.raises(RequestFailedError, match="longer than 16 MiB"):
         asked_of(bomb)
-
-
-def test_a_refusal_is_read_to_a_bound():
-    async def refuse(request):
-        text = "no " * 100 + " " * REFUSAL_BYTES + '"param": "model"'
-        return web.Response(status=400, text=text)
-
-    with pytest.raises(RequestFailedError, match="400 no no") as refused:
-        asked_of(refuse)
-    assert refused.value.failure.setting is None
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -25,14 +25,11 @@ from tests.support.odd_servers import (
 from tests.support.parts import (
     ENTRY_OF_FOUR,
     NOWHERE,
-    RIGHT,
-    WRONG,
     Exact,
     env_config,
     free_port,
     server_config,
     until,
-    vllm_reply,
 )
 
 pytestmark = pytest.mark.slow
@@ -108,14 +105,6 @@ def test_serve_ends_at_a_server_that_cannot_train_with_what_each_route_answered(
     assert end.startswith("openai.base_url: U/v1: cannot train: ")
     assert "/v1/completions: the reply has no token ids" in end
     assert "/generate: 404 Not Found" in end and end.endswith("; see docs/servers.md")
-
-
-async def test_one_wrong_server_of_several_is_named():
-    reply = vllm_reply([RIGHT, WRONG] * 2)
-    right = Odd({"POST /generate": lambda body: reply})
-    async with serving(right) as one, serving(web_page()) as other:
-        end = await ended(bare(one, other))
-    assert end.startswith(f"openai.base_url: {other}/v1: cannot be queried")
 
 
 # -- connections -----------------------------------------------------------------------
@@ -277,20 +266,3 @@ def test_an_answer_ends_an_outage(logged, monkeypatch):
     assert servers.failures == len(begun(logged)) == 2
     first, again = (line for line in logged.messages if "inference answers" in line)
     assert "answers after" in first and "answers again after" in again
-
-
-def test_a_failed_request_among_answered_ones_is_no_outage(logged):
-    servers = asyncio.run(failing(*[500] * 3))
-    assert servers.failures == 3 and begun(logged) == []
-
-
-async def test_a_run_that_ends_during_the_probe_leaves_no_server_out(logged):
-    async with hanging() as one, hanging() as other:
-        clients = [client_of(url) for url in (one, other)]
-        servers_of(*clients)
-        for client in clients:
-            client.recover()
-        await asyncio.sleep(0.1)
-        for client in clients:
-            await client.close()
-    assert logged.messages == []

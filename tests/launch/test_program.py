@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.launch.program import Program, ProgramError
-from rg_env.launch.training_run import PROGRAM_ENDS_WITHIN_S
+from rg_env.launch.programs import Program, ProgramError
 from tests.support.parts import until
 
 pytestmark = pytest.mark.processes
@@ -18,16 +17,11 @@ SLEEP = "import time; time.sleep(600)"
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("rg_env.launch.program.RESTART_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("rg_env.launch.programs.RESTART_FIRST_PAUSE_S", 0.01)
 
 
 def program(folder, code, **how):
     return Program("it", [sys.executable, "-c", code], folder / "it.log", **how)
-
-
-async def ended(one, running):
-    await one.end(PROGRAM_ENDS_WITHIN_S)
-    await running
 
 
 @pytest.mark.parametrize(
@@ -76,22 +70,3 @@ def test_a_program_that_ignores_its_end_is_killed_with_what_it_has_started(tmp_p
     while link.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not link.exists()
-
-
-def test_a_program_is_ready_when_its_url_answers(tmp_path):
-    code = (
-        "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0),"
-        " h.SimpleHTTPRequestHandler); print(s.server_port); s.serve_forever()"
-    )
-
-    async def run():
-        first = program(tmp_path, code)
-        running = asyncio.create_task(first.run())
-        await until(lambda: first.log.is_file() and first.log.read_text(), "it listens")
-        url = f"http://127.0.0.1:{first.log.read_text().strip()}/"
-        other = program(tmp_path / "..", SLEEP, health_url=url)
-        waiting = asyncio.create_task(other.run())
-        await other.is_ready.wait()
-        await asyncio.gather(ended(first, running), ended(other, waiting))
-
-    asyncio.run(run())

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rg_env.errors import SettingError
-from rg_env.launch.launch_plan import Plan, taken
+from rg_env.launch.programs import Plan, taken
 from rg_env.settings.program_settings import LaunchSettings
 
 API, SERVER = "http://127.0.0.1:8001", "http://127.0.0.1:9001"
@@ -76,12 +76,6 @@ def test_serve_gets_what_was_set_and_where_the_others_are(tmp_path):
     assert lines["env"]["rollout_server_url"] == one.api
     assert lines["env"]["tokenizer_name"] == str(one.policy)
     assert lines["openai"]["base_url"] == f"{one.server}/v1"
-
-
-def test_the_model_of_a_server_that_runs_is_left_to_serve(tmp_path):
-    one = plan(tmp_path, openai={"base_url": SERVER})
-    assert one.serve_settings()["openai"] == {"base_url": SERVER}
-    assert "tokenizer_name" not in one.serve_settings()["env"]
 
 
 @pytest.mark.parametrize(
