@@ -6,11 +6,9 @@ its deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_e
 Data sets are built, and what scorers load at first is loaded, before that time begins.
 Whatever else fails gives no score, which must never count as a wrong answer.
 
-Three kinds of dataset object are scored:
-    - an `Item`: in a worker, by task and parameters;
-    - a dataset of the library: in a worker, by its class and its own config;
-    - any other object with `score_answer(answer, entry)`: in place, so that a test
-      can pass its own.
+An `Item` is scored by task and parameters, and a dataset of the library by its class
+and its own config; any other object with `score_answer(answer, entry)` in place, so
+that a test can pass its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the items of a stream are: which task, parameters, level and seed come next.
 
 A draw is a pure function of seed and index (sampler.py), and the indices of an instance
-are its place among those that share the stream and every nth after it. What results
-decide, levels and adaptive weights, is taken as it stands when the item is drawn.
+are its place among those that share the stream and every nth after it. Levels and
+adaptive weights are taken as they stand when the item is drawn.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Tasks:
     """An infinite iterator of items; its arguments correspond to settings.
 
     No process is started before the first item. The object can be pickled together with
-    its position in the stream, and it can be used by several threads.
+    its position, and it can be used by several threads.
 
     Args:
         tasks: Names or patterns, such as `*_sorting`; none means all.
@@ -172,8 +172,7 @@ class Tasks:
     def at(self, position: int) -> Item | None:
         """Return the item of a draw, None if none could be made; raises like `next`.
 
-        Draws are counted from 0. The position in the stream does not change. Threads
-        that call this at the same time have their items made at the same time.
+        Draws are counted from 0. Threads have their items made at the same time.
         """
         with self._lock:
             stream = self._prepared()
@@ -220,11 +219,7 @@ class Tasks:
     def evaluation(
         self, samples_per_task: int, seed: int = 123, level: float | None = None
     ) -> list[Item]:
-        """Return some evaluation items of each task, which no stream contains.
-
-        They are those of the command `evaluate` with the same `eval_seed` and
-        `eval_level`. Raises like `next`.
-        """
+        """Return some items of each task as `evaluate` has; raises like `next`."""
         return list(self.evaluation_items(samples_per_task, seed, level))
 
     def evaluation_items(
