@@ -166,13 +166,10 @@ ROW = {"messages": TALK, "score": 1.0, "task": "gcd", "level": None, "item": Non
 
 
 def write(out, form="jsonl", split="train", meanwhile=lambda: None, **left_out):
-    """Write one row, and fail where `left_out` says so."""
     with files.new_export(out, "sft", form) as export:
         export.write(split, [ROW])
         meanwhile()
         export.left_out.update(left_out)
-        if "fails" in left_out:
-            raise KeyError
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -193,12 +190,6 @@ def test_a_folder_that_is_there_is_refused_and_stays(tmp_path):
     with pytest.raises(SettingError, match="is there already"):
         write(tmp_path / "y", meanwhile=lambda: (tmp_path / "x").rename(tmp_path / "y"))
     assert [path.name for path in tmp_path.rglob("*")] == ["y", "mine"]
-
-
-def test_nothing_is_left_of_an_export_that_fails(tmp_path):
-    with pytest.raises(KeyError):
-        write(tmp_path / "x", fails=1)
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):

@@ -174,10 +174,6 @@ def test_a_row_comes_back_with_its_reward(served, item):
         assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
 
 
-def test_a_row_without_a_score_is_status_503(served, item, lost_workers):
-    assert served.post("/verify", row(item, "<answer>1</answer>"))[0] == 503
-
-
 def test_a_row_without_a_score_is_masked_where_that_is_wanted(
     start, item, lost_workers
 ):

@@ -143,13 +143,6 @@ def test_a_level_says_on_which_step_it_falls(mix, number):
     assert f'step: {{"number": {number}, "of": 3, ' in text_of(step=step)
 
 
-def test_a_scale_whose_items_do_not_change_says_so():
-    dead = Scale("gcd", SCALE.steps[:1])
-    step = step_values(dead, dead.step_at(0.5, 0.1), 0.1)
-    note = "the items do not change with the level: one step is usable"
-    assert f'"note": "{note}"}}' in text_of(step=step)
-
-
 def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_terminal():
     question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
     indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")

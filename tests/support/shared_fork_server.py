@@ -41,7 +41,7 @@ class LentForkServer:
                 self._workers.append(worker)
                 if not self.closed:
                     return worker
-            worker.close()
+            worker.kill()
         raise PoolClosedError("the pool is closed")
 
     def close(self) -> None:
