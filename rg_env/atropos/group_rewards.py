@@ -71,14 +71,6 @@ def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout
 class GroupRewards:
     """Scores groups and tells the result to dumps, metrics and levels.
 
-    Args:
-        config: The settings.
-        dumps: Keep scored groups.
-        metrics: Count them.
-        feedback: Moves the levels.
-        server: The settings of a server, whose `extra_body` may contain sampling
-            fields.
-
     Attributes:
         pool: The workers that score; None for those that the process shares.
         versions: What a dumped line names.
@@ -141,11 +133,7 @@ class GroupRewards:
             limit_tokens: The longest sequence that may be generated.
 
         Returns:
-            What the trainer gets, in the same order, shape (G,); None if the rewards
-            are all equal and such groups are not sent.
-
-        Raises:
-            ScoringUnavailableError: The worker pool gave no scores.
+            As the hook `score`; raises as that.
         """
         scores = await self.scores_of(completed)
         group.entry, group.dataset = (

@@ -158,15 +158,12 @@ class ScreenRun:
     """One screen.
 
     Args:
-        run: The settings of the run.
+        run: The settings of the run; SettingError if no result fits them.
         groups_each: Groups of each task; None for `SHARE_OF_RUN`.
         rows: File of the groups.
 
     Attributes:
         config: The settings of the screen itself.
-
-    Raises:
-        SettingError: The result of a screen could not be expressed in these settings.
     """
 
     def __init__(
@@ -197,7 +194,7 @@ class ScreenRun:
         )
 
     def begin(self, items: RunStream) -> int:
-        """Take what the run may sample; say and return how many groups are screened.
+        """Return how many groups are screened of what the run may sample.
 
         Raises:
             SettingError: A mixture has a task with several parameters.
@@ -210,22 +207,19 @@ class ScreenRun:
                 f"env.mixture: {twice} is in it with several parameters, which a screen"
                 " cannot tell apart; keep one of them"
             )
-        return self._groups_of(len(tasks))
-
-    def _groups_of(self, tasks: int) -> int:
         run, each = self._run, self._groups_each
         rollouts, of_run = max(0, run.total_steps) * max(0, run.batch_size), ""
         if each is None:
-            share = int(SHARE_OF_RUN * rollouts / run.group_size / tasks)
+            share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
             each = max(LEAST_GROUPS, share)
-        total = each * tasks
+        total = each * len(tasks)
         if rollouts:
             part = total * run.group_size / rollouts
             of_run = f": {part:.1%} of the run's {rollouts:,} rollouts"
         logger.info(
             "screen: %s of %d rollouts for %s, %d each%s",
             *(counted(total, "group"), run.group_size),
-            *(counted(tasks, "task"), each, of_run),
+            *(counted(len(tasks), "task"), each, of_run),
         )
         return total
 
@@ -239,12 +233,7 @@ class ScreenRun:
     def settings(
         self, given: Mapping[str, Any], tasks: Sequence[TaskScreen]
     ) -> dict[str, Any]:
-        """Return the settings of the run with the tasks that are kept, by section.
-
-        Args:
-            given: What the user has set, by section.
-            tasks: What was found; those that are left out may be among them.
-        """
+        """Return what the user has set, with the tasks that are kept, by section."""
         kept = [task for task in tasks if not task.left_out]
         params = {c.task: dict(c.params) for c in self._items.stream.choices}
         chosen = {

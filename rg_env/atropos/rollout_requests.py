@@ -76,10 +76,7 @@ class RolloutRequests:
     async def next_that_fits(
         self, items: RunStream, events: Counter[str], limit_tokens: int
     ) -> tuple[Sequence[Message], Mapping[str, Any], Item]:
-        """Return the next item whose prompt stays below a limit in tokens.
-
-        Returns:
-            Messages, entry, dataset.
+        """Return messages, entry, dataset of the next item whose prompt leaves room.
 
         Raises:
             NoItemsError: No item could be made, or no prompt fitted, for too long.
@@ -102,12 +99,7 @@ class RolloutRequests:
         )
 
     def check_limit(self, limit_tokens: int, trainer_tokens: int) -> None:
-        """Refuse limits that the shortest question reaches.
-
-        Args:
-            limit_tokens: The longest sequence that may be generated.
-            trainer_tokens: What the trainer asks sequences to stay below.
-        """
+        """Refuse limits that the shortest question reaches: ours, the trainer's."""
         config = self._config
         limits = [("the trainer's max_token_len", trainer_tokens, limit_tokens, False)]
         if config.max_token_length == limit_tokens:
@@ -166,7 +158,7 @@ class RolloutRequests:
             item: (messages, entry, dataset).
             limit_tokens: The longest sequence that may be generated.
             on_reply: Called when the replies have come.
-            split: train or eval; decides number and sampling of the completions.
+            split: train or eval.
 
         Raises:
             RequestFailedError: The servers did not answer, or it is time to give up.

@@ -37,18 +37,6 @@ async def score_items(env, count):
 # -- modes -----------------------------------------------------------------------------
 
 
-def test_a_task_can_have_a_level_of_its_own():
-    found = with_env(
-        handles,
-        complexity_mode="random",
-        task_levels={"gcd": 0.0, "*_sum": [0.9, 1.0], "basic_arithmetic": None},
-    )
-    levels = {task: {h.level for h in found if h.task == task} for task in TASKS}
-    assert levels["gcd"] == {0.0}
-    assert min(levels["chain_sum"]) >= 0.9
-    assert levels["basic_arithmetic"] == {None}
-
-
 def test_results_move_the_level_of_their_task_alone(logged):
     async def work(env):
         await score_items(env, 12)
@@ -100,38 +88,6 @@ def test_a_wrong_setting_stops_the_start(changes, sentence, tmp_path):
     with pytest.raises(SettingError) as caught:
         with_env(handles, **({"tasks": ["acre", "gcd"]} | changes))
     assert sentence in str(caught.value)
-
-
-# -- a mixture -------------------------------------------------------------------------
-
-MIXTURE = """\
-size: 500
-seed: 7
-datasets:
-  - name: gcd
-    weight: 1
-    config: {min_numbers: 3, max_numbers: 3}
-  - name: composite
-    weight: 2
-    config:
-      datasets:
-        - {name: chain_sum, weight: 1, config: {}}
-        - {name: lcm, weight: 3, config: {}}
-"""
-
-
-def test_a_file_of_the_librarys_format_is_the_mixture_that_is_sampled(tmp_path):
-    path = tmp_path / "mixture.yaml"
-    path.write_text(MIXTURE)
-    found = with_env(lambda env: handles(env, 60), tasks=None, mixture=str(path))
-    counts = {
-        task: sum(h.task == task for h in found) for task in {h.task for h in found}
-    }
-    assert counts.keys() == {"gcd", "chain_sum", "lcm"}
-    assert counts["lcm"] > counts["chain_sum"]
-    assert {tuple(h.params.items()) for h in found if h.task == "gcd"} == {
-        (("min_numbers", 3), ("max_numbers", 3))
-    }
 
 
 # -- chance that repeats ---------------------------------------------------------------

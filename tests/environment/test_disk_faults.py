@@ -20,7 +20,7 @@ from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import listed
 from tests.support.groups import scored
 from tests.support.inference_server import faulty_server
-from tests.support.parts import build_env, until
+from tests.support.parts import until
 from tests.support.world import World
 
 LANES = 8
@@ -122,22 +122,6 @@ async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     assert logged.text.count("takes lines again") == 2
 
 
-async def test_what_waits_and_what_is_lost_is_among_the_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(whole_files, "MOST_WAITING", 3)
-    folder = tmp_path / "dumps"
-    folder.mkdir()
-
-    env = build_env(data_dumps_dir=str(folder), dump_rollouts=True)
-    removed(folder)
-    for number in range(5):
-        await env._dumps.record(record(number), {})
-    await env.wandb_log()
-    mended(folder)
-    await env.close()
-    events = env.metrics.events
-    assert (events["dump_groups_waiting"], events["dump_groups_lost"]) == (3, 2)
-
-
 # -- in a run --------------------------------------------------------------------------
 
 
@@ -183,12 +167,3 @@ def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
     assert ended["dump_groups_waiting"] == 0
     assert ended["dump_groups_lost"] == left["dump_groups_waiting"]
     assert f"{left['dump_groups_waiting']} groups that waited" in said
-
-
-def test_losses_are_those_of_all_runs(tmp_path):
-    dumps = dumps_in(tmp_path)
-    dumps.take_over_losses({"dump_groups_lost": 2, "dump_groups_waiting": 3})
-    assert dumps.losses() == {"dump_groups_lost": 5, "dump_groups_waiting": 0}
-    dumps.take_over_losses({"queried": 1})
-    assert dumps.losses()["dump_groups_lost"] == 0
-    asyncio.run(dumps.close())

@@ -7,14 +7,12 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv, system_prompt
 from tests.support.parts import (
-    FAST_TASKS,
-    TOKENIZER,
     build_env,
     env_config,
     ready_env,
     server_config,
 )
-from tests.support.runs import next_items, questions, rollout_of
+from tests.support.runs import next_items, rollout_of
 
 pytestmark = pytest.mark.processes
 
@@ -51,12 +49,6 @@ async def test_the_scorer_of_an_item_has_a_short_repr_and_pickles():
         *_, dataset = await env.get_next_item()
     assert len(repr(dataset)) < 60
     assert pickle.loads(pickle.dumps(dataset)) == dataset
-
-
-def test_two_environments_of_one_seed_sample_the_same_items():
-    first = with_env(lambda env: next_items(env, 12))
-    second = with_env(lambda env: next_items(env, 12), num_workers=2)
-    assert questions(first) == questions(second)
 
 
 async def test_a_prompt_that_leaves_no_room_is_replaced():
@@ -132,19 +124,6 @@ async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
     assert group["scores"] == pytest.approx([1.0, expected])
 
 
-async def test_a_dataset_of_the_library_is_scored_by_its_name_and_config():
-    import reasoning_gym
-
-    dataset = reasoning_gym.create_dataset("gcd", seed=1, size=1)
-    item = ([{"role": "user", "content": "?"}], dataset[0], dataset)
-
-    async with ready_env() as env:
-        found = await env.score(
-            [rollout_of(item, right(item)), rollout_of(item, WRONG)]
-        )
-    assert found["scores"] == [1.0, 0.0]
-
-
 # -- state -----------------------------------------------------------------------------
 
 
@@ -156,16 +135,6 @@ async def test_a_missing_checkpoint_is_said_and_starts_anew(tmp_path, logged):
 
 
 # -- the class as others use it --------------------------------------------------------
-
-
-def test_a_server_baseline_means_the_four_local_servers_of_the_host():
-    from atroposlib.envs.server_handling.server_manager import ServerBaseline
-
-    baseline = ServerBaseline(server_type="vllm", tokenizer_name=TOKENIZER)
-    env = ReasoningGymEnv(env_config(), baseline)
-    urls = [server.config.base_url for server in env.server.servers]
-    assert urls == [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
-    asyncio.run(env.close())
 
 
 async def test_close_leaves_no_worker_behind():
@@ -184,13 +153,6 @@ async def test_it_takes_a_single_server_config():
     await env.close()
 
 
-async def test_slurm_is_off_unless_asked_for(monkeypatch):
-    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-3]")
-    env = build_env()
-    assert len(env.server.servers) == 1
-    await env.close()
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -205,19 +167,6 @@ async def test_the_system_prompt_is_the_imported_one_or_that_of_the_settings(
     async with ready_env(**changes) as env:
         ((messages, *_),) = await next_items(env, 1)
         assert dict(messages[0])["content"] == expected
-
-
-async def test_evaluation_items_do_not_depend_on_the_training_seed_or_the_choice():
-    async def evaluation(**changes):
-        async with ready_env(**changes) as env:
-            return {
-                handle.task: entry["question"]
-                for entry, handle in env.test_items_with_scorers
-            }
-
-    one = await evaluation(seed=1)
-    other = await evaluation(seed=2, tasks=FAST_TASKS[:2])
-    assert {task: one[task] for task in other} == other
 
 
 @pytest.mark.parametrize(

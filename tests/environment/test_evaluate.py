@@ -17,7 +17,6 @@ from rg_env.evaluation.summary import summarise
 from rg_env.inference import client, servers
 from rg_env.items.evaluation_specs import load_preset
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
-from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import (
     FAST_TASKS,
     NOWHERE,
@@ -254,18 +253,6 @@ def test_a_preset_samples_the_published_items_with_the_published_prompt(tmp_path
     assert all(r["messages"][0]["content"] == prompt for r in asked.values())
 
 
-def test_json_is_one_document_of_items_at_the_level_of_the_settings(
-    tmp_path, simulated, capsys
-):
-    given = {"eval_level": 1.0, "tasks": "gcd,acre", "data_dir_to_save_evals": tmp_path}
-    assert run_main(["evaluate", "--json", *options_of(simulated.url, **given)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert sorted(found["by_task"]) == ["acre", "gcd"]
-    assert (found["overall"]["items"], found["failed_requests"]) == (2, 0)
-    levels = {(row["task"], row["level"]) for row in samples(tmp_path)}
-    assert levels == {("gcd", 1.0), ("acre", None)}  # acre has no scale
-
-
 # -- what is on disk at the end --------------------------------------------------------
 
 
@@ -347,15 +334,3 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     argv = options_of(NOWHERE, data_dir_to_save_evals=folder, give_up_after_s=0.2)
     assert run_main(["evaluate", *argv]) == 1
     assert NOWHERE in logged.text and not folder.exists()
-
-
-async def test_an_endpoint_that_charges_is_queried_once_more_and_not_for_its_health(
-    tmp_path,
-):
-    odd = openai_endpoint()
-
-    async with serving(odd) as url:
-        argv = options_of(url, "openai", data_dir_to_save_evals=tmp_path)
-        assert await asyncio.to_thread(run_main, ["evaluate", *argv]) == 0
-    assert odd.asked == ["POST /v1/chat/completions"] * (len(FAST_TASKS) + 1)
-    assert odd.bodies[0]["messages"][-1]["content"] == "What is 2 + 2?"

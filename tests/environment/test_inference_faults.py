@@ -12,14 +12,11 @@ from aiohttp import web
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.evaluation_run import EVALUATION_TRIES
-from rg_env.atropos.pipeline import ITEM_TRIES
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client, connection, servers
 from rg_env.inference.client import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.inference.completions import Sampling
-from rg_env.inference.request_failures import NOTHING, Failure, RequestFailedError
-from rg_env.inference.servers import NoServerError
-from tests.support import faults
+from rg_env.inference.request_failures import NOTHING, Failure
 from tests.support.faults import always, listed
 from tests.support.inference_server import FaultyServer, faulty_server
 from tests.support.parts import (
@@ -138,23 +135,6 @@ async def test_a_request_that_fails_once_is_tried_again_and_counted_by_its_kind(
     assert said(logged) == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "failures"),
-    [
-        ("slow", "vllm", 0),
-        ("too_many", "vllm", 0),
-        ("nasty_text", "vllm", 0),
-        ("endless_text", "vllm", 0),
-        ("status_500", "sglang", 1),
-        ("truncated", "openai", 1),
-    ],
-)
-async def test_a_request_is_tried_again_only_where_it_failed(fault, kind, failures):
-    async with beside(listed(fault), kind=kind) as (env, server):
-        assert len(await query(env)) == 4
-    assert (env._servers.failures, server.faults.requests) == (failures, 1 + failures)
-
-
 # -- an item whose requests fail -------------------------------------------------------
 
 
@@ -168,21 +148,6 @@ async def test_an_item_that_got_no_answer_is_kept_and_answered_later(fault):
     assert left == []
     ledger = env.metrics.ledger
     assert (ledger.outcomes["unanswered"], ledger.queried) == (4, 8)
-
-
-async def test_an_item_that_waits_for_a_server_again_and_again_is_not_given_up(
-    monkeypatch,
-):
-    monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
-
-    async with beside(always("reset")) as (env, _):
-        env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
-        with pytest.raises(NoServerError):
-            await query(env)
-        item = an_item(env)
-        times = 2 * ITEM_TRIES
-        tries = [await env.collect_trajectories(item) for _ in range(times)]
-    assert all(given == (None, [item]) for given in tries)
 
 
 # -- one of several servers ------------------------------------------------------------
@@ -209,17 +174,6 @@ async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
     assert [len(group) for group in made] == [4] * 32
     _, closed = said(logged)
     assert "is not used for now" in opened and "is back" in closed
-
-
-async def test_a_busy_server_rests_while_the_others_are_queried(logged):
-    at_once = 4
-
-    async with beside(always("status_429"), listed()) as (env, busy, free):
-        made = await query_often(env, 40, at_once)
-    assert len(made) == free.faults.requests == 40
-    for wave, later in zip(busy.arrivals, busy.arrivals[at_once:], strict=False):
-        assert later - wave >= 1.0
-    assert said(logged) == []
 
 
 async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
@@ -269,24 +223,6 @@ async def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypa
 
 
 # -- giving up -------------------------------------------------------------------------
-
-
-async def test_a_server_that_wants_a_longer_wait_than_our_patience_is_named_as_busy(
-    logged, monkeypatch
-):
-    monkeypatch.setattr(faults, "RETRY_AFTER_S", 60)
-    monkeypatch.setattr(servers, "OUTAGE_AFTER_S", 0.1)
-
-    async with beside(always("status_429")) as (env, _):
-        env._servers.start(give_up_after_s=0.5)
-        with pytest.raises(RequestFailedError):
-            await query(env)
-    busy, end = said(logged)
-    assert "answers with an error" in busy and "429" in busy
-    assert "it asks to wait 60 s" in busy and "for 0.4 s (env.give_up" in busy
-    assert "429" in end and "giving up after 0.5 s (env.give_up_after_s)" in end
-    assert "not used for now" not in logged.text
-    assert "start the server" not in logged.text
 
 
 @pytest.mark.processes

@@ -1,18 +1,14 @@
 """Names that callers of the original use: views of the real things."""
 
 import asyncio
-import json
 import logging
 import random
 
 import pytest
 
 import reasoning_gym_environment
-from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
-from rg_env.cli.run_commands import process
 from tests.support.parts import (
     RIGHT,
-    TOKENIZER,
     WRONG,
     build_env,
     ready_env,
@@ -83,11 +79,6 @@ async def test_progress_names_are_views_of_the_tasks_progress():
     assert env.task_complexity_levels == {}
 
 
-def test_a_subclass_can_write_to_the_log_of_the_environment(logged):
-    ReasoningGymEnv.__new__(ReasoningGymEnv).logger.info("mine")
-    assert "mine" in logged.text
-
-
 # -- assignments -----------------------------------------------------------------------
 
 ASSIGNED = {
@@ -125,21 +116,6 @@ async def test_what_is_assigned_to_a_name_of_the_original_is_read_again(tmp_path
     await env.close()
 
 
-async def test_assigned_counters_and_names_are_those_of_the_next_file(tmp_path):
-    env = build_env(dump_rollouts=True, data_dumps_dir=str(tmp_path / "unused"))
-    env.datadumps_dir, env.run_uuid, env.save_file_batch_num = str(tmp_path), "own", 4
-    env.processed_item_count = 99
-    await env.score([rollout(RIGHT), rollout(WRONG)])
-    env.rollouts_to_save_buffer = [{"item_id": "mine"}]
-    env.processed_item_count += 1
-    await env.close()
-    (path,) = tmp_path.glob("*.jsonl")
-    assert path.name == "reasoning_gym_environment_rollouts_own_0004.jsonl"
-    tasks = [json.loads(line)["item_id"] for line in path.read_text().splitlines()]
-    assert tasks == ["sums", "mine"]
-    assert (env.processed_item_count, env.save_file_batch_num) == (101, 5)
-
-
 @pytest.mark.processes
 async def test_the_prompt_of_the_module_can_be_assigned(monkeypatch):
     async with ready_env() as env:
@@ -156,23 +132,6 @@ async def test_setup_makes_no_evaluation_item_and_the_first_read_makes_all():
         items.append("own")
         assert done == 0 and len(items) == len(env.task_names) + 1
         assert env.test_items_with_scorers is items
-
-
-def test_a_config_that_overrides_its_check_is_asked():
-    class Own(ReasoningGymEnvConfig):
-        def validate_config(self):
-            super().validate_config()
-            raise ValueError("mine")
-
-    config, servers = Own(tokenizer_name=TOKENIZER), ReasoningGymEnv.config_init()[1]
-    with pytest.raises(ValueError, match="mine"):
-        ReasoningGymEnv(config, servers)
-
-
-def test_rows_are_named_after_a_subclass():
-    cls = type("Own", (ReasoningGymEnv,), {"name": "own"})
-    values = process(cls).start[0].model_dump()
-    assert values["data_path_to_save_groups"] == "data/own.jsonl"
 
 
 @pytest.mark.processes

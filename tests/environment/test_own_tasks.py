@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import pickle
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from rg_env.atropos.checkpoints import BadCheckpointError
-from rg_env.errors import SettingError
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (
     GUARD_S,
@@ -164,37 +162,6 @@ def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
         with_env(load, task_modules=[changed])
 
 
-def test_a_curriculum_of_which_no_level_can_be_used_stops_the_start():
-    with pytest.raises(SettingError) as caught:
-        with_env(lambda env: None, tasks=["broken_levels"])
-    said = str(caught.value)
-    assert said.startswith("task 'broken_levels' of your own: its curriculum fails (")
-    assert "level 0: its config refuses it: KeyError: 'nothing'" in said
-
-
-def test_levels_parameters_and_mixtures_are_of_the_registered_config(tmp_path):
-    async def handles(env):
-        return [handle for _, _, handle in await next_items(env, 12)]
-
-    found = with_env(handles, tasks=["double"], complexity_mode=0.5)
-    assert {(handle.level, handle.params["highest"]) for handle in found} == {(0.5, 99)}
-
-    params = {"double": {"highest": 42}}
-    found = with_env(handles, tasks=["double"], task_params=params)
-    assert all(handle.params == {"highest": 42} for handle in found)
-
-    parts = [{"name": "double", "config": {"highest": 5}}, {"name": "gcd"}]
-    path = tmp_path / "mixture.yaml"
-    path.write_text(json.dumps({"datasets": parts}))
-    found = with_env(handles, tasks=None, mixture=str(path))
-    assert {handle.task for handle in found} == {"double", "gcd"}
-
-    params["double"]["highest"] = 10_000
-    refused = "env.task_params.double: its config refuses .* must be below 10000"
-    with pytest.raises(SettingError, match=refused):
-        with_env(handles, tasks=["double"], task_params=params)
-
-
 LEFT_OUT = {
     "raises": "OwnTaskError: ZeroDivisionError: division by zero, at own_tasks.py:",
     "hangs": "not done after 0.5 s",
@@ -248,84 +215,7 @@ def test_the_names_of_the_original_know_them(logged):
     asyncio.run(env.close())
 
 
-def test_an_evaluation_of_them_is_measured_and_rescored(
-    doubling, versions, tmp_path, capsys
-):
-    results = tmp_path / "results"
-    argv = options_of(
-        doubling.url,
-        task_modules=FILE,
-        tasks="double,gcd",
-        data_dir_to_save_evals=results,
-    )
-    assert run_main(["evaluate", *argv, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(found["by_task"]) == {"double", "gcd"}
-    assert "own" in found["by_category"]
-
-    rescore = ["rescore", str(results), "--json"]
-    own = [f"--out={tmp_path / 'again.jsonl'}", "--task_modules"]
-    first, changed = versions
-    assert run_main([*rescore, *own, first]) == 0
-    double = json.loads(capsys.readouterr().out)["tasks"]["double"]
-    assert (double["completions"], double["changed"]) == (1, 0)
-    run_main(rescore)
-    double = json.loads(capsys.readouterr().out)["tasks"]["double"]
-    assert (double["completions"], double["without_score"]) == (0, {"unmatched": 1})
-    assert run_main([*rescore, *own, changed]) == 2
-    assert "of reasoning-gym 0.1.25 with my_tasks " in capsys.readouterr().err
-
-
 # -- the commands that make no environment ---------------------------------------------
-
-OPTION = ("--task_modules", FILE)
-
-
-def said_by(capsys, *argv, status=0):
-    assert run_main([*argv]) == status
-    captured = capsys.readouterr()
-    return captured.out if status == 0 else captured.err
-
-
-def test_tasks_lists_them_and_shows_one_in_full(capsys):
-    whole = said_by(capsys, "tasks", "double", *OPTION)
-    assert "category: own" in whole and "Twice a number." in whole
-    assert "level 3: its config refuses it: AssertionError: highest must" in whole
-    chosen = ("double", "raises", "gcd", "--category", "own", "--json")
-    found = json.loads(said_by(capsys, "tasks", *chosen, *OPTION))
-    assert {task["task"] for task in found["tasks"]} == {"double", "raises"}
-    assert "unknown task 'double'" in said_by(capsys, "tasks", "double", status=2)
-
-
-def test_show_scores_by_the_rules_of_the_module(capsys):
-    how = ("double", "--no_fixes", "--seed", "1", "--json", *OPTION)
-    made = json.loads(said_by(capsys, "show", *how))
-    gold = made["gold_answer"]
-    right = json.loads(said_by(capsys, "show", *how, "--answer", f"0{gold}"))
-    assert json.dumps(right).count('"right"') == 1
-    rejected = said_by(capsys, "show", *how[:-3], *OPTION, "--answer", "reject")
-    assert "it says so" in rejected
-
-
-FOUND = {
-    "raises": "OwnTaskError: ZeroDivisionError: division by zero, at own_tasks.py:",
-    "scorer_raises": LEFT_OUT["scorer_raises"],
-    "notation_raises": LEFT_OUT["notation_raises"],
-    "broken_levels": "OwnTaskError: level 0: its config refuses it: KeyError",
-    "steep": "level 1: ZeroDivisionError: integer division or modulo",
-}
-
-
-def test_doctor_checks_them(capsys):
-    said = said_by(capsys, "doctor", "double", "any_even", "--items", "2", *OPTION)
-    assert "passed: 2 of 2 tasks" in said and "own_tasks " in said
-    argv = ["doctor", *FOUND, "--items", "2", "--json", *OPTION]
-    assert run_main(argv) == 1
-    found = json.loads(capsys.readouterr().out)["tasks"]
-    faults = {row["task"]: "; ".join(row["faults"]) for row in found}
-    assert faults.keys() == FOUND.keys()
-    for task, reason in FOUND.items():
-        assert reason in faults[task]
 
 
 @pytest.mark.parametrize("command", ["tasks", "process"])

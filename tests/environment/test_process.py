@@ -6,7 +6,6 @@ import pytest
 
 from rg_env.errors import RunError
 from rg_env.pages.report import write_report
-from rg_env.reports import alarms
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import ENDLESS_TEXT, LONE, NASTY, always
 from tests.support.inference_server import faulty_server
@@ -64,17 +63,6 @@ def test_it_leaves_rows_their_numbers_and_a_report(simulated, tmp_path, logged):
     assert {name for name, _ in overview["tasks"]} == {row["task"] for row in rows}
     (numbers,) = overview["metrics"]
     assert numbers["steps"][-1] == GROUPS
-
-
-def test_the_report_shows_the_alarms_of_the_run(tmp_path, simulated, monkeypatch):
-    monkeypatch.setattr(alarms, "WINDOW", 1)
-    own = {"tasks": "gcd", "data_dumps_dir": tmp_path / "dumps"}
-    process(tmp_path, simulated.url, total_steps=12, **own)
-    overview = read_script(tmp_path / "rows_report" / "overview.js")
-    rows = read_script(tmp_path / "rows_report" / "alarms.js")
-    ((run, name, task, times, said, _),) = rows
-    assert (name, task) == ("no_variance", "gcd") and times > 0
-    assert overview["metrics"][0]["name"] == run and "equal rewards" in said
 
 
 @pytest.mark.parametrize("kind", ["openai", "sglang"])

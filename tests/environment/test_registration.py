@@ -68,15 +68,6 @@ async def test_an_environment_that_is_unregistered_registers_again(api):
         assert (env.env_id, api.connected(), len(api.batches())) == (1, 1, 1)
 
 
-async def test_one_failed_status_does_not_make_us_register_twice(api):
-    async with (
-        faulty_api(listed("", "status_500"), api.url, "/status-env") as front,
-        registered(front.url) as env,
-    ):
-        await in_time(env.get_status())
-        assert (env.env_id, front.faults.requests) == (0, 3)
-
-
 # -- registration and leave ------------------------------------------------------------
 
 
@@ -103,14 +94,6 @@ async def test_what_stands_in_the_place_of_the_api_at_the_start_is_waited_out(
         assert f"the Atropos API at {url} {how}" in logged.text
 
 
-@pytest.mark.parametrize("fault", ["status_500", "reset"])
-async def test_leave_is_taken_even_if_the_first_try_fails(api, fault):
-    async with faulty_api(listed(fault), api.url, "/disconnect-env") as front:
-        async with registered(front.url):
-            before = api.connected()
-        assert (before, api.connected()) == (1, 0)
-
-
 async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(api):
     async with registered(api.url, max_batches_offpolicy=2) as env:
         for _ in range(2):
@@ -135,36 +118,6 @@ async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monke
 
 
 # -- what the API never says -----------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "first"),
-    [
-        ({}, "shard 0 of 1: this instance samples all items of the stream"),
-        (
-            {"num_shards": 4, "shard_index": 2},
-            "shard 2 of 4: this instance samples one in 4 items of the stream",
-        ),
-    ],
-)
-def test_an_instance_says_its_shard_and_a_second_one_of_all_items_is_warned_of(
-    api, logged, changes, first
-):
-    async def run():
-        async with registered(api.url, **changes):
-            logged.clear()
-            async with registered(api.url, **changes):
-                pass
-
-    asyncio.run(run())
-    found = [line for line in logged.messages if "shard" in line]
-    assert found[0] == first
-    if changes:
-        assert len(found) == 1
-    else:
-        warning = found[1]
-        assert warning.startswith("this is environment 1 at this API; if another one")
-        assert "env.num_shards" in warning
 
 
 async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):

@@ -97,17 +97,3 @@ def test_the_trainer_gets_what_a_score_has_beyond_the_baseline_and_the_rest_the_
     assert [row["reward"] for row in line["rollouts"]] == sent["scores"]
     assert handle.baseline == line["baseline"] == BASELINE
     assert mean_score == pytest.approx(sum(scores) / len(scores))
-
-
-def test_length_takes_its_share_of_what_is_left(runs):
-    # Taken off after the penalty, the baseline would leave nothing of a right answer.
-    short, long = runs["chance"][4]
-    assert short == 1.0 and 0.0 < long < BASELINE
-    assert [short, long] == runs["none"][4]
-
-
-def test_nothing_is_taken_off_without_the_setting(runs):
-    handle, line, sent, *_ = runs["none"]
-    assert handle.baseline == 0.0
-    assert sent["scores"] == [row["score"] for row in line["rollouts"]]
-    assert "baseline" not in line

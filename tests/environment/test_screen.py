@@ -87,14 +87,6 @@ def test_a_file_of_somebody_and_one_that_is_no_yaml_are_refused(tmp_path, capsys
     assert "--out: 'screen.jsonl' is not allowed" in capsys.readouterr().err
 
 
-def test_without_a_task_to_learn_from_there_are_no_settings(tmp_path, server, capsys):
-    # Of which the server knows no answer.
-    status = screen(tmp_path, server.url, groups=1, tasks="lcm", group_size=2)
-    assert status == 1
-    assert "too " in capsys.readouterr().out
-    assert not (tmp_path / "screen.yaml").exists()
-
-
 def test_a_killed_screen_continues_with_the_items_that_are_missing(
     done, tmp_path, server
 ):

@@ -74,13 +74,6 @@ def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     assert f"status {fault[-3:]}" in line["unsent_because"]
 
 
-def test_an_outage_does_not_count_against_a_group(api, monkeypatch):
-    monkeypatch.setattr(delivery, "SEND_GIVE_UP_AFTER_S", 0.2)
-    # Half a second without an API, and then a single fault.
-    env, got = sent_through(api, listed(*["reset"] * 5, "status_500"))
-    assert len(got) == 1 and env.ledger.outcomes == {"sent": SIZE}
-
-
 # -- hooks and disks that fail ---------------------------------------------------------
 
 

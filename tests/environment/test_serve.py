@@ -58,15 +58,6 @@ def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on
 # -- other trainers and servers ------------------------------------------
 
 
-def test_a_trainer_that_cuts_most_completions_still_gets_whole_groups(
-    api_url, simulated
-):
-    changes = {"max_token_len": 330}
-    env, counts = served(api_url, simulated.url, 2, changes)
-    assert counts.invalid_groups == 0
-    assert env.ledger.outcomes["discarded"] == 0
-
-
 def test_an_api_that_comes_up_late_is_waited_for(simulated, impatient, logged):
     async def run():
         port = free_port()

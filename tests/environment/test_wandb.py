@@ -9,7 +9,7 @@ import wandb
 
 from rg_env.atropos import wandb_run
 from rg_env.errors import RunError
-from tests.support.parts import build_env, options_of, ready_env, run_main
+from tests.support.parts import build_env, options_of, run_main
 from tests.support.runs import serve, trainer_config
 from tests.support.worker_attacks import run_script
 
@@ -136,13 +136,6 @@ def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
     (line,) = lines(offline / "eval")
     assert line["kind"] == "evaluate"
     assert line.items() >= by_task.items()
-
-
-async def test_scores_are_logged_once():
-    async with ready_env() as env:
-        env.percent_correct_buffer = [1.0, 0.0]
-        await env.wandb_log()
-        assert env.percent_correct_buffer == []
 
 
 def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(offline, monkeypatch):
