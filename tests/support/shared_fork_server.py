@@ -42,6 +42,7 @@ class LentForkServer:
                 if not self.closed:
                     return worker
             worker.kill()
+            worker.channel._stream.close()
         raise PoolClosedError("the pool is closed")
 
     def close(self) -> None:
