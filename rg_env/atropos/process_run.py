@@ -227,7 +227,7 @@ class ScreenRun:
     def bounds(self) -> dict[str, Bounds | None]:
         """Task to the range of its levels, None where they are not drawn from one."""
         levels, choices = self._items.stream.difficulty, self._items.stream.choices
-        rules = {choice.task: levels.rule_of(choice.task) for choice in choices}
+        rules = {choice.task: levels.rules[choice.task] for choice in choices}
         return {t: r.bounds if r.mode == "random" else None for t, r in rules.items()}
 
     def settings(

@@ -23,7 +23,7 @@ from rg_env.task_rules.table import no_scale_reason
 from rg_env.tasks import baselines as shipped_baselines
 from rg_env.tasks import scales as shipped_scales
 from rg_env.tasks.baselines import Baselines
-from rg_env.tasks.difficulty import NO_RULE, Difficulty, build_rules
+from rg_env.tasks.difficulty import Difficulty, build_rules
 from rg_env.tasks.feedback import AdaptiveWeights, Feedback
 from rg_env.tasks.library import OWN_CATEGORY, LibraryDescription
 from rg_env.tasks.scales import Scale
@@ -198,7 +198,7 @@ async def prepare_stream(
         [
             (task, {**step.params, **params})
             for task, params in own
-            if difficulty.rule_of(task) != NO_RULE
+            if difficulty.rules[task].mode != "default"
             for step in difficulty.scales[task].steps
         ],
     )

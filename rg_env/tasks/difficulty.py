@@ -116,14 +116,11 @@ def build_rules(
     }
 
 
-NO_RULE = LevelRule()
-
-
 @dataclasses.dataclass(frozen=True)
 class Difficulty:
     """Which level an item of a task gets, and what that level means.
 
-    A task without a scale or a rule keeps the library's defaults. The curriculum holds
+    A task without a scale keeps the library's defaults. The curriculum holds
     the levels of tasks that follow it, and of those that were set from outside.
     """
 
@@ -131,13 +128,9 @@ class Difficulty:
     rules: Mapping[str, LevelRule]
     curriculum: Curriculum
 
-    def rule_of(self, task: str) -> LevelRule:
-        """Return the rule of a task."""
-        return self.rules.get(task, NO_RULE)
-
     def follows_results(self, task: str) -> bool:
         """Say whether results move the level of a task."""
-        return task in self.scales and self.rule_of(task).mode == "curriculum"
+        return task in self.scales and self.rules[task].mode == "curriculum"
 
     def level_at(self, task: str, point: float) -> float | None:
         """Return the level of a task's next item, None for the library's defaults.
@@ -146,7 +139,7 @@ class Difficulty:
         """
         if task not in self.scales:
             return None
-        rule = self.rule_of(task)
+        rule = self.rules[task]
         if rule.mode == "curriculum" or task in self.curriculum:
             return self.curriculum.level_of(task)
         if rule.mode == "random":
@@ -155,8 +148,8 @@ class Difficulty:
 
     def fixed_level(self, task: str) -> float | None:
         """Return the level of a task whose level never moves, None for the others."""
-        rule = self.rule_of(task)
-        return rule.low if rule.mode == "fixed" and task in self.scales else None
+        rule = self.rules[task] if task in self.scales else LevelRule()
+        return rule.low if rule.mode == "fixed" else None
 
     def expected_ms(self, task: str, level: float | None) -> float:
         """Return about how long an item takes to make; 0 where nothing is known."""
