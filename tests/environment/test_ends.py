@@ -177,7 +177,8 @@ def test_a_keyboard_interrupt_of_any_command_is_no_traceback(monkeypatch):
 def test_a_killed_process_leaves_no_other_and_its_rollouts_are_counted(ends):
     end = end_of(ends, "killed")
     assert end["left"] == end["unfinished"] == []
-    assert end["state"]["saved"]["groups_total"] == end["dumped"]
+    # Those dumped after the newest checkpoint before the kill are on disk alone.
+    assert 0 < end["state"]["saved"]["groups_total"] <= end["dumped"]
     assert "continuing from" in end["said"]
     ledger = end["state"]["metrics"]
     in_flight = end["killed"]["queried"] - sum(end["killed"]["outcomes"].values())
