@@ -116,7 +116,7 @@ REFUSED = {
     "interrupts": ("raise KeyboardInterrupt", "KeyboardInterrupt, at t.py:"),
     "no syntax": ("def f(:", "SyntaxError: invalid syntax (t.py, line 14)"),
     "no package": ("import no_such", "No module named 'no_such', at t.py:14"),
-    "taken": ("register_dataset('gcd', Dataset, Config)", "'gcd' is already regist"),
+    "taken": ("register_dataset('gcd', Dataset, Config)", "'gcd' is already"),
     "nothing": ("", "t: no task is registered with reasoning_gym.factory.register"),
     "rules of others": (f"{MINE}\nRULES = TaskRules('gcd')", "found TaskRules(task='g"),
     "no rules": (
