@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import io
 import os
 import signal
@@ -142,17 +141,6 @@ ending.run(work())
 
 
 # -- an environment --------------------------------------------------------------------
-
-
-def test_the_search_for_garbage_is_spared_during_a_run_and_as_before_afterwards():
-    before, during = gc.get_threshold(), []
-
-    async def work():
-        during.append((gc.get_freeze_count() > 10_000, gc.get_threshold() != before))
-
-    asyncio.run(Lifetime().run(work(), lambda: asyncio.sleep(0)))
-    assert during == [(True, True)]
-    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
 
 
 def closing(*steps):

@@ -1,7 +1,6 @@
 """Batches as the real Atropos API hands them out."""
 
 import json
-import threading
 
 import pytest
 
@@ -80,13 +79,6 @@ def test_an_override_of_the_advantage_arrives(api, source):
     assert got.has_zero_advantage.tolist() == [False, True]
 
 
-def test_it_waits_for_a_batch(api, source):
-    sender = threading.Timer(0.3, send, [api])
-    sender.start()
-    assert len(source.next_batch(0)) == 1
-    sender.join()
-
-
 def test_environments_are_told_the_step_that_the_trainer_goes_on_from(api):
     source = BatchSource(api.url, SHAPE, check=ends_after(4))
     with pytest.raises(EndedError):
@@ -107,15 +99,6 @@ def test_an_api_that_was_started_anew_is_registered_at_again(api, source, caplog
         source.next_batch(5)
     assert "started anew" in caplog.text
     assert first_step(api) == 5
-
-
-@pytest.mark.slow
-def test_an_api_that_is_not_there_yet_is_waited_for_and_named_once(caplog):
-    source = BatchSource("http://127.0.0.1:9", SHAPE, check=ends_after(2))
-    with pytest.raises(EndedError):
-        source.next_batch(0)
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "waiting for the Atropos API at http://127.0.0.1:9" in said
 
 
 @pytest.mark.parametrize(

@@ -71,19 +71,6 @@ def test_all_groups_that_were_scored_are_read_in_the_order_of_their_time(tmp_pat
     assert [group.has_variance for group in found] == [False, True]
 
 
-def test_what_a_kill_leaves_is_read_without_its_half_lines_and_unsent_groups(tmp_path):
-    name = "reasoning_gym_environment"
-    unsent = tmp_path / f"{name}_UNSENT_rollouts_x_0000.jsonl"
-    row = {"item_id": "gcd", "unsent_because": "killed", "tokens": [], "scores": []}
-    write_lines(unsent, [row])
-    part = tmp_path / f"{name}_rollouts_x_0000.jsonl.part"
-    write_lines(part, [group_row("2026-01-01T00:00:02", "b", [0, 1])])
-    with part.open("a") as lines:
-        lines.write('{"time": "2026-')
-    found = evaluation.sampled_groups(tmp_path)
-    assert [group.question for group in found] == ["b"]
-
-
 @pytest.mark.parametrize(("low", "is_beyond"), [(0.59, "no"), (0.61, "yes")])
 def test_a_rise_counts_only_beyond_both_intervals(low, is_beyond, tmp_path):
     folder = tmp_path / "seed-0" / "grpo-gcd"

@@ -161,26 +161,6 @@ async def test_nothing_is_sampled_for_a_client_that_has_left(tmp_path):
     assert [rows for rows, *_ in policy.calls] == [1, 3]
 
 
-async def test_a_batch_that_fails_is_said_and_the_next_one_is_sampled(tmp_path):
-    policy = policy_of(a=0.0)
-    sample = policy.sample
-
-    def fail(*args):
-        policy.sample = sample
-        raise MemoryError("too many")
-
-    policy.sample = fail
-
-    async with serving(policy, tmp_path) as client:
-        (status, reply), choices = (
-            await client.post(body=body_of()),
-            await client.complete(),
-        )
-    assert status == 500
-    assert "MemoryError: too many" in reply["error"]["message"]
-    assert len(choices) == 1
-
-
 # -- new weights -----------------------------------------------------------------------
 
 

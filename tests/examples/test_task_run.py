@@ -10,8 +10,6 @@ from contextlib import ExitStack
 import pytest
 
 from examples.train_small import curve
-from examples.train_small.task_run import to_the_end
-from rg_env.errors import RunError
 from tests.examples.small_training import TASK, run_folder, train
 from tests.support.processes import descendants, left_alive
 
@@ -80,14 +78,3 @@ def test_a_run_that_was_killed_or_interrupted_leaves_nothing_running_and_goes_on
     assert after[:20] == before[:20]  # its checkpoint: they are not done again
     numbers = [json.loads(line)["number"] for line in after]
     assert numbers == list(range(1, len(after) + 1))
-
-
-def test_what_fails_is_said_in_one_sentence_and_ends_what_was_opened(capsys):
-    ended = []
-
-    def fail(open_):
-        open_.callback(ended.append, True)
-        raise RunError("the inference server ended")
-
-    assert (to_the_end(fail), ended) == (1, [True])
-    assert capsys.readouterr().err == "error: the inference server ended\n"

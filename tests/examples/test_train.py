@@ -157,23 +157,6 @@ def test_four_programs_started_in_any_order_train_and_go_on_after_each_end(model
     assert told[0] == told[1] != AnswerPolicy().log_probabilities([0])
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["--model", "nowhere"], "nowhere holds no model; prepare.py makes one"),
-        (["--model", ".", "--group-size", "1"], "--group-size is at least 2"),
-        (["--model", ".", "--checkpoint-every", "0"], "--checkpoint-every is at least"),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused_at_once(
-    model, monkeypatch, argv, said, capsys
-):
-    monkeypatch.chdir(model)
-    with pytest.raises(SystemExit):
-        train.read_options(argv)
-    assert said in capsys.readouterr().err
-
-
 def trained(model, *argv):
     """Start the trainer in this process, where no API is."""
     argv = ["--model", str(model), "--server", "http://127.0.0.1:9", *argv]
@@ -198,11 +181,3 @@ def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
         )
     said = capsys.readouterr().err.splitlines()[-1]
     assert said == f"error: another trainer has {model}; end it"
-
-
-def test_a_second_trainer_of_the_same_checkpoints_is_refused(model, capsys):
-    folder = model.with_name("policy-checkpoints")
-    folder.mkdir()
-    with train.taken(folder):
-        assert trained(model) == train.REFUSED
-    assert f"another trainer has {folder}" in capsys.readouterr().err

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from examples.train_small.tokenizer import make_tokenizer
 from examples.train_small.warm_start import (
     STATE_FILE,
     WarmStartPlan,
@@ -72,17 +71,3 @@ def test_a_start_that_was_ended_goes_on_where_it_was_and_comes_to_the_same(
     for_both = [tmp_path / "start", tmp_path / "at_once" / "start"]
     one, other = (load_policy(folder).log_probabilities([0, 6]) for folder in for_both)
     np.testing.assert_array_equal(one, other)
-
-
-def test_what_a_question_repeats_is_a_word_and_all_else_is_letters(tmp_path):
-    words = [f"{a}{b}zebra{c}" for a in "qwert" for b in "xyuio" for c in "asdfg"]
-    rows = [conversation(f"Spell backward: {w}", w[::-1]) for w in words]
-    path = tmp_path / "gold.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    make_tokenizer(path, TOKENIZER_FOLDER, tmp_path / "tokenizer")
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "tokenizer")
-    pieces = [tokenizer.decode([i]) for i in tokenizer.encode("Spell backward: owl")]
-    assert pieces[:3] == ["Spell", " backward", ":"]
-    assert pieces[-2:] == ["w", "l"]
-    assert tokenizer.eos_token == "<|im_end|>"
-    assert tokenizer.chat_template

@@ -15,8 +15,7 @@ from rg_env.cli.settings_command import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.items import worker_jobs
 from rg_env.settings.environment_settings import DATA_DUMPS
-from rg_env.task_rules.table import TABLE, no_scale_reason
-from rg_env.tasks.difficulty import build_rules
+from rg_env.task_rules.table import TABLE
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import StreamSettings, build_selection
 from tests.support.documents import (
@@ -142,26 +141,6 @@ def test_the_pages_name_every_category_and_the_number_of_tasks(library):
     assert set(categories) == {info.category for info in library.tasks.values()}
     assert len(categories) == 12
     assert f"all {len(library.tasks)} tasks of" in " ".join(text_of(README).split())
-
-
-@pytest.mark.processes
-def test_every_task_named_as_an_example_exists(library):
-    named = text_of(TASKS).split("Examples are")[1].split(".", 1)[0]
-    outside = re.sub(r"\([^)]*\)", "", named)
-    tasks = set(outside.replace(",", " ").split()) - {"and"}
-    assert len(tasks) > 10
-    assert tasks <= set(library.tasks)
-
-
-def test_the_example_of_a_curriculum_names_tasks_that_have_a_scale():
-    config, _ = built(ROOT / "examples" / "curriculum.yaml")
-    reasons = {task: no_scale_reason(task) for task in NO_SCALE}
-    tasks = [*load_shipped().scales, *NO_SCALE]
-    rules = build_rules(
-        tasks, tasks, reasons, config.complexity_mode, config.task_levels
-    )
-    assert rules["gcd"].mode == "fixed"
-    assert rules["word_sorting"].bounds == (0.2, 0.7)
 
 
 def test_the_tasks_without_a_scale_are_named():

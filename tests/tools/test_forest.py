@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tools.trivial_baselines.forest import Forest
 
@@ -39,10 +37,3 @@ def test_the_strategy_that_a_feature_speaks_for_is_chosen(
     said = {"yes": "yes", "no": "no"}
     chosen = [forest.choose(question, said) for question in mixed[40:]]
     assert sum(a == b for a, b in zip(chosen, right[40:], strict=True)) >= 16
-
-
-@pytest.mark.slow
-@given(st.text("_\\?:[]{}\"'`(), -.\n/Aab0123Q❔", max_size=60))
-def test_every_question_has_features(question: str) -> None:
-    forest = Forest([known(question, "yes"), known(f"{question}: {question}", "no")])
-    assert forest.choose(question, {"yes": "1"}) == "1"

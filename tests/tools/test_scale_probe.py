@@ -45,18 +45,3 @@ def test_a_level_with_frequent_trouble_is_skipped_in_plain_words(
     trouble: ProbeTally, words: str
 ) -> None:
     assert trouble.reason_against() == words
-
-
-@pytest.mark.parametrize(
-    ("so_far", "is_enough"),
-    [
-        (tally(made=19), False),
-        (tally(made=20), True),
-        (tally(made=59, hung=1), True),
-        (tally(made=10, hung=4), True),
-    ],
-)
-def test_trouble_is_looked_into_with_more_items_unless_it_is_plain(
-    so_far: ProbeTally, is_enough: bool
-) -> None:
-    assert so_far.needs_more() is not is_enough
