@@ -60,8 +60,7 @@ def start_small(folder: Path, log: Path, module: str = SMALL_SERVER) -> Server:
     Raises:
         RunError: It ended, or does not answer.
     """
-    one_core = {"OMP_NUM_THREADS": "1"}  # the other is the trainer's
-    program = ChildProgram(module, str(folder), log_path=log, variables=one_core)
+    program = ChildProgram(module, str(folder), log_path=log)
     with contextlib.ExitStack() as failed:
         failed.callback(program.stop)
         url = program.wait_for_url()

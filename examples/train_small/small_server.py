@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -356,6 +357,7 @@ def main(
     add("folder", type=Path, help="of the model and its tokenizer")
     add("--port", type=int, default=0, help="0 for a free one")
     options = parser.parse_args(argv)
+    os.environ["OMP_NUM_THREADS"] = "1"  # of torch; the other cores are the trainer's
     end_with_parent()
     server = SmallServer(make_policy(options.folder), options.folder)
     asyncio.run(serve_as_child(build_app(server), options.port, "small server"))
