@@ -230,11 +230,11 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
         give_up = config.give_up_after_s if self.process_mode else None
         self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()
-        self._items = made = await prepare_items(self._pool, config, self._feedback)
-        self._rewards.versions |= made.library.versions
-        self._requests.take_published_prompt(made.library.system_prompt)
+        self._items = items = await prepare_items(self._pool, config, self._feedback)
+        self._rewards.versions |= items.library.versions
+        self._requests.take_published_prompt(items.library.system_prompt)
         if self._kind:
-            made.patience_s = PATIENCE_S
+            items.patience_s = PATIENCE_S
         logger.info(
             "workers are sandboxed by: %s", ", ".join(self._pool.sandbox_layers)
         )

@@ -28,8 +28,8 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     module = import_module(f"{__name__}.items.{_MODULES.get(name, 'group_scorer')}")
-    found = globals()[name] = getattr(module, name)
-    return found
+    value = globals()[name] = getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -337,12 +337,12 @@ class Checkpoints:
 
     def parts(self) -> dict[str, Any]:
         """Return the owner of each part of a checkpoint."""
-        made, feedback = self._sampled(), self._feedback
-        if made is None:
+        stream, feedback = self._sampled(), self._feedback
+        if stream is None:
             raise RuntimeError("this needs setup() first")
         adaptive = feedback.adaptive
         return {
-            "items": made,
+            "items": stream,
             "progress": feedback.progress,
             "curriculum": feedback.curriculum,
             **({} if adaptive is None else {"adaptive": adaptive}),
@@ -353,8 +353,8 @@ class Checkpoints:
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings that decide the items, and the modules of own tasks."""
-        made = self._sampled()
-        modules = {} if made is None else dict(made.library.modules)
+        stream = self._sampled()
+        modules = {} if stream is None else dict(stream.library.modules)
         own = {"task_modules": modules} if modules else {}
         return {**self._env.config.stream_settings, **own}
 

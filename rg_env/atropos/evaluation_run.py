@@ -94,8 +94,8 @@ class Evaluating(BaseEnv):
             await self._make_evaluation_items(self._items)
         await self.evaluate()
 
-    async def _make_evaluation_items(self, made: RunStream) -> None:
-        making = made.evaluation
+    async def _make_evaluation_items(self, stream: RunStream) -> None:
+        making = stream.evaluation
         title, done = "making evaluation items", making.done
         with WorkProgress(title, making.total, "items", done) as progress:
             making.on_done = lambda number: progress.advance(by=number)
@@ -109,8 +109,8 @@ class Evaluating(BaseEnv):
 
     async def _evaluate_items(self) -> bool:
         """Return whether something was evaluated and all that was wanted is on disk."""
-        began, config, made = time.time(), self.config, self._made()
-        await self._make_evaluation_items(made)
+        began, config, stream = time.time(), self.config, self._made()
+        await self._make_evaluation_items(stream)
         items = self.test_items_with_scorers
         if self.process_mode:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
@@ -135,7 +135,7 @@ class Evaluating(BaseEnv):
                     "outcome": NOT_USED,
                     "reason": reason,
                 }
-                for spec, reason in made.evaluation.missing
+                for spec, reason in stream.evaluation.missing
             ]
             summary = await off_loop(_summary, rows)
             self.eval_metrics = list(summary.metrics().items())

@@ -95,8 +95,8 @@ class OldNames:
         `evaluate` is called they are made, without holding up the event loop.
         """
         if self._items is not None and not self._lists_test_items:
-            made = self._items.evaluation.made_now()
-            self._test_items += [(item.entry, item) for item in made]
+            items = self._items.evaluation.made_now()
+            self._test_items += [(item.entry, item) for item in items]
             self._lists_test_items = True
         return self._test_items
 

@@ -275,7 +275,7 @@ def screen_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> str
             groups = counted(task.groups, "group")
             lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
     head = f"{HEAD.decode()}; its share of groups with variance, by task:\n"
-    said = head + "".join(f"# {line}\n" for line in lines)
+    page = head + "".join(f"# {line}\n" for line in lines)
     how: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 88}
     text: str = yaml.safe_dump(dict(settings), **how)
-    return said + text
+    return page + text

@@ -125,17 +125,17 @@ class Serving(BaseEnv):
         """
         config = self.config
         is_first = self._session.env_id is None
-        told = await self._session.register(config.wandb_name or self.name, config)
+        reply = await self._session.register(config.wandb_name or self.name, config)
         if is_first:
             # Checkpoints are named after it: later registrations do not change it.
-            self.wandb_prepend = told["wandb_name"]
+            self.wandb_prepend = reply["wandb_name"]
             number = self._session.env_id
             start_checks.say_shard(number, config.shard_index, config.num_shards)
-        self.curr_step = told["starting_step"]
-        self.checkpoint_dir = told["checkpoint_dir"]
-        self.checkpoint_interval = told["checkpoint_interval"]
+        self.curr_step = reply["starting_step"]
+        self.checkpoint_dir = reply["checkpoint_dir"]
+        self.checkpoint_interval = reply["checkpoint_interval"]
         if config.total_steps == -1:
-            config.total_steps = told["num_steps"]
+            config.total_steps = reply["num_steps"]
         if config.total_steps == -1:
             raise SettingError(
                 "env.total_steps: -1 takes the trainer's number of steps, which has"

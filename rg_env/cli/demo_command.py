@@ -202,8 +202,8 @@ def _write_report(env: Any, folder: Path) -> None:
     from rg_env.rollouts.dumps import METRICS_FOLDER
 
     run = env.run_uuid
-    found = folder.rglob(f"*_{run}_*.jsonl")
-    dumps = sorted(found, key=lambda path: ("FAILED" in path.name, path.name))
+    files = folder.rglob(f"*_{run}_*.jsonl")
+    dumps = sorted(files, key=lambda path: ("FAILED" in path.name, path.name))
     if not dumps:
         return
     print("\nDump files, one group a line:")

@@ -84,8 +84,8 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
     how: Any = {"deadline_s": MAKE_DEADLINE_S, "checked": not options.no_fixes}
     with WorkProgress(f"making an item of {name}, {limit}"):
-        made = await first_usable(pool, map(attempt, seeds), **how)
-    entry, mix = made.entry, mix_of_seed(made.seed)
+        item = await first_usable(pool, map(attempt, seeds), **how)
+    entry, mix = item.entry, mix_of_seed(item.seed)
     # In a worker, which has the rules of a user's own tasks as well.
     solved = await pool.run(solution, name, entry, deadline_s=JOB_DEADLINE_S)
     return {
@@ -94,8 +94,8 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
         "reasoning_gym": library.version,
         "level": level,
         "step": scale and step_values(scale, scale.step_at(level, mix), mix),
-        "params": dict(made.params),
-        "seed": made.seed,
+        "params": dict(item.params),
+        "seed": item.seed,
         "messages": [*map(dict, build_messages(entry["question"], SYSTEM_PROMPT))],
         "question": entry["question"],
         "gold_answer": entry["answer"],

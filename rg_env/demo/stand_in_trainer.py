@@ -166,8 +166,8 @@ class StandInTrainer:
         """Register; the first one wins and a later one is answered as if it had."""
         config = self._config
         ours = {name: getattr(config, name) for name in ("batch_size", "max_token_len")}
-        told = ("checkpoint_dir", "save_checkpoint_interval", "starting_step")
-        values = {name: getattr(config, name) for name in (*told, "num_steps")}
+        names = ("checkpoint_dir", "save_checkpoint_interval", "starting_step")
+        values = {name: getattr(config, name) for name in (*names, "num_steps")}
         values |= {**ours, "wandb_group": "demo", "wandb_project": "demo"}
         await self._request(session, "POST", "/register", values)
         theirs = await self._request(session, "GET", "/info")

@@ -74,10 +74,10 @@ def grouped(
     things: Iterable[T], key: Callable[[T], Hashable]
 ) -> dict[Hashable, list[T]]:
     """Return things by what they share, in the order in which they come."""
-    found: dict[Hashable, list[T]] = {}
+    by_item: dict[Hashable, list[T]] = {}
     for thing in things:
-        found.setdefault(key(thing), []).append(thing)
-    return found
+        by_item.setdefault(key(thing), []).append(thing)
+    return by_item
 
 
 def finite(value: Any) -> float | None:

@@ -198,8 +198,8 @@ def reference_fault(
 
 def describe_fixes() -> dict[str, bool]:
     """Say of each task that has a fix whether it holds for the installed scorer."""
-    found = ((task, datasets.fix_holds(task)) for task in library.describe().tasks)
-    return {task: holds for task, holds in found if holds is not None}
+    holding = ((task, datasets.fix_holds(task)) for task in library.describe().tasks)
+    return {task: holds for task, holds in holding if holds is not None}
 
 
 def curriculum_digests(tasks: Sequence[str]) -> dict[str, str]:

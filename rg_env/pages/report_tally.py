@@ -35,7 +35,7 @@ MOST_LEVELS = 12
 """That are parts of their own; where there are more, a part is a tenth of the scale."""
 
 MOST_PAIRED = 10
-"""Of so many runs every two are compared."""
+"""The number of runs up to which every two are compared."""
 
 UNKNOWN = ALL = -1
 """In place of a number: what no file says; all runs, or all parts."""

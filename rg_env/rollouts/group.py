@@ -225,12 +225,12 @@ class Group:
         `index` is global in its split, "train" or "evaluation", and `level` is None for
         the library's default parameters, from which `params` differ.
         """
-        made = self.dataset
-        if not isinstance(made, Item):
+        item = self.dataset
+        if not isinstance(item, Item):
             return {}
         names = ("split", "index", "seed", "level")
-        return {name: getattr(made, name) for name in names} | {
-            "params": dict(made.params)
+        return {name: getattr(item, name) for name in names} | {
+            "params": dict(item.params)
         }
 
     @property

@@ -231,8 +231,8 @@ def better_score(
     other = dataclasses.replace(score(rest), answer=answer, normalized=True)
     if other.value == 1.0:
         return other
-    found = score(answer)
-    was_read = found.outcome not in UNREAD
-    if other.value < found.value or (other.value == found.value and was_read):
-        return found
+    value = score(answer)
+    was_read = value.outcome not in UNREAD
+    if other.value < value.value or (other.value == value.value and was_read):
+        return value
     return other

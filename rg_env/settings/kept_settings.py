@@ -38,8 +38,12 @@ def settings_text(
         server["api_key"] = ""
         if "headers" in server:
             server["headers"] = dict.fromkeys(server["headers"], "")
-    made = {"reasoning_gym_environment": VERSION, **versions}
-    settings = {"versions": made, "env": env_settings(config), "openai": openai}
+    versions_used = {"reasoning_gym_environment": VERSION, **versions}
+    settings = {
+        "versions": versions_used,
+        "env": env_settings(config),
+        "openai": openai,
+    }
     text: str = yaml.safe_dump(settings, sort_keys=False)
     return text
 

@@ -25,9 +25,9 @@ _TERM = re.compile(
 def _without_calculation(answer: str, entry: Entry) -> str:
     """Return what stands behind `=` where the question's calculation is before it."""
     before, _, behind = answer.partition("=")
-    said = "".join(before.split())
+    side = "".join(before.split())
     asked = "".join(entry.get("question", "").split())
-    is_asked = len(said) > 2 and asked.endswith(said) and "=" not in behind
+    is_asked = len(side) > 2 and asked.endswith(side) and "=" not in behind
     return behind.strip() if is_asked else answer
 
 

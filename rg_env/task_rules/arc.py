@@ -80,17 +80,17 @@ def _block(row: Cells) -> tuple[int, int] | None:
 
 
 def _moved_by_its_length(row: Cells) -> Cells | None:
-    found = _block(row)
-    if found is None or 2 * found[1] - found[0] > len(row):
+    block = _block(row)
+    if block is None or 2 * block[1] - block[0] > len(row):
         return None
-    return _moved(found[1] - found[0])(row)
+    return _moved(block[1] - block[0])(row)
 
 
 def _reflected(row: Cells) -> Cells | None:
-    found = _block(row)
-    if found is None:
+    block = _block(row)
+    if block is None:
         return None
-    start, end = found
+    start, end = block
     return row[:start] + row[start:end][::-1] + row[end:]
 
 
@@ -141,12 +141,12 @@ def results(row: Cells) -> Iterator[Cells | None]:
 def _shows_two_rules(entry: Entry) -> bool:
     """Say whether a rule that makes all examples makes another row of the last one."""
     metadata = entry["metadata"]
-    shown = [results(tuple(e["input"])) for e in metadata["train_examples"]]
+    examples = [results(tuple(e["input"])) for e in metadata["train_examples"]]
     outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
     last, right = metadata["test_example"]["input"], metadata["test_example"]["output"]
     return any(
         made not in (None, tuple(right)) and list(results) == outputs
-        for made, *results in zip(results(tuple(last)), *shown, strict=True)
+        for made, *results in zip(results(tuple(last)), *examples, strict=True)
     )
 
 
@@ -189,11 +189,11 @@ _EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
 
 def shows_no_rule(entry: Entry) -> bool:
     """Say whether no example shows a change, or one of the answer's colors."""
-    shown = _EXAMPLE.findall(entry["question"])
+    examples = _EXAMPLE.findall(entry["question"])
     last, right = entry["question"].rpartition("Input:\n")[2], entry["answer"]
-    if all(given == made for given, made in shown):
+    if all(given == made for given, made in examples):
         return bool(last.strip() != right.strip())
-    return not set(right) <= set("".join([last, *map("".join, shown)]))
+    return not set(right) <= set("".join([last, *map("".join, examples)]))
 
 
 class _Boards(dict[str, bytes]):

@@ -25,12 +25,12 @@ def _results(numbers: list[int]) -> Iterator[list[int]]:
 
 def _leaves_a_number_open(entry: Entry) -> bool:
     """Say whether some of the rules that fit all examples, but not all, are right."""
-    found = _LISTS.findall(f"{entry['question']}\nOutput: {entry['answer']}")
+    lists = _LISTS.findall(f"{entry['question']}\nOutput: {entry['answer']}")
     given, wanted = (
-        [json.loads(text) for of, text in found if of == side] for side in ("", "Out")
+        [json.loads(text) for of, text in lists if of == side] for side in ("", "Out")
     )
-    made = zip(*map(_results, given), strict=True)
-    fits = [[*m] == wanted for m in made if [*m[:-1]] == wanted[:-1]]
+    outputs = zip(*map(_results, given), strict=True)
+    fits = [[*m] == wanted for m in outputs if [*m[:-1]] == wanted[:-1]]
     return any(fits) and not all(fits)
 
 

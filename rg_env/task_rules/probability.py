@@ -33,12 +33,12 @@ _PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
 @of_short_text
 def _as_probability(answer: str, entry: Entry) -> str:
     """Write a probability as a decimal or a fraction; percents are hundredths."""
-    said = without_chance(answer.replace(r"\%", "%"))
-    bare = _PERCENT.sub("", said)
+    text = without_chance(answer.replace(r"\%", "%"))
+    bare = _PERCENT.sub("", text)
     number = read_number(bare)
     if number is None:
         return answer
-    if bare == said:
+    if bare == text:
         return number.text
     if number.bottom is not None or "e" in number.text:
         return answer
@@ -62,14 +62,14 @@ NEARLY_EXACT = Fraction(1, 20)
 """How far that may be, relative to the right probability, so that 0 is not right."""
 
 
-def _is_rounded(text: str, found: Fraction, exact: Fraction) -> bool:
+def _is_rounded(text: str, value: Fraction, exact: Fraction) -> bool:
     """Say whether a number is the exact one to as many places as it is written with."""
     if "/" in text:
         return False
     mantissa, _, exponent = text.lower().partition("e")
     places = len(mantissa.partition(".")[2]) - int(exponent or 0)
     unit = Fraction(10) ** -places
-    return abs(found - exact) <= unit / 2
+    return abs(value - exact) <= unit / 2
 
 
 def _exactly(entry: Entry) -> Fraction:

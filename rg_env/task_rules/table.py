@@ -22,20 +22,20 @@ a folder of modules."""
 
 def _modules() -> Iterator[ModuleType]:
     for category in CATEGORIES:
-        found = importlib.import_module(f"rg_env.task_rules.{category}")
-        inner = pkgutil.iter_modules(getattr(found, "__path__", ()))
-        names = [f"{found.__name__}.{module.name}" for module in inner]
-        yield from map(importlib.import_module, names) if names else [found]
+        outer = importlib.import_module(f"rg_env.task_rules.{category}")
+        inner = pkgutil.iter_modules(getattr(outer, "__path__", ()))
+        names = [f"{outer.__name__}.{module.name}" for module in inner]
+        yield from map(importlib.import_module, names) if names else [outer]
 
 
 def _collected() -> dict[str, TaskRules]:
-    found: dict[str, TaskRules] = {}
+    table: dict[str, TaskRules] = {}
     values = (value for module in _modules() for value in vars(module).values())
     for rules in (*ROWS, *(value for value in values if isinstance(value, TaskRules))):
-        if rules.task in found:
+        if rules.task in table:
             raise ValueError(f"two rows say something of the task {rules.task}")
-        found[rules.task] = rules
-    return found
+        table[rules.task] = rules
+    return table
 
 
 TABLE: dict[str, TaskRules] = _collected()
@@ -125,13 +125,13 @@ def solution(task: str, entry: Entry) -> str | None:
 
 def readings(task: str, entry: Entry) -> list[Entry]:
     """Return an entry, and those of other answers that its question admits."""
-    read, found = rules_of(task).other_readings, [entry]
+    read, entries = rules_of(task).other_readings, [entry]
     # As with checks, what cannot be read is of another version of the library.
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
         for other in read(entry) if read else ():
-            if other["answer"] not in ("", *(known["answer"] for known in found)):
-                found.append(other)
-    return found
+            if other["answer"] not in ("", *(known["answer"] for known in entries)):
+                entries.append(other)
+    return entries
 
 
 def no_scale_reason(task: str) -> str:

@@ -111,8 +111,8 @@ def _is_submodule_filled() -> bool:
 def is_release_of_list() -> bool:
     """Say whether what would be imported is the release that the list was made of."""
     spec = importlib.util.find_spec(PACKAGE)
-    found = importlib.metadata.Distribution.discover(name="reasoning-gym")
-    installed = next(iter(found), None)
+    copies = importlib.metadata.Distribution.discover(name="reasoning-gym")
+    installed = next(iter(copies), None)
     if _is_submodule_filled() or spec is None or installed is None:
         return False
     # Another copy may come first on the path, with tasks of its own.

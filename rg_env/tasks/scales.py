@@ -151,8 +151,8 @@ def _curriculum_level(
     params = dict(overrides)
     try:
         # Without a context the library takes its mode "inclusive".
-        made = curriculum.generate_configuration({"seed": 0, "size": 1})
-        config = dataclasses.replace(made, **overrides)
+        at_level = curriculum.generate_configuration({"seed": 0, "size": 1})
+        config = dataclasses.replace(at_level, **overrides)
         values = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
         params = {
             name: value

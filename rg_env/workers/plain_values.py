@@ -105,12 +105,12 @@ def _restored(value: Any, room: int) -> Any:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     if kind is list:
         return value if _is_flat(value) else [_restored(v, room - 1) for v in value]
-    found = {key: _restored(held, room - 1) for key, held in value.items()}
-    if len(found) == 1:
-        ((tag, held),) = found.items()
+    restored = {key: _restored(held, room - 1) for key, held in value.items()}
+    if len(restored) == 1:
+        ((tag, held),) = restored.items()
         if tag in _RESTORE:
             return _RESTORE[tag](held)
-    return found
+    return restored
 
 
 def _is_flat(values: list[Any]) -> bool:

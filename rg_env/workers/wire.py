@@ -49,8 +49,8 @@ class Message(NamedTuple):
     @property
     def text(self) -> str:
         """What the fork server says of an end."""
-        said = self.body[:MAX_REPORT_CHARS].decode(errors="replace")
-        return printable(said, keep="\n")
+        text = self.body[:MAX_REPORT_CHARS].decode(errors="replace")
+        return printable(text, keep="\n")
 
 
 class NoFrameError(EOFError):

@@ -43,8 +43,8 @@ def _claimed(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
 def _overlap(rows: list[list[Any]], gold: list[list[Any]]) -> float:
     """Return the living cells that two boards share, of those in either of them."""
     claimed, living = _claimed(rows), _claimed(gold).keys()
-    found: int = sum(claimed.get(at) == 1 for at in living)
-    return found / max(1, len(living | claimed.keys()))
+    right: int = sum(claimed.get(at) == 1 for at in living)
+    return right / max(1, len(living | claimed.keys()))
 
 
 def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -93,10 +93,10 @@ def _faster_evolve2d(own: Any) -> Callable[..., Any]:
         of_life = apply_rule is life_rule and not more and options.keys() <= {"memoize"}
         if not of_life or callable(timesteps):
             return own(boards, timesteps, apply_rule, *more, **options)
-        made = [boards]
+        states = [boards]
         for _ in range(1, timesteps):
-            made.append(_next_board(made[-1][-1])[np.newaxis])
-        return np.concatenate(made, axis=0)
+            states.append(_next_board(states[-1][-1])[np.newaxis])
+        return np.concatenate(states, axis=0)
 
     return evolve2d
 

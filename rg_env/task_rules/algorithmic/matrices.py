@@ -96,12 +96,12 @@ def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
     if value < SAME_SIZE:
         return value
     right = entry["metadata"]["solution"]
-    found = [row.split() for row in answer.split("\n") if row.strip()]
-    if len(found) == 1 and {len(row) for row in right} == {1}:
-        found = [[number] for number in found[0]]
-    if [len(row) for row in found] != [len(row) for row in right]:
+    rows = [row.split() for row in answer.split("\n") if row.strip()]
+    if len(rows) == 1 and {len(row) for row in right} == {1}:
+        rows = [[number] for number in rows[0]]
+    if [len(row) for row in rows] != [len(row) for row in right]:
         return SAME_SIZE
-    pairs = zip(chain(*found), chain(*right), strict=True)
+    pairs = zip(chain(*rows), chain(*right), strict=True)
     try:
         is_right = all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs)
     except ValueError:

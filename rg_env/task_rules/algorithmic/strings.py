@@ -16,10 +16,10 @@ _TOKENS = re.compile(r"(?:[AB]#|#[AB])+")
 
 def _with_spaces(answer: str, entry: Entry) -> str:
     text = plain(answer).replace(r"\#", "#")
-    found = read_sequence(text, _TOKENS)
-    if found is None:
+    tokens = read_sequence(text, _TOKENS)
+    if tokens is None:
         return answer
-    program = "".join(each[0] for each in found)
+    program = "".join(each[0] for each in tokens)
     return " ".join(program[at : at + 2] for at in range(0, len(program), 2))
 
 

@@ -60,16 +60,16 @@ def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
     known = bisect_left(
         range(1, len(steps)), True, key=lambda place: by_way_of(place) < by_way_of(0)
     )
-    left = _letters_apart(steps[known], end)
-    return max(0.0, 1 - left / _letters_apart(start, end)) / 2 if left else 0.0
+    apart = _letters_apart(steps[known], end)
+    return max(0.0, 1 - apart / _letters_apart(start, end)) / 2 if apart else 0.0
 
 
 def _with_commas(answer: str, entry: Entry) -> str:
     """Write a ladder of words with commas; each of them is as long as the last one."""
     length = len(entry["metadata"]["end_word"])
     rung = re.compile(rf"[A-Za-z]{{{length}}}(?![A-Za-z])")
-    found = read_sequence(plain(answer), rung, _BETWEEN_RUNGS)
-    return answer if found is None else ",".join(word[0].upper() for word in found)
+    rungs = read_sequence(plain(answer), rung, _BETWEEN_RUNGS)
+    return answer if rungs is None else ",".join(word[0].upper() for word in rungs)
 
 
 @functools.lru_cache(maxsize=8)

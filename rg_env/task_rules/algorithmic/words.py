@@ -124,8 +124,8 @@ def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
         for word, right in zip(words, gold, strict=False)
     )
     share = less_surplus(library(answer), surplus + other_case, len(gold))
-    shown = entry["metadata"].get("scrambled_words", ())
-    unchanged = sum(a == b for a, b in zip(shown, gold, strict=False))
+    given = entry["metadata"].get("scrambled_words", ())
+    unchanged = sum(a == b for a, b in zip(given, gold, strict=False))
     return partial_credit(share, unchanged / len(gold))
 
 
@@ -186,8 +186,8 @@ def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
     value, gold = library(answer), entry["answer"].split()
     if value == 1.0 or len(answer.split()) != len(gold):
         return value
-    shown = entry["question"].partition(": ")[2].split()
-    trivial = max(_in_place(shown, gold), 2 / len(gold))
+    given = entry["question"].partition(": ")[2].split()
+    trivial = max(_in_place(given, gold), 2 / len(gold))
     return partial_credit(value, trivial)
 
 
@@ -266,8 +266,8 @@ def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 0.0  # something is said beside the words
     surplus = max(0, len(given) - len(gold))
     share = less_surplus(_share_in_place(given, gold), surplus, len(gold))
-    shown = entry["metadata"].get("transformed_words", ())
-    return partial_credit(share, _share_in_place(shown, gold))
+    asked = entry["metadata"].get("transformed_words", ())
+    return partial_credit(share, _share_in_place(asked, gold))
 
 
 WORD_SORTING = TaskRules(

@@ -218,14 +218,14 @@ def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
     value, metadata = library(answer), entry["metadata"]
     if value < 1.0:
         return value
-    found, solution = float(answer.replace(",", "")), metadata["solution"]
-    meant = {n for n in metadata.get("candidates", []) if abs(n - found) < NOISE}
-    return value if meant == {solution} or found == solution else NEARLY
+    match, solution = float(answer.replace(",", "")), metadata["solution"]
+    meant = {n for n in metadata.get("candidates", []) if abs(n - match) < NOISE}
+    return value if meant == {solution} or match == solution else NEARLY
 
 
 def _reads_alike(entry: Entry) -> bool:
-    shown = entry["metadata"]["formatted_candidates"]
-    numbers = [float(number.replace(",", "")) for number in shown]
+    candidates = entry["metadata"]["formatted_candidates"]
+    numbers = [float(number.replace(",", "")) for number in candidates]
     return max(numbers) - min(numbers) < SAME_NUMBER
 
 
@@ -286,7 +286,7 @@ def _one_by_one(answer: str, entry: Entry) -> str:
     r"""Write the factors of a product one by one: `2^2 \cdot 3` has 2, 2 and 3."""
     if len(answer) > MAX_CHARS:
         return answer
-    text = _POWERS_ABOVE.sub(lambda found: "^" + found[0].translate(_RAISED), answer)
+    text = _POWERS_ABOVE.sub(lambda power: "^" + power[0].translate(_RAISED), answer)
     number = str(entry.get("metadata", {}).get("number", ""))
     text = without_side(text.replace("**", "^"), number).strip("[](){} \n")
     if "^" in text and not text.endswith(tuple("0123456789")):

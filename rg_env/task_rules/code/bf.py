@@ -38,13 +38,13 @@ def make_parse(own: Any) -> Callable[[str], list[Any]]:
         return added if is_counted_down and place + last_move == 0 else None
 
     def parse(program: str) -> list[Any]:
-        found = own(program)
+        parsed = own(program)
         # How far these look depends on the number of opcodes.
-        if any(opcode.code == bfi.OPCODE_SCANR for opcode in found):
-            return list(found)
+        if any(opcode.code == bfi.OPCODE_SCANR for opcode in parsed):
+            return list(parsed)
         opcodes: list[Any] = []
         opened = []
-        for opcode in found:
+        for opcode in parsed:
             if opcode.code == bfi.OPCODE_OPEN:
                 opened.append(len(opcodes))
             elif opcode.code == bfi.OPCODE_CLOSE:

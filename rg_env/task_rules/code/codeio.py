@@ -181,7 +181,7 @@ def _compiled(program: str) -> CodeType:
     return compile(program, "<program>", "exec", dont_inherit=True)
 
 
-def makes(program: str, given: Any, shown: Any) -> bool:
+def makes(program: str, given: Any, output: Any) -> bool:
     """Say whether a program of the library makes the shown output of an input.
 
     One that raises or exits does not. It may take any time, and end the process.
@@ -191,7 +191,7 @@ def makes(program: str, given: Any, shown: Any) -> bool:
     try:
         with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             exec(_compiled(program), names)  # noqa: S102 - as when it made the item
-            return is_same(names["main_solution"](**given), shown)
+            return is_same(names["main_solution"](**given), output)
     except KeyboardInterrupt:  # it is for us, and no program raises it
         raise
     except BaseException:  # noqa: BLE001 - a program may raise anything, and exit

@@ -123,14 +123,14 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     possible = [
         action is not None and _act(squares, *action) for action in _actions(plan)
     ]
-    left = len(_boxes(*squares.values()))
+    remaining = len(_boxes(*squares.values()))
     to_carry = sum(
         _target(box) not in things
         for things in initial.values()
         for box in _boxes(things)
     )
     share = sum(possible) / len(possible) if possible else 0.0
-    carried = (to_carry - left) / max(1, to_carry) if left else 1.0
+    carried = (to_carry - remaining) / max(1, to_carry) if remaining else 1.0
     is_right = carried == share == 1.0
     return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
 

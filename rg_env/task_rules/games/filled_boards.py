@@ -159,10 +159,10 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
         return False
     filled = []
     for row, given in zip(matrix, puzzle, strict=True):
-        for number, told in zip(row, given, strict=True):
-            if told == 0:
+        for number, fixed in zip(row, given, strict=True):
+            if fixed == 0:
                 filled.append(number)
-            elif number != told:
+            elif number != fixed:
                 return False
     lines = [*matrix, *map(list, zip(*matrix, strict=True))]
     return sorted(filled) == sorted(numbers) and all(

@@ -299,11 +299,11 @@ def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score moves with filler words beside them, and not one solution beside others."""
-    found = list(_MOVES.finditer(answer))
-    if not found or not is_filler_beside(_MOVES_AND_ARROWS, answer):
+    moves = list(_MOVES.finditer(answer))
+    if not moves or not is_filler_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
-    between = [answer[a.end() : b.start()] for a, b in pairwise(found)]
-    walks = walks_of([move[0] for move in found], between)
+    between = [answer[a.end() : b.start()] for a, b in pairwise(moves)]
+    walks = walks_of([move[0] for move in moves], between)
     if len(walks) > MAX_WALKS:
         return 0.0
     if len(walks) > 1 and any(library(walk) == 1.0 for walk in walks):
@@ -318,15 +318,15 @@ _WORDS = frozenset({"UP", "DOWN", "LEFT", "RIGHT"})
 def _as_letters(answer: str, entry: Entry) -> str:
     """Write moves as letters; what may be several walks stays apart."""
     text = plain(answer)
-    found = read_sequence(text, _DIRECTIONS, BETWEEN_STEPS)
-    if found is None:
+    letters = read_sequence(text, _DIRECTIONS, BETWEEN_STEPS)
+    if letters is None:
         return answer
-    moves = [move[0].upper() for move in found]
+    moves = [move[0].upper() for move in letters]
     in_words = [move[0] for move in moves if move in _WORDS]
     if in_words and len(in_words) < len(moves):
         return answer
-    is_list = found[0].string != text
-    between = [text[a.end() : b.start()] for a, b in pairwise(found)]
+    is_list = letters[0].string != text
+    between = [text[a.end() : b.start()] for a, b in pairwise(letters)]
     gaps = ["" for _ in between] if is_list else between
     return " ".join(walks_of(in_words or moves, gaps))
 

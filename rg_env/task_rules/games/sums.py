@@ -60,9 +60,9 @@ class Expression:
         """Put a divisor in its place, if one of the numbers left is one."""
         if self.numbers[place] == 0:
             return "+"
-        left = [number for number in self.numbers[place:] if number != 0]
-        rng.shuffle(left)
-        for number in left:
+        others = [number for number in self.numbers[place:] if number != 0]
+        rng.shuffle(others)
+        for number in others:
             if self.value % number == 0:
                 self.numbers[place] = number
                 return "/"

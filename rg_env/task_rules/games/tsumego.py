@@ -75,8 +75,8 @@ def stones_captured_at(board: Board) -> Counter[str]:
 
 
 def _one_point(answer: str, entry: Entry, library: LibraryScore) -> float:
-    gold, found = entry["answer"].strip(), answer.strip().upper()
-    if gold in found and found != gold and not is_wrapper(found, gold):
+    gold, point = entry["answer"].strip(), answer.strip().upper()
+    if gold in point and point != gold and not is_wrapper(point, gold):
         return 0.0
     return library(answer)
 

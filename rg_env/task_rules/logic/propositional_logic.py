@@ -102,41 +102,41 @@ def _premises(entry: Entry) -> list[Formula]:
     read = [
         read_formula(premise, metadata["variables"]) for premise in metadata["premises"]
     ]
-    found = [formula for formula in read if formula is not None]
-    if not found or len(found) < len(read):
+    formulas = [formula for formula in read if formula is not None]
+    if not formulas or len(formulas) < len(read):
         raise ValueError(f"no formulas of the library: {metadata['premises']!r}")
-    return found
+    return formulas
 
 
 def _rows_of_all(premises: Sequence[Formula]) -> int:
     return functools.reduce(operator.and_, (premise.rows for premise in premises))
 
 
-def _takes_an_inference(found: Formula, premises: Sequence[Formula]) -> bool:
+def _takes_an_inference(formulas: Formula, premises: Sequence[Formula]) -> bool:
     """Return whether a clause of a conclusion takes an inference; see above."""
-    if found.clauses is None or any(premise.clauses is None for premise in premises):
+    if formulas.clauses is None or any(premise.clauses is None for premise in premises):
         return False
     stated = frozenset().union(*(premise.clauses or () for premise in premises))
     known = _rows_of_all(premises)
-    signs = [1 << place for place in range(2 * found.count)]
+    signs = [1 << place for place in range(2 * formulas.count)]
 
     def is_shortest(clause: int) -> bool:
         parts = (clause & ~sign for sign in signs if clause & sign)
-        return all(known & ~clause_rows(part, found.count) for part in parts)
+        return all(known & ~clause_rows(part, formulas.count) for part in parts)
 
     return any(
         all(premise & ~clause for premise in stated) and is_shortest(clause)
-        for clause in found.clauses
+        for clause in formulas.clauses
     )
 
 
 def _score_conclusion(answer: str, entry: Entry, library: LibraryScore) -> float:
-    found = read_formula(answer, entry["metadata"]["variables"])
-    if found is None:
+    formulas = read_formula(answer, entry["metadata"]["variables"])
+    if formulas is None:
         return 0.0
     premises = _premises(entry)
-    follows = not _rows_of_all(premises) & ~found.rows
-    return float(follows and _takes_an_inference(found, premises))
+    follows = not _rows_of_all(premises) & ~formulas.rows
+    return float(follows and _takes_an_inference(formulas, premises))
 
 
 def _short_clauses(letters: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -49,8 +49,8 @@ def women_around_matilda(question: str) -> int | None:
 
 def has_no_such_brother(question: str) -> bool:
     """Say whether the brother of somebody is asked for who is the only brother."""
-    told = _BROTHERS.search(question)
-    return told is not None and told[1] != told[3] and int(told[2]) == 1
+    words = _BROTHERS.search(question)
+    return words is not None and words[1] != words[3] and int(words[2]) == 1
 
 
 def _has_other_women(entry: Entry) -> bool:
@@ -100,9 +100,10 @@ def _as_roles(answer: str, entry: Entry) -> str:
     roles = _roles(terms)
     names = {str(name).lower(): str(name) for name in metadata["names"]}
     words = _BETWEEN.split(_MARK.sub(" ", answer).replace("=>", " ").lower())
-    told = [word for word in words if word and word not in _FILLERS]
-    pairs = list(zip(told[::2], told[1::2], strict=False))
-    is_whole = len(told) == 2 * len(names) and {name for name, _ in pairs} == set(names)
+    named = [word for word in words if word and word not in _FILLERS]
+    pairs = list(zip(named[::2], named[1::2], strict=False))
+    is_each = {name for name, _ in pairs} == set(names)
+    is_whole = is_each and len(named) == 2 * len(names)
     if not is_whole or any(role not in roles for _, role in pairs):
         return answer
     return ", and ".join(f"{names[name]} is a {role}" for name, role in pairs)

@@ -128,9 +128,9 @@ class _ExpressionReader:
 
     def __init__(self, text: str, bounds: ExpressionBounds) -> None:
         self._bounds = bounds
-        found = _TOKEN.finditer(text.rstrip(" \t\n\r"))
+        tokens = _TOKEN.finditer(text.rstrip(" \t\n\r"))
         self._tokens = [
-            (match.lastgroup, match[match.lastgroup or 0]) for match in found
+            (match.lastgroup, match[match.lastgroup or 0]) for match in tokens
         ]
         self._tokens.append((None, "the end"))
         self._at = 0

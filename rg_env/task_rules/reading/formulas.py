@@ -193,10 +193,10 @@ class _FormulaReader:
         while self._waiting and BINDING.get(self._waiting[-1], -1) >= binding:
             sign, right = self._waiting.pop(), self._formulas.pop()
             if sign == "¬":
-                made = negated(right)
+                formula = negated(right)
             else:
-                made = _joined(sign, self._formulas.pop(), right)
-            self._formulas.append(made)
+                formula = _joined(sign, self._formulas.pop(), right)
+            self._formulas.append(formula)
 
     def finish(self) -> Formula | None:
         """Return the formula, None where it is unfinished."""

@@ -130,13 +130,13 @@ def read_sequence(
     """
     listed = read_list(text)
     if listed is not None:
-        found = [element.fullmatch(plain(written)) for written in listed]
+        matches = [element.fullmatch(plain(written)) for written in listed]
     else:
         text = without_brackets(text)
         text = text if is_sentence else _without_last_and(text, element)
-        found = list(_elements(text, element, between, numbered))
-    read = [match for match in found if match is not None]
-    return read if read and len(read) == len(found) else None
+        matches = list(_elements(text, element, between, numbered))
+    read = [match for match in matches if match is not None]
+    return read if read and len(read) == len(matches) else None
 
 
 # -- notations -------------------------------------------------------------------------
@@ -160,8 +160,10 @@ def list_of(
         if may_be_empty and "".join(answer.split()) in ("[]", "()"):
             return "[]"
         text = plain(answer)
-        found = read_sequence(text, element, between, is_sentence=is_sentence)
-        return answer if found is None else joined([written(each) for each in found])
+        elements = read_sequence(text, element, between, is_sentence=is_sentence)
+        return (
+            answer if elements is None else joined([written(each) for each in elements])
+        )
 
     return notation
 
@@ -195,15 +197,15 @@ def read_pairs(
         value = read_value(text)
     except ValueError:
         value = None
-    found: Sequence[re.Match[str] | None]
+    matches: Sequence[re.Match[str] | None]
     if isinstance(value, dict):
         if not all(isinstance(v, (int, str)) for v in value.values()):
             return None
-        found = [pair.fullmatch(f"{name}={v}") for name, v in value.items()]
+        matches = [pair.fullmatch(f"{name}={v}") for name, v in value.items()]
     else:
-        found = read_sequence(plain(text).strip("{}"), pair, numbered=numbered) or []
-    pairs = {match[1]: match[2] for match in found if match is not None}
-    return pairs if found and len(pairs) == len(found) else None
+        matches = read_sequence(plain(text).strip("{}"), pair, numbered=numbered) or []
+    pairs = {match[1]: match[2] for match in matches if match is not None}
+    return pairs if matches and len(pairs) == len(matches) else None
 
 
 def repetitions(digits: list[str], max_digits: int) -> int | None:

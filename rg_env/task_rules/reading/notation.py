@@ -20,7 +20,7 @@ def of_short_text(notation: Notation) -> Notation:
             return answer
         lines = answer.replace("\t", "\n").splitlines()
         text = "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
-        found = notation(text, entry)
-        return answer if found == text else found
+        spelled = notation(text, entry)
+        return answer if spelled == text else spelled
 
     return written

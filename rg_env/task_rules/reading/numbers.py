@@ -74,7 +74,7 @@ class WrittenNumber:
 def _plainly(text: str) -> str:
     text = text.strip().translate(_SIGNS).replace("{,}", ",").replace(r"\,", " ")
     text = text.replace(r"\%", "%")
-    return _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
+    return _RAISED.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
 
 
 def _read_fraction(text: str) -> WrittenNumber | None:
@@ -177,12 +177,12 @@ def number_in(answer: str, question: str) -> WrittenNumber | None:
     number = read_number(_last_of_equals(_without_question(answer, question)))
     if number is not None:
         return number
-    found = list(_NUMBER_IN_TEXT.finditer(answer))
-    if len(found) != 1:
+    numbers = list(_NUMBER_IN_TEXT.finditer(answer))
+    if len(numbers) != 1:
         return None
-    beside = f"{answer[: found[0].start()]} {answer[found[0].end() :]}"
+    beside = f"{answer[: numbers[0].start()]} {answer[numbers[0].end() :]}"
     is_said = is_filler(beside, words_of_numbers(question))
-    return read_number(found[0][0]) if is_said else None
+    return read_number(numbers[0][0]) if is_said else None
 
 
 @of_short_text

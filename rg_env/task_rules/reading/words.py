@@ -61,17 +61,19 @@ def as_verdict(answer: str, entry: Entry) -> str:
     if word not in _AFFIRM | _DENY:
         return answer
     question = entry.get("question", "").lower()
-    said = match["rest"].lower()
-    numbers = set(_NUMBER.findall(said))
+    rest_text = match["rest"].lower()
+    numbers = set(_NUMBER.findall(rest_text))
     if numbers and not (
-        _WORD.search(said) and numbers <= set(_NUMBER.findall(question))
+        _WORD.search(rest_text) and numbers <= set(_NUMBER.findall(question))
     ):
         return answer
     for line in question.split("\n"):
         conclusion = line.strip(" ?.:")
-        said = said.replace(conclusion, " ") if len(conclusion) > 8 else said
+        rest_text = (
+            rest_text.replace(conclusion, " ") if len(conclusion) > 8 else rest_text
+        )
     known = OF_VERDICTS | NEGATIONS | set(_WORD.findall(question))
-    rest = _WORD.findall(said)
+    rest = _WORD.findall(rest_text)
     has_negation = not NEGATIONS.isdisjoint(rest)
     is_said_again = not rest or has_negation == (word in _DENY)
     if not is_said_again or not known.issuperset(rest) or (_AFFIRM | _DENY) & set(rest):

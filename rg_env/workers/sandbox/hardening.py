@@ -126,9 +126,9 @@ def find_readable() -> tuple[str, ...]:
     installation or a submodule lies anywhere, and no home folder is opened because
     something in it is on the path.
     """
-    found = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
-    found.discard(Path("/"))
-    return tuple(sorted(str(path) for path in found if not found & {*path.parents}))
+    paths = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
+    paths.discard(Path("/"))
+    return tuple(sorted(str(path) for path in paths if not paths & {*path.parents}))
 
 
 def _candidates() -> Iterator[str]:
