@@ -2,12 +2,11 @@
 
     python benchmarks/soak.py [--groups 20000] [--restarts 20] [--kills 0] [--json FILE]
 
-Two inference servers spoil a part of their replies and are killed and started again in
+Two inference servers spoil a part of their replies and are stopped and started again in
 turn; the API spoils a part of its replies and is restarted with an empty state. With
 `--kills`, `serve` is killed so many times and continues from its checkpoint. At the end
-the rollouts that were queried are compared with their outcomes, the groups that were
-sent with those that the API took, and every dumped line is read. The memory of `serve`
-and of its workers is taken every 1,000 groups.
+the rollouts that were queried are compared with their outcomes, and every dumped line
+is read. The memory of `serve` and of its workers is taken every 1,000 groups.
 """
 
 from __future__ import annotations
@@ -20,30 +19,59 @@ import dataclasses
 import hashlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import aiohttp
+from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.throughput import Processes
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import RUN_API, running_program
+from rg_env.demo.inference_server import build_app, serve_app
 from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
 from rg_env.installation import PROJECT
 from rg_env.rollouts.json_encoding import read_groups
+from tests.support.faults import Script
+from tests.support.inference_server import FaultyServer
+from tests.support.spoilt_api import SpoiltApi
 
 GROUP_SIZE, GROUPS_A_BATCH, MAX_TOKENS = 4, 16, 1024
 SAVE_EVERY = 5
 FAULT_RATE, API_FAULT_RATE, LATENCY_MS = 0.1, 0.02, 50.0
 POLL_S, DRAIN_S, END_S = 0.2, 2.5, 60.0
+SERVER_FAULTS = (
+    *(
+        "status_500",
+        "status_503",
+        "status_429",
+        "reset",
+        "not_json",
+        "slow",
+        "truncated",
+    ),
+    *("no_choices", "too_few", "too_many", "abort_one", "null_logprob", "empty_one"),
+    *("nasty_text", "endless_text", "hang"),
+)
+API_FAULTS = (
+    "status_500",
+    "status_503",
+    "reset",
+    "reply_lost",
+    "faulted_after",
+    "slow",
+)
 
 Counts = collections.Counter[str]
 
@@ -55,40 +83,26 @@ def free_port() -> int:
         return port
 
 
-async def get_json(url: str) -> Any:
-    def get() -> Any:
-        with urllib.request.urlopen(url, timeout=30) as reply:  # noqa: S310 - ours
-            return json.load(reply)
-
-    return await asyncio.to_thread(get)
-
-
 def digest(value: Any) -> bytes:
     """Return what tells a value from others, in little memory."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
-class Program:
-    """A program that spoils replies, on a port that it keeps when it is restarted."""
+class Spoilt:
+    """An application that spoils replies, on a port that it keeps when restarted."""
 
-    def __init__(self, module: str, *argv: str) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        self._command = (f"tests.support.{module}", *argv, f"--port={port}")
+    def __init__(self, make_app: Callable[[], web.Application]) -> None:
+        self._port, self._make_app = free_port(), make_app
+        self.url = f"http://127.0.0.1:{self._port}"
         self._running = contextlib.AsyncExitStack()
-        self._past = Counts()
 
     async def start(self) -> None:
-        await self._running.enter_async_context(running_program(*self._command))
+        serving = serve_app(self._make_app(), port=self._port, notices_departures=True)
+        await self._running.enter_async_context(serving)
 
-    async def stop(self) -> Counts:
-        """End it; return what it has counted in all its runs."""
-        now = await get_json(f"{self.url}/stats")
-        names = {"completions", "accepted", "acknowledged"} & now.keys()
-        self._past += Counts({name: now[name] for name in names} | now["injected"])
+    async def stop(self) -> None:
         await self._running.aclose()
-        return self._past
 
 
 class Api:
@@ -138,7 +152,8 @@ class Api:
         while before < self.received["groups"]:
             before = self.received["groups"]
             await asyncio.sleep(DRAIN_S)
-        return int((await get_json(f"{self.url}/status"))["queue_size"])
+        async with aiohttp.request("GET", f"{self.url}/status") as reply:
+            return int((await reply.json())["queue_size"])
 
 
 def start_serve(
@@ -189,23 +204,32 @@ class Soak:
         self._options, self._folder, self._log = options, folder, folder / "serve.log"
         self._began = time.monotonic()
         self._api = Api(folder)
-        self._servers = [
-            Program(
-                "inference_server",
-                f"--rate={options.rate}",
-                f"--seed={seed}",
-                f"--latency_ms={LATENCY_MS}",
+        self._injected = Counts()
+        self._models = [
+            FaultyServer(
+                self._dice(f"server {n}", options.rate, SERVER_FAULTS), LATENCY_MS
             )
-            for seed in range(2)
+            for n in range(2)
         ]
-        self._door = Program(
-            "spoilt_api", f"--of={self._api.url}", f"--rate={API_FAULT_RATE}"
-        )
-        self._programs = (*self._servers, self._door)
+        self._servers = [Spoilt(partial(build_app, model)) for model in self._models]
+        door = SpoiltApi(self._dice("door", API_FAULT_RATE, API_FAULTS), self._api.url)
+        self._door = Spoilt(door.app)
+
+    def _dice(self, who: str, rate: float, names: Sequence[str]) -> Script:
+        """Return a script in which each request suffers something with a chance."""
+
+        def fault(number: int) -> str:
+            rng = random.Random(f"{who}/{number}")
+            chosen = rng.choice(names) if rng.random() < rate else ""
+            self._injected[chosen] += bool(chosen)
+            return chosen
+
+        return fault
 
     async def run(self) -> dict[str, Any]:
-        parts = (self._api, *self._programs)
-        await asyncio.gather(*(part.start() for part in parts))
+        await self._api.start()
+        for part in (*self._servers, self._door):
+            await part.start()
         self._start_serve()
         disturbing = asyncio.create_task(self._disturb())
         try:
@@ -245,7 +269,8 @@ class Soak:
             self._serve.wait()
             self._start_serve()
             return
-        part = self._api if number % 3 == 0 else self._servers[number % 2]
+        servers = self._servers
+        part: Api | Spoilt = self._api if number % 3 == 0 else servers[number % 2]
         await part.stop()
         await part.start()
 
@@ -269,27 +294,22 @@ class Soak:
     async def _accounts(self) -> dict[str, Any]:
         """Let the trainer take the rest, stop everything, and count.
 
-        Where nothing was lost, the two differences are 0; `serve` may not have heard of
-        a group that the API took.
+        Where nothing was lost, the difference is 0.
         """
         queued = await self._api.drained()
         await self._api.stop()
-        served = Counts()
-        for program in self._programs:
-            served += await program.stop()
+        for part in (*self._servers, self._door):
+            await part.stop()
         ledger = last_ledger(self._folder)
         queried, outcomes = ledger.get("queried", 0), ledger.get("outcomes", {})
-        acknowledged = served.pop("acknowledged", 0)
         return {
             "groups received": dict(self._api.received),
             "groups left in the queue": queued,
-            "groups accepted by the API": served.pop("accepted", 0),
-            "completions served": served.pop("completions", 0),
+            "completions served": sum(model.completions for model in self._models),
             "rollouts queried": queried,
             "outcomes": outcomes,
             "queried - sum of outcomes": queried - sum(outcomes.values()),
-            "sent - acknowledged": outcomes.get("sent", 0) - GROUP_SIZE * acknowledged,
-            "faults injected": dict(served),
+            "faults injected": dict(+self._injected),
             "dump files": dict(read_dumps(self._folder / "dumps")),
         }
 
