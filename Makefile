@@ -24,11 +24,11 @@ demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
 
 test: $(STAMP) ## run all tests, four files at a time (ARGS="-k name" to choose)
-	@echo "All tests, four files at a time: some seven minutes on two cores (make quick: some 40 seconds)."
+	@echo "All tests, four files at a time: some six minutes on two cores (make quick: half a minute)."
 	@$(PY) -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-quick: $(STAMP) ## run the quick tests, which start no process, in some 40 seconds
-	@echo "The tests that start no process and are not slow: some 40 seconds on two cores (make test runs all)."
+quick: $(STAMP) ## run the quick tests, which start no process, in half a minute
+	@echo "The tests that start no process and are not slow: half a minute on two cores (make test runs all)."
 	@$(PY) -m pytest --numprocesses 2 --dist worksteal -m "not processes and not slow" $(ARGS)
 
 check: $(STAMP) ## lint, formatting, types and spelling; changes nothing
