@@ -268,7 +268,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
             self.config.system_prompt = self.config.system_prompt or system_prompt
         request = partial(self._requests.probe_request, kind)
         probed = self._servers.unless_refused(work, request)
-        await self._lifetime.run(probed, self.close, self._delivery.close_at_once)
+        await self._lifetime.run(probed, self.close)
 
     # -- the commands ------------------------------------------------------------------
 

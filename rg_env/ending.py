@@ -330,11 +330,8 @@ class Lifetime:
         self,
         work: Coroutine[Any, Any, None],
         close: EndingStep,
-        close_at_once: Callable[[], object] = lambda: None,
     ) -> None:
         """Run until the work ends, fails or a signal comes; then close.
-
-        Before a second signal, `close_at_once` does what can be done in a second.
 
         Raises:
             SystemExit: With `exit_status`, if that is not 0.
@@ -346,7 +343,7 @@ class Lifetime:
             await close()
 
         hearing = signals_cancel(task, self._note, END_WITHIN_S)
-        with _collector_spared(), at_once(close_at_once), hearing:
+        with _collector_spared(), hearing:
             try:
                 await task
             except asyncio.CancelledError:

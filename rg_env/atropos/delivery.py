@@ -198,12 +198,6 @@ class GroupDelivery:
         if self._rows is not None:
             await off_loop(self._rows.close)
 
-    def close_at_once(self) -> None:
-        """Complete the files in an instant, before a second signal ends the process."""
-        self._dumps.close_at_once()
-        if self._rows is not None:
-            self._rows.close()
-
     # -- the send ----------------------------------------------------------------------
 
     async def send(self, groups: Any) -> None:

@@ -39,9 +39,6 @@ memory as long as it is written."""
 
 PROGRESS_EVERY_GROUPS = 10
 
-AT_ONCE_S = 2.0
-"""For a disk at a hurried end; on a busy machine half a second was too short."""
-
 GROUPS_PER_FILE = {
     "reasoning_gym_environment_rollouts": 100,
     "reasoning_gym_environment_FAILED_rollouts": 50,
@@ -290,11 +287,6 @@ class Dumps:
             self._is_closed = True
             await self._run(self._close_all)
             await asyncio.to_thread(self._thread.shutdown)
-
-    def close_at_once(self) -> None:
-        """Complete all files, if the disk takes them at once; for a hurried end."""
-        # On the thread: a writer takes one call at a time, and one may be under way.
-        self._thread.submit(self._close_all).result(AT_ONCE_S)
 
     def losses(self) -> dict[str, int]:
         """Return the groups that wait for the disk, and those that are lost.

@@ -105,7 +105,7 @@ RUNS = {
 """Name to the command line, when it is to end, and how."""
 
 INTERRUPTED = [name for name, (*_, end) in RUNS.items() if end is interrupted]
-CLOSED_IN_ORDER = ["the demo runs", "serve is closed", "serve, twice"]
+CLOSED_IN_ORDER = ["the demo runs", "serve is closed"]
 
 
 def run_one(folder, servers, command, condition, end):
