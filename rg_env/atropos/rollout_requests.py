@@ -135,7 +135,7 @@ class RolloutRequests:
         sampling["n"] = min(2, sampling["n"])
         messages = self.messages(SHORT_QUESTION)
         prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
-        return ProbeRequest(prompt, sampling, kind == "process")
+        return ProbeRequest(prompt, sampling)
 
     def _sampling(self, split: str) -> dict[str, Any]:
         config = self._config

@@ -2,12 +2,8 @@
 
 For training, the server is queried for token ids at one route after the other, until
 one returns what a trainer needs. Otherwise a server that returns no token ids is
-queried as a chat, and so is every server of type `openai`. A wrong tokenizer or
-temperature ends the search, because another route could only hide the problem.
-
-By default, vLLM returns log-probabilities for temperature 1, which would make a
-trainer's ratios wrong; if they only go into rows, there is a warning. The temperature
-divides the difference between those of the likeliest tokens, which shows it.
+queried as a chat, and so is every server of type `openai`. A wrong tokenizer ends the
+search, because another route could only hide the problem.
 """
 
 from __future__ import annotations
@@ -15,8 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
-import orjson
 
 from rg_env.inference.completions import Completion, Prompt, check_some_usable
 from rg_env.inference.request_failures import (
@@ -31,17 +25,12 @@ from rg_env.inference.request_failures import (
     RequestFailedError,
     bad_reply,
 )
-from rg_env.inference.routes import CHAT, COMPLETIONS, TokenRoute
+from rg_env.inference.routes import CHAT, TokenRoute
 
 logger = logging.getLogger(__name__)
 
 PROBE_TOKENS = 8
 """Length of a probe's completion: enough to see that its text is not of the ids."""
-
-NUM_LIKELIEST = 5
-
-LEAST_LOGPROB = -1000.0
-"""Below stand the numbers that some write for minus infinity."""
 
 NO_ROUTE = "NoRouteError"
 
@@ -51,7 +40,6 @@ class ProbeRequest(NamedTuple):
 
     prompt: Prompt
     sampling: Mapping[str, Any]
-    writes_rows: bool = False  # of log-probabilities, though no trainer gets them
 
 
 async def find_route(client: Any, request: ProbeRequest) -> TokenRoute | None:
@@ -115,15 +103,6 @@ async def _try_route(client: Any, route: TokenRoute, request: ProbeRequest) -> N
     if completions[0].choice.prompt not in (None, list(request.prompt.tokens)):
         raise bad_reply("it changes the tokens of the prompt")
     _check_texts(client, completions)
-    temperature = fields.get("temperature", 1.0)
-    is_kept = client.needs_tokens or request.writes_rows
-    # At 1 both kinds are equal, and nothing can be divided by 0. SGLang scales its own.
-    if is_kept and route is COMPLETIONS and temperature not in (0.0, 1.0):
-        await _check_temperature(client, request.prompt, temperature)
-
-
-def _wrong_setting(setting: str, reason: str) -> RequestFailedError:
-    return RequestFailedError(Failure("WrongSettingError", reason, setting=setting))
 
 
 def _check_texts(client: Any, completions: Sequence[Completion]) -> None:
@@ -139,52 +118,9 @@ def _check_texts(client: Any, completions: Sequence[Completion]) -> None:
     # A server may omit the end of a text.
     elif not any(a and (a.startswith(b) or b.startswith(a)) for a, b in pairs):
         ours, theirs = pairs[0]
-        raise _wrong_setting(
-            TOKENIZER,
+        text = (
             f"its token ids are {ours[:60]!r} to this tokenizer, and {theirs[:60]!r}"
-            " to the server; name the tokenizer of its model",
+            " to the server; name the tokenizer of its model"
         )
-
-
-async def _check_temperature(client: Any, prompt: Prompt, temperature: float) -> None:
-    url = client.config.base_url
-    try:
-        at_one, at_own = [await _span(client, prompt, t) for t in (1.0, temperature)]
-    except RequestFailedError as error:
-        if error.failure.how == NOTHING:
-            raise
-        logger.warning(
-            "whether %s returns log-probabilities of env.temperature cannot be seen"
-            " (%s)",
-            *(url, error.failure.text),
-        )
-        return
-    # Nearer to the distance that the temperature makes of it than to that of 1.
-    if abs(at_own - at_one) >= abs(at_own - at_one / temperature):
-        return
-    fault = (
-        f"{temperature:g} is sampled with, and it returns log-probabilities of 1; start"
-        " vLLM with --logprobs-mode processed_logprobs, or set 1.0"
-    )
-    if client.needs_tokens:
-        raise _wrong_setting("env.temperature", fault)
-    logger.warning("env.temperature: %s: %s; the rows have those of 1", url, fault)
-
-
-async def _span(client: Any, prompt: Prompt, temperature: float) -> float:
-    """Return the distance between the log-probabilities of the likeliest tokens."""
-
-    def read(bodies: Any, _: object) -> float:
-        choice = orjson.loads(next(bodies))["choices"][0]
-        logprobs = choice["logprobs"]["top_logprobs"][0].values()
-        known = [p for p in logprobs if isinstance(p, float) and p > LEAST_LOGPROB]
-        likeliest = sorted(known, reverse=True)[:NUM_LIKELIEST]
-        if len(likeliest) < 2:
-            raise LookupError("no log-probabilities of the likeliest tokens")
-        return likeliest[0] - likeliest[-1]
-
-    # With a lower top_p, likely tokens may have no finite value.
-    fields = {"n": 1, "max_tokens": 1, "temperature": temperature, "top_p": 1.0}
-    body = client.token_body(COMPLETIONS, prompt, fields) | {"logprobs": NUM_LIKELIEST}
-    span: float = await client.query(COMPLETIONS.path, lambda _: body, read)
-    return span
+        failure = Failure("WrongSettingError", text, setting=TOKENIZER)
+        raise RequestFailedError(failure)

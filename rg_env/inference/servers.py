@@ -32,7 +32,6 @@ from rg_env.inference.request_failures import (
     NO_SERVER,
     NOTHING,
     UNUSABLE,
-    URL,
     Failure,
     RequestFailedError,
 )
@@ -51,10 +50,6 @@ lost after a few times; one that failed because none is there is free to come ba
 
 LOOK_FOR_SERVER_S = (0.05, 0.2)
 """By chance in between, so that all that wait do not query at one moment."""
-
-REFUSALS_BEFORE_FIRST_ANSWER = 6
-"""Requests refused, or answered with something else, without a reason that we know
-before the start ends: more than one item's tries, as an item may be the reason."""
 
 OUTAGE_AFTER_S = 2.0
 """Nothing but failures of all servers for so long is an outage."""
@@ -78,14 +73,12 @@ class Servers:
     Attributes:
         gave_up: Set once it is time to end.
         kinds: Failed requests by kind since the run began, those tried again included.
-        ends: How many completions ended with which word.
     """
 
     def __init__(self, clients: list[Any], tokenizer: Any) -> None:
         self.clients = [each for each in clients if isinstance(each, Client)]
         self.gave_up = asyncio.Event()
         self.kinds: Counter[str] = Counter()
-        self.ends: Counter[str] = Counter()
         self._left_out: set[Client] = set()
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -94,7 +87,6 @@ class Servers:
         self._newest = NO_SERVER
         self._has_answered = False
         self._starting: asyncio.Task[Any] | None = None
-        self._refused = 0
         self._refusal: SettingError | None = None
         for client in self.clients:
             client.on_change = partial(self._log_change, client)
@@ -115,8 +107,7 @@ class Servers:
     def events(self) -> dict[str, int]:
         """What is counted, by the names of metrics."""
         kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
-        ends = {f"finish_reason_{word}": n for word, n in self.ends.items()}
-        return {"failed_requests": self.failures, **kinds, **ends}
+        return {"failed_requests": self.failures, **kinds}
 
     @property
     def is_down(self) -> bool:
@@ -189,8 +180,6 @@ class Servers:
                 pause_s = COMPLETION_FIRST_PAUSE_S * 2 ** (tries - 1)
                 pause_s = min(pause_s, COMPLETION_LONGEST_PAUSE_S)
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-        ends = [completion.finish_reason for completion in usable[:n]]
-        self.ends.update(end if end in ("stop", "length") else "other" for end in ends)
         return usable[:n]
 
     async def _free_client(self, *, trains: bool) -> Client:
@@ -239,14 +228,10 @@ class Servers:
         has_begun = any(each.has_answered for each in self.clients)
         if has_begun or self._starting is None or self._refusal is not None:
             return
-        setting = failure.setting
-        self._refused += setting is None and not failure.is_temporary
-        if self._refused >= REFUSALS_BEFORE_FIRST_ANSWER:
-            setting = setting or URL
-        if setting is not None:
+        if failure.setting is not None:
             verb = " says" if failure.status else ":"
             text = f"{client.config.base_url}{verb} {failure.text}"
-            self._refusal = SettingError(f"{setting}: {text}")
+            self._refusal = SettingError(f"{failure.setting}: {text}")
             self.gave_up.set()  # requests under way need not be waited for
             self._starting.cancel()
 

@@ -35,7 +35,7 @@ KINDS = ["vllm", "sglang", "openai", "trl"]
 
 
 @contextlib.asynccontextmanager
-async def client_at(odd, kind="openai", *, trains=True, writes_rows=False, **sampling):
+async def client_at(odd, kind="openai", *, trains=True, **sampling):
     """Yield a client of an odd server; it is probed with what is sampled."""
     async with serving(odd) as url:
         config = server_config(url, kind, model_name=MODEL, health_check=False)
@@ -44,7 +44,7 @@ async def client_at(odd, kind="openai", *, trains=True, writes_rows=False, **sam
         client.needs_tokens = trains
         messages = [{"role": "user", "content": "2 + 2?"}]
         prompt, sampling = Prompt(messages, PROMPT, False), {"n": 2, **sampling}
-        client.probe_request = ProbeRequest(prompt, sampling, writes_rows)
+        client.probe_request = ProbeRequest(prompt, sampling)
         try:
             yield client
         finally:
@@ -227,56 +227,6 @@ def test_another_tokenizer_ends_the_search_at_once(case, trains):
 def test_a_server_that_omits_text_or_its_end_trains(text, logged):
     assert probed(with_changes(text=text)) == "/v1/completions"
     assert ("no text to check env.tokenizer_name with" in logged.text) != bool(text)
-
-
-# -- the temperature -------------------------------------------------------------------
-
-
-def scaled(temperature_of):
-    """Return a vLLM whose likeliest tokens are of some temperature."""
-
-    def complete(body):
-        if body["logprobs"] == 0:
-            return completions(body)
-        temperature = temperature_of(body)
-        tops = {f"token_id:{i}": -1.0 - i / temperature for i in range(6)}
-        choice = {**IDS[0], "logprobs": {"top_logprobs": [tops]}}
-        return {"choices": [choice]}
-
-    return stock_vllm(complete=complete)
-
-
-@pytest.mark.parametrize("temperature", [0.5, 0.9, 1.3])
-def test_log_probabilities_of_another_temperature_are_refused(temperature):
-    raw, own = scaled(lambda body: 1.0), scaled(lambda body: body["temperature"])
-    assert probed(own, temperature=temperature) == "/v1/completions"
-    error = probed(raw, temperature=temperature)
-    assert error.failure.setting == "env.temperature"
-    assert "--logprobs-mode processed_logprobs" in str(error)
-
-
-def test_log_probabilities_of_another_temperature_are_warned_of_in_rows(logged):
-    how = {"kind": "vllm", "trains": False, "writes_rows": True, "temperature": 0.5}
-    assert probed(scaled(lambda body: body["temperature"]), **how) == "/v1/completions"
-    assert "log-probabilities" not in logged.text
-    assert probed(scaled(lambda body: 1.0), **how) == "/v1/completions"
-    assert "the rows have those of 1" in logged.text
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        (400, refusal("Requested sample logprobs of 5, which is more than 0")),
-        {"choices": [{"logprobs": None}]},
-        {"choices": [{"logprobs": {"top_logprobs": [{"a": -1.0, "b": -9999.0}]}}]},
-    ],
-)
-def test_a_temperature_that_cannot_be_seen_is_warned_of(answer, logged):
-    odd = stock_vllm(
-        complete=lambda body: answer if body["logprobs"] else completions(body)
-    )
-    assert probed(odd, temperature=0.5) == "/v1/completions"
-    assert "of env.temperature cannot be seen" in logged.text
 
 
 # -- what says nothing of a route ------------------------------------------------------
