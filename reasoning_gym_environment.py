@@ -146,7 +146,6 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
         servers = server_list(server_configs, tokenizer_name=tokenizer, slurm=slurm)
         self._server_types = [server.server_type for server in servers]
         start_checks.check_texts_do(config, self._server_types, trains=False)
-        start_checks.check_mixture(config)
         if not has_tokenizer:  # one to count with, since the framework loads one
             config = config.model_copy(update={"tokenizer_name": tokenizer})
         if self.server_cls is BaseEnv.server_cls:  # else a subclass names its client

@@ -21,7 +21,6 @@ PAGE = ROOT / "docs" / "settings.md"
 LINKS = {
     "task_modules": "own_tasks.md",
     "tasks": "tasks_and_levels.md#choosing-tasks",
-    "mixture": "tasks_and_levels.md#mixtures",
     "complexity_mode": "tasks_and_levels.md#difficulty",
     "num_shards": "long_runs.md#several-instances",
     "scorer_fixes": "scoring.md",

@@ -204,7 +204,7 @@ class ScreenRun:
         twice = next((task for task in tasks if tasks.count(task) > 1), None)
         if twice is not None:
             raise SettingError(
-                f"env.mixture: {twice} is in it with several parameters, which a screen"
+                f"env.tasks: {twice} is chosen with several parameters, which a screen"
                 " cannot tell apart; keep one of them"
             )
         run, each = self._run, self._groups_each

@@ -1,4 +1,4 @@
-"""The checks that come before any work: mixture, server type, tokenizer, W&B.
+"""The checks that come before any work: server type, tokenizer, W&B.
 
 Each raises SettingError: the setting, what it has and what is allowed.
 """
@@ -13,10 +13,7 @@ from typing import Any
 
 import wandb
 
-from rg_env.errors import LONGEST_SHOWN, SettingError, in_section, not_allowed, shown
-from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.task_rules.rules import MIXTURE
-from rg_env.tasks.selection import read_mixture
+from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed, shown
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +24,6 @@ REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
 
 SYSTEM = {"role": "system", "content": "first-probe"}
 QUESTION = {"role": "user", "content": "second-probe"}
-
-
-def check_mixture(config: CheckedSettings) -> None:
-    """Refuse a mixture that cannot be read, before anything is generated."""
-    if config.mixture is not None:
-        with in_section("env."):
-            read_mixture(config.mixture, config.task_params.get(MIXTURE))
 
 
 # -- what a command needs --------------------------------------------------------------

@@ -143,8 +143,6 @@ def run_tables(env: Any) -> dict[str, Any]:
         "train/tasks": env.metrics.task_table(),
         "curriculum/tasks": env._feedback.table(),
     }
-    if env._items is not None:
-        tables["train/items_not_sampled"] = env._items.unused_table()
     return {
         name: wandb.Table(list(columns), data=list(rows))
         for name, (columns, rows) in tables.items()

@@ -29,7 +29,7 @@ T = TypeVar("T")
 USED = OF_STREAM | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
 """Settings that items are exported with."""
 
-NOT_USED = ("mixture", "num_shards", "scorer_fixes", "eval_preset")
+NOT_USED = ("num_shards", "scorer_fixes", "eval_preset")
 """Settings with which a run has other items."""
 
 COUNT = click.IntRange(1, 10_000_000)

@@ -20,7 +20,6 @@ import math
 import struct
 from collections import Counter, deque
 from collections.abc import Collection
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,7 +51,6 @@ logger = logging.getLogger(__name__)
 LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
 REMEMBERED = 1_000  # questions of each task, the oldest forgotten first
-QUICK_MS = 50.0  # an item that takes longer may not take the last worker, which scores
 PATIENCE_S = 0.05
 """How long a run waits for its next item before others overtake it: as long, a place in
 which the inference server could work stays empty."""
@@ -100,7 +98,7 @@ class RunStream:
 
     Args:
         stream: What the items are.
-        pool: Its workers make the entries; one is left free of slow ones.
+        pool: Its workers make the entries.
         lookahead: Entries made ahead, at least 1.
 
     Attributes:
@@ -125,9 +123,8 @@ class RunStream:
         self._settings = settings
         self.stream = stream
         self._lookahead = lookahead
-        slow = max(1, settings.worker_count - 1)
-        self._slow_places = asyncio.Semaphore(slow)
-        self._places = asyncio.Semaphore(slow + 1)
+        # One worker is left free to score.
+        self._places = asyncio.Semaphore(max(1, settings.worker_count - 1))
         self._drawn = 0
         self._ahead: list[_Ahead] = []
         self._turn = asyncio.Lock()
@@ -137,7 +134,6 @@ class RunStream:
         self.sampled: dict[int, tuple[str, int]] = {}
         self.failures: Counter[str] = Counter()  # draws without an entry, by task
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
-        self.unused: Counter[tuple[str, str]] = Counter()  # task and fault
         self.needed = math.inf
         self.patience_s: float | None = None
 
@@ -175,10 +171,6 @@ class RunStream:
         """Make no more items; what was drawn stays outstanding in the state."""
         self._cancel()
         self.evaluation.stop()
-        if self.unused:
-            total = counted(self.unused.total(), "item")
-            most = [f"{t} {n} ({why})" for (t, why), n in self.unused.most_common(3)]
-            logger.info("%s not sampled, most of them %s", total, ", ".join(most))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs to continue with the next item."""
@@ -214,10 +206,8 @@ class RunStream:
         return making
 
     async def _make(self, item: Item) -> Item | None:
-        """Make an item while there is a place; a slow one leaves a worker free."""
-        expected_ms = self.stream.difficulty.expected_ms(item.task, item.level)
-        of_slow = self._slow_places if expected_ms > QUICK_MS else nullcontext()
-        async with of_slow, self._places:
+        """Make an item while there is a place, once its task is checked."""
+        async with self._places:
             await self.evaluation.checked(item.task)
             if item.task in self.left_out:
                 return None
@@ -308,7 +298,6 @@ class RunStream:
         item, question, fault = None, ahead.sampled, ""
         if is_unusable(error):
             fault = "unusable"
-            self.unused[task, error.message] += 1
         elif isinstance(error, PoolError) and not isinstance(error, PoolClosedError):
             self.failures[task] += 1
             if self.failures[task] == 1:
@@ -336,11 +325,6 @@ class RunStream:
             return None
         self._recent.setdefault(task, deque(maxlen=REMEMBERED)).append(question)
         return item
-
-    def unused_table(self) -> tuple[list[str], list[list[Any]]]:
-        """Return columns and rows of a table of the faults of items."""
-        rows = [[*names, number] for names, number in sorted(self.unused.items())]
-        return ["task", "fault", "items"], rows
 
 
 async def prepare_items(

@@ -86,8 +86,6 @@ class ItemSettings(CheckedModel):
     """Weight of each task, above 0; 1.0 by default"""
     task_params: Annotated[dict[str, dict[str, Any]], ChoosesTasks.BY_NAME] = Field({})
     """Dataset parameters of each task, as the library names them"""
-    mixture: Annotated[FilePath | None, ChoosesTasks.OTHERWISE] = None
-    """YAML file that describes a mixture in the format of the library's `composite`"""
     task_choice: TaskChoosing = "weighted"
     """How the next task is chosen. weighted: at random, by task_weights; adaptive: more
     often if its groups have reward variance; in_turn: one task after the other, with

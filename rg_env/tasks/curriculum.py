@@ -131,10 +131,8 @@ class LevelChange:
         )
 
 
-class _TaskState(msgspec.Struct, forbid_unknown_fields=True):
+class _TaskState(msgspec.Struct):
     level: Share
-    accuracy: Share | None = None  # expected at this level by the newest results
-    groups: Count = 0  # that it rests on
     direction: Literal[-1, 0, 1] = 0  # of the last step
     turned: bool = False  # whether a step went against the one before it
     # Groups that came before the level was set; None where none has come since.
@@ -231,7 +229,6 @@ class Curriculum(MutableMapping[str, float]):
         accuracy = statistics.fmean(
             mean - SLOPE * (state.level - level) for mean, level in counted
         )
-        state.accuracy, state.groups = min(max(accuracy, 0.0), 1.0), len(counted)
         distance = accuracy - self._target
         if len(counted) < MIN_GROUPS or abs(distance) <= BAND + ROUNDING:
             return None
@@ -253,7 +250,8 @@ class Curriculum(MutableMapping[str, float]):
         state.level = min(max(old + direction * step, low), high)
         if state.level == old:
             return None
-        return LevelChange(task, old, state.level, state.accuracy, len(counted))
+        accuracy = min(max(accuracy, 0.0), 1.0)
+        return LevelChange(task, old, state.level, accuracy, len(counted))
 
     def _counted(
         self, task: str, state: _TaskState, progress: TaskHistory
@@ -271,26 +269,11 @@ class Curriculum(MutableMapping[str, float]):
         ]
         return near[-RECENT_GROUPS:]
 
-    def at_bound(self, task: str) -> Literal["too_easy", "too_hard"] | None:
-        """Return why no level of a task brings the target, None if one may."""
-        state = self._tasks.get(task)
-        if state is None or state.accuracy is None or state.groups < MIN_GROUPS:
-            return None
-        low, high = self._bounds.get(task, (0.0, 1.0))
-        if state.level >= high and state.accuracy > self._target + BAND:
-            return "too_easy"
-        if state.level <= low and state.accuracy < self._target - BAND:
-            return "too_hard"
-        return None
-
     def stats(self) -> dict[str, Any]:
         """Return the curriculum in figures; before the first group, of the start."""
         levels = list(self.values()) or [START]
-        bounds = [self.at_bound(task) for task in self]
         return {
             "tasks_with_adjustments": sum(self.start_of(t) != self[t] for t in self),
-            "tasks_too_easy": bounds.count("too_easy"),
-            "tasks_too_hard": bounds.count("too_hard"),
             "target_accuracy": self._target,
             "avg_complexity": statistics.fmean(levels),
             "min_complexity": min(levels),

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fnmatch
-import statistics
 import typing
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
@@ -150,15 +149,6 @@ class Difficulty:
         """Return the level of a task whose level never moves, None for the others."""
         rule = self.rules[task] if task in self.scales else LevelRule()
         return rule.low if rule.mode == "fixed" else None
-
-    def expected_ms(self, task: str, level: float | None) -> float:
-        """Return about how long an item takes to make; 0 where nothing is known."""
-        if task not in self.scales:
-            return 0.0
-        scale = self.scales[task]
-        if level is None:
-            return statistics.median(step.item_ms or 0.0 for step in scale.steps)
-        return max(scale.step_at(level, mix).item_ms or 0.0 for mix in (0.0, 1.0))
 
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.

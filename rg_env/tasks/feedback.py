@@ -144,7 +144,6 @@ class Feedback:
                 "adjustable": len(progress.history[task]) >= MIN_GROUPS,
                 "groups_with_variance": progress.variance_counts[task] / groups,
                 "adaptive_weight": adaptive.weight_of(task) if adaptive else 1.0,
-                "out_of_reach": self.curriculum.at_bound(task) or "",
             }
             for task, groups in sorted(progress.group_counts.items())
         }

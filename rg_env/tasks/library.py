@@ -16,7 +16,6 @@ import dataclasses
 import functools
 import importlib
 import importlib.metadata
-import importlib.util
 import json
 import re
 import sys
@@ -110,14 +109,11 @@ def _is_submodule_filled() -> bool:
 
 def is_release_of_list() -> bool:
     """Say whether what would be imported is the release that the list was made of."""
-    spec = importlib.util.find_spec(PACKAGE)
-    copies = importlib.metadata.Distribution.discover(name="reasoning-gym")
-    installed = next(iter(copies), None)
-    if _is_submodule_filled() or spec is None or installed is None:
+    try:
+        version = importlib.metadata.version("reasoning-gym")
+    except importlib.metadata.PackageNotFoundError:
         return False
-    # Another copy may come first on the path, with tasks of its own.
-    packaged = str(installed.locate_file(f"{PACKAGE}/__init__.py"))
-    return (installed.version, packaged) == (LIBRARY_VERSION, spec.origin)
+    return version == LIBRARY_VERSION and not _is_submodule_filled()
 
 
 @functools.cache
@@ -147,8 +143,6 @@ PLOTS = (
 
 
 class _Empty(types.ModuleType):
-    """A module of which every name is None."""
-
     def __getattr__(self, name: str) -> None:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -156,12 +150,10 @@ class _Empty(types.ModuleType):
 
 @contextlib.contextmanager
 def _no_plots() -> Iterator[None]:
-    """Have what imports matplotlib inside get an empty one; others get the real one.
-
-    One of the library's packages, cellpylib, imports it to draw cellular automata,
-    which nothing uses. It is a third of what importing the library takes, and on a new
-    machine it starts `fc-list` and writes a cache of fonts.
-    """
+    """Have what imports matplotlib inside get an empty one; others get the real one."""
+    # One of the library's packages, cellpylib, imports it to draw cellular automata,
+    # which nothing uses. It is a third of what importing the library takes, and on a
+    # new machine it starts `fc-list` and writes a cache of fonts.
     empty = {name: _Empty(name) for name in PLOTS if name not in sys.modules}
     sys.modules.update(empty)
     try:
@@ -172,14 +164,13 @@ def _no_plots() -> Iterator[None]:
 
 
 def _unusable(error: BaseException) -> LibraryError:
+    again = f"--force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}"
+    repair = f"`pip install {again}` installs it anew"
     if _is_submodule_filled():
         repair = (
             "repair the checkout with `git submodule update --init --force"
             f" reasoning-gym`, or empty {SUBMODULE} to use the installed package"
         )
-    else:
-        again = f"--force-reinstall --no-deps reasoning-gym=={LIBRARY_VERSION}"
-        repair = f"`pip install {again}` installs it anew"
     if isinstance(error, ModuleNotFoundError):
         repair = f"`pip install -r requirements.txt` installs what is missing; {repair}"
     return LibraryError(f"reasoning-gym cannot be used ({cause_of(error)}); {repair}")

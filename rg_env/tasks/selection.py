@@ -1,8 +1,5 @@
 """Which tasks a run uses, with which parameters and weights.
 
-Settings and the library's description in, a tuple of choices out. Wrong names end
-here, with the nearest valid one.
-
 The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
 its `datasets` parameter (the library's own format: name, weight, config), or for all
 tasks where none are given, and its weight is shared among them by their weights; its
@@ -19,13 +16,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from rg_env import yaml_text
-from rg_env.errors import SettingError, shown, unknown_name
+from rg_env.errors import SettingError, unknown_name
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.difficulty import LevelSetting
 from rg_env.tasks.feedback import FLOOR
 from rg_env.tasks.library import TASKS, LibraryDescription, is_release_of_list
-from rg_env.yaml_text import YamlError
 
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
 """How a run draws among its choices."""
@@ -60,7 +55,6 @@ class StreamSettings:
     task_params: Mapping[str, Mapping[str, Any]] = dataclasses.field(
         default_factory=dict
     )
-    mixture: str | None = None
     task_choice: TaskChoosing = "weighted"
     adaptive_floor: float = FLOOR
     complexity_mode: LevelSetting = None
@@ -103,48 +97,17 @@ def _matching(
     return list(matching)
 
 
-def _chosen_names(
-    library: LibraryDescription,
-    tasks: Sequence[str] | None,
-    categories: Sequence[str] | None,
-) -> list[str]:
-    names = list(library.tasks)
-    if tasks is None and categories is None:
+def _chosen_names(library: LibraryDescription, settings: StreamSettings) -> list[str]:
+    names, tasks = list(library.tasks), settings.tasks or []
+    if settings.tasks is None and settings.categories is None:
         return names
-    by_category: dict[str, list[str]] = {}
-    for name, info in library.tasks.items():
-        by_category.setdefault(info.category, []).append(name)
-    known = sorted(by_category)
-    chosen = [
-        name
-        for category in _matching("categories", categories or [], known, "category")
-        for name in by_category[category]
-    ]
-    by_name = _matching("tasks", tasks or [], [*names, MIXTURE])
+    category_of = {name: info.category for name, info in library.tasks.items()}
+    known = sorted(set(category_of.values()))
+    chosen = _matching("categories", settings.categories or [], known, "category")
+    by_name = _matching("tasks", tasks, [*names, MIXTURE])
     # A pattern like "*" means tasks.
-    chosen += [name for name in by_name if name != MIXTURE or name in (tasks or ())]
-    return list(dict.fromkeys(chosen))
-
-
-def read_mixture(path: str, also_given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Read the parameters of `composite` from a YAML file with a list `datasets`.
-
-    `also_given` is what `task_params` says of `composite`, which must be nothing.
-
-    Raises:
-        SettingError: The file cannot be read or holds something else.
-    """
-    if also_given is not None:
-        reason = "task_params.composite is given as well; keep one"
-        raise SettingError(reason, "mixture")
-    try:
-        content = yaml_text.read(path)
-    except YamlError as fault:
-        reason = f"{shown(path)} cannot be used: {fault}"
-        raise SettingError(reason, "mixture") from fault
-    if not isinstance(content, dict) or "datasets" not in content:
-        raise SettingError(f"{shown(path)} has no list `datasets`", "mixture")
-    return content
+    by_name = [name for name in by_name if name != MIXTURE or name in tasks]
+    return [*(name for name in names if category_of[name] in chosen), *by_name]
 
 
 def _mixture_choices(
@@ -182,18 +145,6 @@ def _mixture_choices(
     ]
 
 
-def _merged(choices: Iterable[TaskChoice]) -> tuple[TaskChoice, ...]:
-    """Sort the choices by task, and make one of those with the same parameters."""
-    merged: dict[tuple[str, str], TaskChoice] = {}
-    for choice in choices:
-        key = choice.task, repr(sorted(choice.params.items()))
-        if key in merged:
-            weight = merged[key].weight + choice.weight
-            choice = dataclasses.replace(choice, weight=weight)
-        merged[key] = choice
-    return tuple(merged[key] for key in sorted(merged))
-
-
 def build_selection(
     library: LibraryDescription, settings: StreamSettings
 ) -> tuple[TaskChoice, ...]:
@@ -206,17 +157,10 @@ def build_selection(
     Raises:
         SettingError: A name is unknown, a weight is not positive, or nothing is left.
     """
-    tasks, weights = settings.tasks, settings.task_weights
-    params, mixture_field = dict(settings.task_params), f"task_params.{MIXTURE}"
-    if settings.mixture is not None:
-        params[MIXTURE] = read_mixture(settings.mixture, params.get(MIXTURE))
-        mixture_field = "mixture"
-        if tasks is None and settings.categories is None:
-            tasks = [MIXTURE]
+    weights, params = settings.task_weights, settings.task_params
     known = [*library.tasks, MIXTURE]
     left_out = set(_matching("exclude_tasks", settings.exclude_tasks, known))
-    chosen = _chosen_names(library, tasks, settings.categories)
-    names = [name for name in chosen if name not in left_out]
+    names = set(_chosen_names(library, settings)) - left_out
     for field, given in (("task_weights", weights), ("task_params", params)):
         for name in given:
             if name not in known:
@@ -224,20 +168,26 @@ def build_selection(
             if name not in names:
                 raise SettingError(f"{name!r} is not among the chosen tasks", field)
     choices: list[TaskChoice] = []
-    for name in names:
+    for name in sorted(names):
         weight, own = float(weights.get(name, 1.0)), params.get(name, {})
         if not (weight > 0 and math.isfinite(weight)):
             place = f"task_weights.{name}"
             raise SettingError(f"a weight must be above 0, found {weight!r}", place)
         if name == MIXTURE:
-            choices += _mixture_choices(library, mixture_field, weight, own, left_out)
+            field = f"task_params.{MIXTURE}"
+            choices += _mixture_choices(library, field, weight, own, left_out)
         else:
             choices.append(TaskChoice(name, weight, dict(own)))
     if not choices:
         raise SettingError(
             "nothing is left to sample; choose a task or exclude fewer", "tasks"
         )
-    return _merged(choices)
+    merged: dict[tuple[str, str], TaskChoice] = {}
+    for choice in choices:
+        key = choice.task, repr(sorted(choice.params.items()))
+        weight = choice.weight + (merged[key].weight if key in merged else 0.0)
+        merged[key] = dataclasses.replace(choice, weight=weight)
+    return tuple(merged[key] for key in sorted(merged))
 
 
 def refuse_unlisted(names_by_field: Mapping[str, Iterable[str]]) -> None:

@@ -34,20 +34,10 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
     assert expected in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"mixture": "/nowhere.yaml"}, "env.mixture: '/nowhere.yaml'"),
-        ({"mixture": "/dev/null"}, "env.mixture: '/dev/null' has no list"),
-        ({"reasoning_effort": "high"}, "env.reasoning_effort: 'high' is sent only by"),
-    ],
-)
-def test_settings_are_refused_and_not_blamed_on_the_tokenizer(
-    changes: dict[str, object], expected: str
-) -> None:
+def test_settings_are_refused_and_not_blamed_on_the_tokenizer() -> None:
     with pytest.raises(SettingError) as refused:
-        build_env(**changes, tokenizer_name="/nowhere")
-    assert expected in str(refused.value)
+        build_env(reasoning_effort="high", tokenizer_name="/nowhere")
+    assert "env.reasoning_effort: 'high' is sent only by" in str(refused.value)
     assert "tokenizer" not in str(refused.value)
 
 

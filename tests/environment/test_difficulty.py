@@ -74,17 +74,9 @@ def test_a_level_can_be_set_before_the_tasks_are_known():
             {"complexity_mode": 0.0, "task_params": {"gcd": {"min_numbers": 99}}},
             "env.task_params.gcd: its config refuses",
         ),
-        (
-            {"tasks": None, "mixture": "datasets: [{name: gdc}]"},
-            "env.mixture.datasets: unknown task 'gdc'",
-        ),
     ],
 )
-def test_a_wrong_setting_stops_the_start(changes, sentence, tmp_path):
-    if text := changes.get("mixture"):
-        path = tmp_path / "mixture.yaml"
-        path.write_text(text)
-        changes = changes | {"mixture": str(path)}
+def test_a_wrong_setting_stops_the_start(changes, sentence):
     with pytest.raises(SettingError) as caught:
         with_env(handles, **({"tasks": ["acre", "gcd"]} | changes))
     assert sentence in str(caught.value)

@@ -34,10 +34,7 @@ TASKS = ROOT / "docs" / "tasks_and_levels.md"
 NO_SCALE = {task for task, rules in TABLE.items() if rules.fixed_level} - (
     load_shipped().scales.keys()
 )
-MIXTURE_EXAMPLE = ROOT / "examples" / "mixture.yaml"
-YAML_EXAMPLES = [
-    path for path in EXAMPLES if path.suffix == ".yaml" and path != MIXTURE_EXAMPLE
-]
+YAML_EXAMPLES = [path for path in EXAMPLES if path.suffix == ".yaml"]
 
 START, (START_SERVER,) = ReasoningGymEnv.config_init()
 
@@ -122,13 +119,6 @@ def refusal_of(pool, choices):
 def test_the_example_of_choosing_tasks_is_accepted_by_the_library(pool, library):
     config, _ = built(ROOT / "examples" / "choose_tasks.yaml")
     choices = build_selection(library, StreamSettings.of(config))
-    assert refusal_of(pool, choices) is None
-
-
-@pytest.mark.processes
-def test_the_example_of_a_mixture_is_accepted_by_the_library(pool, library):
-    settings = StreamSettings(mixture=str(MIXTURE_EXAMPLE))
-    choices = build_selection(library, settings)
     assert refusal_of(pool, choices) is None
 
 

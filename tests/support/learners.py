@@ -112,13 +112,6 @@ LEARNERS = (
     improving("improving over 500", 500),
 )
 
-OUT_OF_REACH = (
-    Learner("never right", lambda x, n: [(0.0, 1.0)]),
-    Learner("too weak", lambda x, n: [(0.4 - 0.3 * x, 1.0)]),
-    Learner("too strong", lambda x, n: [(0.98 - 0.1 * x, 1.0)]),
-    Learner("always right", lambda x, n: [(1.0, 1.0)]),
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Trace:

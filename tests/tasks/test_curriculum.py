@@ -21,7 +21,7 @@ from rg_env.tasks.curriculum import (
     Curriculum,
     TaskHistory,
 )
-from tests.support.learners import LEARNERS, OUT_OF_REACH, run_task
+from tests.support.learners import LEARNERS, run_task
 
 LEVELS = st.floats(0, 1)
 MEANS = st.lists(st.floats(0, 1), max_size=40)
@@ -205,13 +205,11 @@ def test_a_state_survives_json_and_continues(before, after, level):
     assert second.curriculum.stats() == first.curriculum.stats()
 
 
-@pytest.mark.parametrize(
-    "changes", [{"unknown": 1}, {"level": 1.5}, {"level": float("nan")}]
-)
+@pytest.mark.parametrize("changes", [{"level": 1.5}, {"level": float("nan")}])
 def test_a_broken_state_is_refused_and_changes_nothing(changes):
     run = Run(level=0.4)
     before = run.curriculum.state_dict()
-    with pytest.raises(ValueError, match=r"Expected|unknown field"):
+    with pytest.raises(ValueError, match="Expected"):
         run.curriculum.load_state_dict({"tasks": {"gcd": {"level": 0.5} | changes}})
     assert run.curriculum.state_dict() == before
 
@@ -279,12 +277,3 @@ def test_sixteen_groups_in_flight_do_not_shake_the_mean(learner):
     assert trace.reached is not None
     assert trace.reached <= 100
     assert sum(trace.off) / len(trace.off) <= BAND
-
-
-@pytest.mark.parametrize("learner", OUT_OF_REACH, ids=lambda learner: learner.name)
-def test_a_simulated_learner_out_of_reach_is_left_at_the_bound(learner):
-    curriculum = Curriculum(0.7)
-    run_task(curriculum, learner, 0.7, 8, 1, random.Random(1))
-    is_strong = learner.accuracy(0.0, 0) > 0.7
-    assert curriculum.level_of("task") == (1.0 if is_strong else 0.0)
-    assert curriculum.at_bound("task") == ("too_easy" if is_strong else "too_hard")

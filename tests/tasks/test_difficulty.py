@@ -87,7 +87,7 @@ def test_a_number_on_the_command_line_is_a_level():
 
 # -- from a draw to parameters ---------------------------------------------------------
 
-STEPS = tuple(Step((n,), {"size": n}, item_ms=10.0 * (n + 1)) for n in range(3))
+STEPS = tuple(Step((n,), {"size": n}, None) for n in range(3))
 SCALES = {"maze": Scale("maze", STEPS)}
 
 
@@ -119,12 +119,6 @@ def test_a_task_without_a_scale_has_no_level(mode):
     assert levels.fixed_level("acre") is None
     assert levels.params_at("acre", None, seed=1) == {}
     assert not levels.follows_results("acre")
-    assert levels.expected_ms("acre", None) == 0.0
-
-
-@pytest.mark.parametrize(("level", "ms"), [(None, 20.0), (0.5, 20.0), (0.6, 30.0)])
-def test_an_item_is_expected_to_take_as_long_as_the_slower_of_its_steps(level, ms):
-    assert difficulty().expected_ms("maze", level) == ms
 
 
 def test_the_seed_decides_which_of_two_steps_an_item_falls_on():

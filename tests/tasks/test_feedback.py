@@ -52,7 +52,6 @@ def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task()
         "adjustable": False,
         "groups_with_variance": 0.5,
         "adaptive_weight": 1.0,
-        "out_of_reach": "",
     }
     assert followed.details() == {"maze": details}
     assert followed.table() == (["task", *details], [["maze", *details.values()]])

@@ -191,6 +191,3 @@ def test_the_list_of_names_is_that_of_the_installed_release(tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(library, "SUBMODULE", tmp_path)
         assert not library.is_release_of_list()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "reasoning_gym", raising=False)
-    assert not library.is_release_of_list()
