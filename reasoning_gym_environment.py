@@ -155,8 +155,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
         refusing = start_checks.refusing_bad_tokenizer(config, servers)
         rows = taking_over_rows(self, config, with_tokens=has_tokenizer)
         with refusing, rows:
-            # `server_list` has already given the servers the nodes of the Slurm job.
-            super().__init__(config, servers, slurm=False, testing=testing)
+            super().__init__(config, servers, slurm=slurm, testing=testing)
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])

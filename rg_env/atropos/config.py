@@ -1,8 +1,7 @@
 """The settings of a run as the framework takes them: the environment's, its servers'.
 
 Mends B19 and B21 of docs/host_defects.md: weights of 0 or less can make the API fail;
-the framework discards a single server config, refuses an empty key with openai 3, and
-fails on Slurm's variables (`8 // "2"`), so the list of servers is made here.
+the framework discards a single server config and refuses an empty key with openai 3.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import asyncio
 import logging
 import math
 import os
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,8 +37,6 @@ from rg_env.settings.setting_types import build, without_path
 logger = logging.getLogger(__name__)
 
 ASK_EVERY_S, ANSWERS_WITHIN_S = 0.5, 3.0
-LOCAL_PORTS = range(9004, 9008)
-"""Where the framework expects servers on this machine when it is given no URL."""
 
 
 class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
@@ -75,40 +71,6 @@ def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
 # -- the list of servers ---------------------------------------------------------------
 
 
-def slurm_urls() -> list[str]:
-    """Return the servers' URLs on the inference nodes of a Slurm job.
-
-    The first NUM_TRAINING_NODES nodes train; each of the others runs 8 / INFER_TP
-    servers on ports from 9000. One node alone means servers on this machine.
-
-    Raises:
-        SettingError: A variable is missing or unusable.
-
-    Source: atroposlib 0.4.0, ServerManager; differs: INFER_TP is read as a number.
-    """
-    environ = os.environ
-    try:
-        listing = ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]]
-        nodes = subprocess.check_output(listing, text=True, timeout=60).split()
-        if len(nodes) < 2:
-            return []
-        of_servers = nodes[int(environ["NUM_TRAINING_NODES"]) :]
-        ports = range(9000, 9000 + 8 // int(environ.get("INFER_TP", 1)))
-        urls = [f"http://{node}:{port}/v1" for node in of_servers for port in ports]
-        if not urls:
-            raise ValueError("NUM_TRAINING_NODES and INFER_TP leave no server")
-    except (
-        *(KeyError, ValueError, ArithmeticError),
-        *(OSError, subprocess.SubprocessError),
-    ) as error:
-        raise SettingError(
-            f"slurm: {type(error).__name__}: {error}; run in a Slurm job with"
-            " SLURM_JOB_NODELIST and NUM_TRAINING_NODES, and perhaps INFER_TP, or pass"
-            " --slurm false"
-        ) from error
-    return urls
-
-
 def server_list(
     configs: ServerBaseline | Sequence[ServerBaseline],
     *,
@@ -120,42 +82,38 @@ def server_list(
     Args:
         configs: One config or several.
         tokenizer_name: For servers whose config names none.
-        slurm: Whether the URLs come from the Slurm job, one server like the first each.
+        slurm: Whether the framework finds their URLs, in the variables of a Slurm job.
 
     Raises:
-        SettingError: There is no server, or Slurm's variables are unusable.
+        SettingError: There is no server, or one cannot be used.
     """
     servers: list[APIServerConfig] = []
-    for each in [configs] if isinstance(configs, ServerBaseline) else configs:
-        if isinstance(each, APIServerConfig):
-            servers.append(each)
-            continue
-        for port in LOCAL_PORTS:
-            url = f"http://localhost:{port}/v1"
-            servers.append(APIServerConfig(**each.model_dump(), base_url=url))
-    if not servers:
-        raise SettingError("openai: at least one server is needed")
     # A subclass of configs may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
-    for i, server in enumerate(servers):
-        if not isinstance(server, ServerSettings):
-            fields = server.model_dump(include=known, exclude_unset=True)
+    for each in [configs] if isinstance(configs, ServerBaseline) else configs:
+        if not isinstance(each, ServerSettings):
+            fields = each.model_dump(include=known, exclude_unset=True)
             build("openai", ServerSettings, fields)
-        is_named = server.tokenizer_name != "none"
-        own = server.tokenizer_name if is_named else tokenizer_name
-        changes = {"api_key": server.api_key or "x", "tokenizer_name": own}
-        servers[i] = server.model_copy(update=changes)
+        if not isinstance(each, APIServerConfig) or not (each.base_url or slurm):
+            raise SettingError(
+                "openai.base_url: the URL of an inference server is needed, such as"
+                " http://localhost:9004/v1"
+            )
+        own = each.tokenizer_name if each.tokenizer_name != "none" else tokenizer_name
+        changes = {"api_key": each.api_key or "x", "tokenizer_name": own}
+        servers.append(each.model_copy(update=changes))
+    if not servers:
+        raise SettingError("openai: at least one server is needed")
     if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
         raise SettingError(
             "openai.extra_body: all servers must have the same, since a trainer is told"
             " once what is sampled with"
         )
-    if slurm and (urls := slurm_urls()):
-        return [servers[0].model_copy(update={"base_url": url}) for url in urls]
-    if not all(server.base_url for server in servers):
+    variables = {"SLURM_JOB_NODELIST", "NUM_TRAINING_NODES"}
+    if slurm and (not variables <= os.environ.keys() or "INFER_TP" in os.environ):
         raise SettingError(
-            "openai.base_url: the URL of an inference server is needed, such as"
-            " http://localhost:9004/v1"
+            "slurm: SLURM_JOB_NODELIST and NUM_TRAINING_NODES are needed, and INFER_TP"
+            " makes the framework fail; instead, list the servers under `openai`"
         )
     return servers
 
@@ -163,8 +121,8 @@ def server_list(
 # -- a model and a tokenizer that nobody has named -------------------------------------
 
 
-def served_models(server: Any, give_up_s: float = math.inf) -> dict[str, str] | None:
-    """Return the models of a server, once it answers; None if it does not list them.
+def served_models(server: Any, give_up_s: float = math.inf) -> dict[str, str]:
+    """Return the models of a server, once it answers; {} if it does not list them.
 
     Each name has its tokenizer: a folder if vLLM names one that is here, or the name.
 
@@ -181,19 +139,19 @@ def served_models(server: Any, give_up_s: float = math.inf) -> dict[str, str] | 
             await connection.close()
 
     ends_s, is_waiting = time.monotonic() + give_up_s, False
-    while server.base_url:
+    while True:
         try:
             names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
             return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
         except (LookupError, TypeError, ValueError):
-            return None  # the probe says later what is wrong with a server
+            return {}
         except RequestFailedError as error:
             failure = error.failure
-        if failure.how != NOTHING and failure.status != UNAVAILABLE:
-            return None
         line = f"{server.base_url} {failure.how} ({failure.text})"
         if failure.setting is not None:
             raise SettingError(f"{failure.setting}: {line}")
+        if failure.how != NOTHING and failure.status != UNAVAILABLE:
+            return {}
         line += "; start the server or set --openai.base_url"
         if time.monotonic() >= ends_s:
             raise RunError(f"inference at {line}; gave up (env.give_up_after_s)")
@@ -201,7 +159,6 @@ def served_models(server: Any, give_up_s: float = math.inf) -> dict[str, str] | 
             logger.warning("inference at %s; waiting for it", line)
         is_waiting = True
         time.sleep(ASK_EVERY_S)
-    return None
 
 
 def with_model(
@@ -227,24 +184,19 @@ def with_model(
     limit_s = math.inf if trains else config.give_up_after_s
     changed, tokenizers = [], []
     for server, is_named in zip(servers, named, strict=True):
-        name, address = server.model_name, without_path(server.base_url or "")
+        name, models = server.model_name, {}
         lacks = not is_named and name == START_MODEL
-        asks = lacks or (follows and server.server_type != "openai")
-        models = served_models(server, limit_s) if asks else None
-        if lacks and models is None:
-            logger.warning(
-                "%s lists no models, so openai.model_name is the default %s",
-                *(address, name),
-            )
-        elif lacks and models is not None and name not in models:
+        if server.base_url and (lacks or (follows and server.server_type != "openai")):
+            models = served_models(server, limit_s)
+        if server.base_url and lacks and name not in models:
             if len(models) != 1:
                 has = printable(", ".join([*models][:12])) or "no model"
                 raise SettingError(
-                    f"openai.model_name: {address} has {has}; name one with"
-                    " --openai.model_name"
+                    f"openai.model_name: {without_path(server.base_url)} has {has};"
+                    " name one with --openai.model_name"
                 )
             (name,) = models
-        tokenizers.append((models or {}).get(name, name))
+        tokenizers.append(models.get(name, name))
         changed.append(server.model_copy(update={"model_name": name}))
     if follows:
         own = tokenizers[0]

@@ -1,9 +1,8 @@
-"""The servers of a run, those of a Slurm job, and a model that nobody has named."""
+"""The servers of a run, and a model that nobody has named."""
 
 import http.server
 import json
 import socket
-import stat
 import threading
 import time
 
@@ -17,65 +16,13 @@ from rg_env.cli import run_commands
 from rg_env.errors import RunError, SettingError
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.program_settings import CheckedServer
-from tests.support.parts import NOWHERE, TOKENIZER, server_config
+from tests.support.parts import NOWHERE, server_config
 
 ALONE = {"policy": "/models/policy"}
 TWO = {**ALONE, "other": "/models/other"}
 
 
 # -- the list of servers ---------------------------------------------------------------
-
-JOB = {"SLURM_JOB_NODELIST": "n[1-3]", "NUM_TRAINING_NODES": "1"}
-
-
-@pytest.fixture
-def in_job(tmp_path, monkeypatch):
-    """Return the servers of a job, with a `scontrol` that knows three nodes."""
-    program = tmp_path / "scontrol"
-    program.write_text('#!/bin/sh\n[ "$*" = "show hostnames n[1-3]" ] || exit 1\n')
-    with program.open("a") as file:
-        file.write("printf 'n1\\nn2\\nn3\\n'\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    def servers(environ):
-        for name, value in environ.items():
-            monkeypatch.setenv(name, value)
-        like = [server_config(kind="sglang", timeout=7)]
-        return server_list(like, tokenizer_name=TOKENIZER, slurm=True)
-
-    return servers
-
-
-@pytest.mark.processes
-def test_slurm_gives_eight_servers_like_the_first_for_each_inference_node(in_job):
-    servers = in_job(JOB)
-    urls = [server.base_url for server in servers]
-    assert urls[:2] == ["http://n2:9000/v1", "http://n2:9001/v1"]
-    assert len(urls) == 16 and urls[-1] == "http://n3:9007/v1"
-    assert {(s.server_type, s.timeout) for s in servers} == {("sglang", 7)}
-
-
-@pytest.mark.processes
-def test_tensor_parallelism_divides_the_servers_of_a_node(in_job):
-    urls = [server.base_url for server in in_job({**JOB, "INFER_TP": "4"})]
-    assert urls == [f"http://n{n}:{p}/v1" for n in (2, 3) for p in (9000, 9001)]
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("environ", "named"),
-    [
-        ({}, "SLURM_JOB_NODELIST"),
-        ({"SLURM_JOB_NODELIST": "n[1-3]"}, "NUM_TRAINING_NODES"),
-        ({**JOB, "INFER_TP": "0"}, "INFER_TP"),
-        ({**JOB, "SLURM_JOB_NODELIST": "other"}, "scontrol"),
-        ({**JOB, "NUM_TRAINING_NODES": "3"}, "NUM_TRAINING_NODES"),
-    ],
-)
-def test_a_slurm_variable_that_cannot_be_used_is_named(in_job, environ, named):
-    with pytest.raises(SettingError, match=named):
-        in_job(environ)
 
 
 def listed(**changes):
@@ -105,6 +52,12 @@ def test_a_config_of_the_framework_is_checked_as_well(changes, named):
 def test_no_server_is_refused():
     with pytest.raises(SettingError, match="at least one server"):
         server_list([], tokenizer_name="t", slurm=False)
+
+
+def test_slurm_without_its_variables_is_refused(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    with pytest.raises(SettingError, match="slurm: SLURM_JOB_NODELIST and"):
+        server_list([server_config()], tokenizer_name="t", slurm=True)
 
 
 # -- a model and a tokenizer that nobody has named -------------------------------------
@@ -152,13 +105,6 @@ def test_the_model_is_the_only_one_of_the_server_and_the_tokenizer_its(
     chosen, argv, how, expected
 ):
     assert chosen(*argv, **how) == expected
-
-
-def test_a_server_that_lists_none_leaves_those_of_config_init_with_a_warning(
-    chosen, logged
-):
-    assert chosen(models=None) == (START_MODEL, START_MODEL)
-    assert "openai.model_name is the default" in logged.text
 
 
 @pytest.mark.parametrize(("models", "has"), [(TWO, "policy, other"), ({}, "no model")])
@@ -213,7 +159,7 @@ def models_of(says):
         ({"data": [{"id": "m", "root": "/"}]}, {"m": "/"}),
         ({"data": [{"id": "m", "root": "/no/such"}]}, {"m": "m"}),
         ({"data": []}, {}),
-        ({"data": ["a"]}, None),
+        ({"data": ["a"]}, {}),
     ],
 )
 def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
