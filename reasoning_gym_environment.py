@@ -183,7 +183,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
             keep_numbers=config.dump_metrics,
         )
         self._feedback = feedback = Feedback(config.curriculum_target_accuracy)
-        self._checkpoints = Checkpoints(self, dumps, feedback, lambda: self._items)
+        self._checkpoints = Checkpoints(self, dumps, feedback)
         self.ledger = ledger = self._checkpoints.ledger
         self.metrics = metrics = Metrics(ledger)
         self.eval_metrics: list[tuple[str, float]] = []
