@@ -2,7 +2,7 @@
 
 `make commands` runs them, in their shortest form, in a copy of the project that has
 nothing but its files and this environment: what a command needs besides, it installs.
-A command that is new here is to be run here, or to have its reason in `ELSEWHERE`.
+A new command is to be run here, or to have its reason in `ELSEWHERE`.
 """
 
 from __future__ import annotations
@@ -48,28 +48,6 @@ SMALL_SERVING = {
     "env.ensure_scores_are_not_same": False,
     "env.num_workers": 1,
 }
-
-PROGRAMS = {
-    "benchmarks/hostile.py": "--tasks gcd",
-    "benchmarks/scoring.py": "--help",  # minutes, and asks for an idle machine
-    "benchmarks/soak.py": "--groups 20 --restarts 0",
-    "examples/trl/train.py": "",  # needs TRL, without which it ends at its import
-    "examples/try_vllm/try_vllm.py": "--help",  # installs vLLM
-    "tools/correct_answers.py": "--tasks gcd --items 1 --levels defaults",
-    "tools/golden_record/__main__.py": "--help",  # minutes, in two checkouts
-    "tools/gold_answers.py": "--tasks syllogism --items 2",
-    "tools/make_baselines.py": "--help",  # a minute for one task
-    "tools/make_codeio_list.py": "--help",  # minutes
-    "tools/make_library_tasks.py": "",
-    "tools/make_published_settings.py": "--help",  # needs a clone of published results
-    "tools/make_scales.py": "gcd",
-    "tools/make_scoring_page.py": "",
-    "tools/make_settings_page.py": "",
-    "tools/make_strategies_page.py": "",
-    "tools/real_answers/__main__.py": "--help",  # needs published completions
-    "tools/train_tokenizer.py": "",
-}
-"""Programs that no command here runs, to their shortest arguments."""
 
 SMALL_SERVER = """#!.venv-vllm/bin/python
 import os, sys
@@ -123,87 +101,51 @@ def test_every_documented_command_is_run_or_has_its_reason():
     assert commands == HERE | set(ELSEWHERE)
 
 
-def listed():
-    """Return the files that a clone would have."""
-    said = subprocess.run(
-        ["git", "ls-files", "-zco", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    # What was deleted and not committed is listed; the submodule is a folder.
-    return [name for name in said.split("\0") if (ROOT / name).is_file()]
-
-
-def copy_of_project(folder):
-    """Copy what a clone would have, with a link to this environment."""
-    for name in listed():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
+@pytest.fixture
+def clone(tmp_path):
+    """Return a copy of what a clone would have, with a link to this environment."""
+    folder = tmp_path / "clone"
+    git = ["git", "ls-files", "-zco", "--exclude-standard"]
+    for name in subprocess.check_output(git, cwd=ROOT, text=True).split("\0"):
+        # What was deleted and not committed is listed; the submodule is a folder.
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
     for name in ("requirements.txt", "requirements-dev.txt", "constraints.txt"):
         os.utime(folder / name, (0, 0))  # or make would install this environment anew
     (folder / ".venv").symlink_to(sys.prefix)
     return folder
 
 
-@pytest.fixture
-def clone(tmp_path):
-    return copy_of_project(tmp_path / "clone")
-
-
-def start(clone, *command, log=subprocess.PIPE):
-    """Start a command without anything that this pytest has set for its children."""
+def run(clone, *command):
+    """Run a command; return what it says. It has to end with status 0."""
+    # Without anything that this pytest has set for its children.
     inherited = {n: v for n, v in os.environ.items() if not n.startswith("PYTEST_")}
     inherited.pop("PYTHONPATH", None)
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [str(word) for word in command],
         cwd=clone,
         env=inherited,
         stdin=subprocess.PIPE,  # the small server ends when it closes
-        stdout=log,
+        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
-
-
-def end(process, number=signal.SIGKILL):
-    """End a command and what it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
-    process.stdin.close()
-    process.wait()
-
-
-def run(clone, *command):
-    """Run a command; return what it says. It has to end with status 0."""
-    process = start(clone, *command)
     try:
-        said, _ = process.communicate(timeout=GUARD_S)
+        text, _ = process.communicate(timeout=GUARD_S)
     finally:
-        end(process)
-    assert process.returncode == 0, f"{command}: {said}"
-    return said
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+        process.wait()
+    assert process.returncode == 0, f"{command}: {text}"
+    return text
 
 
 def entry(command, *words, **settings):
     """Return the command line of a command of the project."""
     given = [f"--{name}={value}" for name, value in settings.items()]
     return (".venv/bin/python", ENTRY, command, *words, *given)
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@runs()
-def test_a_program_runs_in_its_shortest_form(clone, program):
-    module = program.removesuffix(".py").replace("/", ".")
-    runs_as = ["-m", module] if program.startswith("tools") else [program]
-    command = (".venv/bin/python", *runs_as, *PROGRAMS[program].split())
-    if program == "examples/trl/train.py":
-        process = start(clone, *command)
-        assert "No module named 'accelerate'" in process.communicate()[0]
-        return
-    run(clone, *command)
 
 
 @runs("make train-small", "launch")

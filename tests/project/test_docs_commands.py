@@ -91,37 +91,6 @@ def test_every_settings_file_of_a_sample_exists():
     assert [n for n in named if n != "FILE" and not (ROOT / n).is_file()] == []
 
 
-def test_every_program_of_a_sample_exists_and_knows_its_options():
-    programs = [
-        (ROOT / f"{name}.py", rest)
-        for start in ("python ", ".venv/bin/python ")
-        for name, *rest in words_after(start)
-        for name in [name.removesuffix(".py")]
-        if name.startswith("benchmarks/")
-    ]
-    for name, *rest in words_after("python -m tools."):
-        folder = ROOT / "tools" / name
-        file = folder / "__main__.py" if folder.is_dir() else folder.with_suffix(".py")
-        programs.append((file, rest))
-    for path, rest in programs:
-        source = text_of(path)
-        for word in rest:
-            assert not word.startswith("--") or f'"{word}"' in source, (path, word)
-
-
-def test_every_test_named_in_a_sample_exists():
-    named = [
-        word
-        for words in words_after("-m pytest")
-        for word in words
-        if word.startswith("tests/")
-    ]
-    for test in named:
-        file, _, name = test.partition("::")
-        assert (ROOT / file).exists(), test
-        assert not name or f"def {name}(" in text_of(ROOT / file), test
-
-
 def test_every_make_word_is_a_target():
     makefile = text_of(ROOT / "Makefile")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))

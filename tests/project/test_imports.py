@@ -32,18 +32,11 @@ STYLES = {
 }
 """What is imported, and the folder that has to be on the import path for it."""
 
-TOGETHER = {
-    "the module, then the package": [NAME, f"environments.{NAME}"],
-    "the package, then the module": [f"environments.{NAME}", NAME],
-    "the module of the package, then the module": [
-        f"atropos.environments.{NAME}.{NAME}",
-        NAME,
-    ],
-    "the module of the shortest package, then the package": [
-        f"{NAME}.{NAME}",
-        f"environments.{NAME}",
-    ],
-}
+TOGETHER = [
+    (NAME, f"environments.{NAME}"),
+    (f"environments.{NAME}", NAME),
+    (f"{NAME}.{NAME}", f"environments.{NAME}"),
+]
 """Ways of importing that meet in one process, in this order."""
 
 # The host takes seconds to import. It is imported once, and each case is a fork that
@@ -107,34 +100,25 @@ def run_elsewhere(
 @pytest.fixture(scope="module")
 def results(place: Path) -> dict[str, dict[str, Any]]:
     """Import in all ways, each in a process of its own; case to what came of it."""
-    cases = {name: [name] for name in STYLES} | TOGETHER
     order = {
-        label: ([str(place / STYLES[name]) for name in names], names)
-        for label, names in cases.items()
+        " ".join(names): ([str(place / STYLES[name]) for name in names], names)
+        for names in [*zip(STYLES), *TOGETHER]
     }
     done = run_elsewhere(place, "-I", "-c", DRIVER, json.dumps(order))
     assert done.returncode == 0, done.stderr
     return dict(json.loads(line) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("names", [*zip(STYLES), *TOGETHER], ids=" then ".join)
 def test_the_plugin_can_be_imported_as(
-    style: str, results: dict[str, dict[str, Any]], place: Path
+    names: tuple[str, ...], results: dict[str, dict[str, Any]], place: Path
 ) -> None:
-    result = results[style]
-    assert "error" not in result, result
-    assert result["rooms"] == str(place / FOLDER / "rg_env")
-    assert result["configs"] == ["ReasoningGymEnvConfig"]
-    assert "<answer>" in result["prompts"][0]
-
-
-@pytest.mark.parametrize("case", TOGETHER)
-def test_two_ways_in_one_process_give_one_class(
-    case: str, results: dict[str, dict[str, Any]]
-) -> None:
-    result = results[case]
+    result = results[" ".join(names)]
     assert "error" not in result, result
     assert result["classes"] == 1
+    assert result["rooms"] == str(place / FOLDER / "rg_env")
+    assert {*result["configs"]} == {"ReasoningGymEnvConfig"}
+    assert "<answer>" in result["prompts"][0]
 
 
 @pytest.mark.parametrize(

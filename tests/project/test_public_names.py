@@ -131,22 +131,14 @@ STARTING_SERVER = {
 }
 
 
-def written_parameters(name: str) -> list[str]:
-    """Parameters of a method as they are written, without their types."""
-    parameters = inspect.signature(getattr(Env, name)).parameters.values()
-    untyped = (p.replace(annotation=inspect.Parameter.empty) for p in parameters)
-    return [str(parameter) for parameter in untyped]
-
-
-@pytest.fixture(scope="module")
-def attributes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Attributes of a real environment of one task that was set up, and its stats."""
+@pytest.mark.processes
+def test_attributes_and_stats_are_those_of_the_original(tmp_path: Path) -> None:
     config = entry.ReasoningGymEnvConfig(
         tokenizer_name=str(TOKENIZER_FOLDER),
         tasks=["chain_sum"],
         num_workers=1,
         use_wandb=False,
-        data_dumps_dir=str(tmp_path_factory.mktemp("dumps")),
+        data_dumps_dir=str(tmp_path),
     )
 
     async def read() -> dict[str, Any]:
@@ -158,47 +150,11 @@ def attributes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         finally:
             await env.close()
 
-    return asyncio.run(read())
-
-
-def test_the_module_exports_three_names() -> None:
-    names = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
-    assert sorted(entry.__all__) == names
-    assert isinstance(entry.system_prompt, str)
-
-
-def test_the_environment_is_the_hosts_and_names_its_config() -> None:
-    assert issubclass(Env, BaseEnv) and Env.name == "reasoning_gym"
-    assert issubclass(entry.ReasoningGymEnvConfig, BaseEnvConfig)
-    assert Env.env_config_cls is entry.ReasoningGymEnvConfig
-
-
-@pytest.mark.parametrize("name", COROUTINES)
-def test_this_hook_is_a_coroutine_with_its_parameters(name: str) -> None:
-    assert inspect.iscoroutinefunction(getattr(Env, name))
-    assert written_parameters(name) == COROUTINES[name]
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_this_helper_is_called_without_await(name: str) -> None:
-    assert not inspect.iscoroutinefunction(getattr(Env, name))
-    assert written_parameters(name) == FUNCTIONS[name]
-
-
-@pytest.mark.processes
-def test_attributes_and_stats_are_those_of_the_original(
-    attributes: dict[str, Any],
-) -> None:
+    attributes = asyncio.run(read())
     kinds = ATTRIBUTES.items()
     assert [n for n, kind in kinds if not isinstance(attributes[n], kind)] == []
     assert attributes["task_names"] == ["chain_sum"]
     assert set(attributes["stats"]) >= CURRICULUM_STATS
-
-
-@pytest.mark.processes
-def test_the_evaluation_items_are_entries_with_scorers(
-    attributes: dict[str, Any],
-) -> None:
     items = attributes["test_items_with_scorers"]
     assert len(items) == CLASS_DEFAULTS["num_eval_samples_per_task"]
     for rg_item, dataset in items:
@@ -206,9 +162,23 @@ def test_the_evaluation_items_are_entries_with_scorers(
         assert callable(dataset.score_answer)
 
 
-def test_what_the_original_imports_can_be_imported_from_the_module() -> None:
+def test_the_module_exports_an_environment_of_the_framework() -> None:
+    names = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
+    assert sorted(entry.__all__) == names
+    assert isinstance(entry.system_prompt, str)
+    assert issubclass(Env, BaseEnv) and Env.name == "reasoning_gym"
+    assert issubclass(entry.ReasoningGymEnvConfig, BaseEnvConfig)
+    assert Env.env_config_cls is entry.ReasoningGymEnvConfig
     found = entry.BaseEnvConfig, entry.EvalHandlingEnum
     assert found == (BaseEnvConfig, EvalHandlingEnum)
+
+
+@pytest.mark.parametrize("name", COROUTINES | FUNCTIONS)
+def test_a_hook_or_helper_has_its_parameters(name: str) -> None:
+    assert inspect.iscoroutinefunction(getattr(Env, name)) == (name in COROUTINES)
+    parameters = inspect.signature(getattr(Env, name)).parameters.values()
+    untyped = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    assert [*map(str, untyped)] == (COROUTINES | FUNCTIONS)[name]
 
 
 def test_the_class_defaults_are_the_originals() -> None:

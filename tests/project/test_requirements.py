@@ -20,12 +20,6 @@ from tests.support.imported_names import imported_names
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 LISTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
-PROGRAMS = {
-    "examples/train_small": ["train_small.py", "small_server.py"],
-    "examples/trainer": ["train.py", "prepare.py"],
-}
-"""Programs that run in an environment of their own, by the folder that has its list."""
-
 OF_THE_LIBRARY = {"bfi", "cellpylib", "pycosat"}
 """What reasoning-gym brings; imported by their names as text."""
 
@@ -46,28 +40,6 @@ def read_requirements(path: Path) -> list[Requirement]:
 def imported_modules(path: Path) -> set[str]:
     names = imported_names(ast.parse(path.read_text(), str(path)))
     return {name.split(".")[0] for name in names}
-
-
-def modules_of(program: Path, root: Path) -> set[str]:
-    """Top-level names of what a program imports, through our own modules too.
-
-    Those inside functions count, and those for type checkers alone do not.
-    """
-    names: set[str] = set()
-    files, seen = [program], {program}
-    while files:
-        tree = ast.parse(files.pop().read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                node.body = []
-        for name in imported_names(tree):
-            names.add(name.split(".")[0])
-            path = root.joinpath(*name.split("."))
-            for file in (path.with_suffix(".py"), path.parent.with_suffix(".py")):
-                if file.is_file() and file not in seen:
-                    seen.add(file)
-                    files.append(file)
-    return names
 
 
 def provided_modules(requirement: Requirement) -> set[str]:
@@ -119,22 +91,6 @@ def test_the_package_requires_what_requirements_txt_does(repo_root: Path) -> Non
     assert sorted(map(str, extra)) == sorted(map(str, listed))
     core = {Requirement(line).name for line in project["dependencies"]}
     assert core == {"msgspec", "reasoning-gym"}
-
-
-@pytest.mark.parametrize("folder", PROGRAMS)
-def test_the_requirements_of_an_example_are_what_its_programs_import(
-    repo_root: Path, folder: str
-) -> None:
-    listed = {
-        r.name for r in read_requirements(repo_root / folder / "requirements.txt")
-    }
-    programs = [repo_root / folder / name for name in PROGRAMS[folder]]
-    imported = set().union(*(modules_of(program, repo_root) for program in programs))
-    ours = {"rg_env", "examples"}
-    # Torch is not installed here, so modules are told by the names of packages.
-    packages = {"yaml": "pyyaml", "reasoning_gym": "reasoning-gym"}
-    wanted = imported - ours - sys.stdlib_module_names
-    assert {packages.get(name, name) for name in wanted} == listed
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,13 +24,8 @@ print(foreign & {name.partition(".")[0] for name in sys.modules})
 
 
 def run(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        list(map(str, argv)),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
+    how: Any = {"capture_output": True, "text": True, "timeout": LIMIT_S}
+    return subprocess.run(list(map(str, argv)), cwd=folder, **how)
 
 
 @pytest.fixture(scope="module")
@@ -68,33 +64,22 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
     assert "pip install 'reasoning-gym-environment[atropos]'" in refused.stderr
 
 
-@pytest.fixture(scope="module")
-def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("uv")
-    run(sys.executable, "-m", "venv", "venv", folder=folder)
-    done = run("venv/bin/pip", "install", "--quiet", "uv", folder=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "venv/bin/uv"
-
-
-def versions(uv: Path, python: str, *wanted: object) -> set[str]:
-    """Return the exact versions that an installation would choose."""
-    options = [word for word in wanted if str(word).startswith("--")]
-    source = uv.with_name("wanted.txt")
-    source.write_text("\n".join(str(word) for word in wanted if word not in options))
-    how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
-    done = run(uv, "pip", "compile", *how, *options, source, folder=source.parent)
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.splitlines())
-
-
 @pytest.mark.parametrize(
     ("trainer", "python"),
     [("trl", "3.11"), ("verifiers", "3.11"), ("verl", "3.12"), ("nemo-gym", "3.13")],
 )
 def test_the_newest_release_of_a_trainer_can_be_installed_beside_it(
-    uv: Path, wheel: Path, trainer: str, python: str
+    wheel: Path, tmp_path: Path, trainer: str, python: str
 ) -> None:
-    (newest,) = versions(uv, python, trainer, "--no-deps")
+    run(sys.executable, "-m", "venv", "venv", folder=tmp_path)
+    run("venv/bin/pip", "install", "--quiet", "uv", folder=tmp_path)
+
+    def versions(wanted: str, *options: str) -> list[str]:
+        (tmp_path / "wanted.txt").write_text(wanted)
+        how = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
+        argv = ("venv/bin/uv", "pip", "compile", *how, *options, "wanted.txt")
+        return run(*argv, folder=tmp_path).stdout.splitlines()
+
+    (newest,) = versions(trainer, "--no-deps")
     ours = f"reasoning-gym-environment @ file://{wheel}"
-    assert newest in versions(uv, python, trainer, ours)
+    assert newest in versions(f"{trainer}\n{ours}")
