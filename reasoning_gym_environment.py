@@ -55,6 +55,7 @@ import logging
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ from atroposlib.envs.server_handling.server_manager import (
 )
 
 from rg_env import logs
-from rg_env.atropos import start_checks, wandb_run
+from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiSession
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
@@ -80,6 +81,7 @@ from rg_env.atropos.process_run import Processing
 from rg_env.atropos.result_files import taking_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.serve_loop import Serving
+from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.ending import Lifetime
 from rg_env.inference.client import Client, close_clients
@@ -102,7 +104,7 @@ system_prompt = SYSTEM_PROMPT
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 
-class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
+class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
     """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
@@ -182,6 +184,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
             threshold=config.rollout_save_score_threshold,
             keep_numbers=config.dump_metrics,
         )
+        dumps.versions = {"atroposlib": metadata.version("atroposlib")}
         self._feedback = feedback = Feedback(config.curriculum_target_accuracy)
         self._checkpoints = Checkpoints(self, dumps, feedback)
         self.ledger = ledger = self._checkpoints.ledger
@@ -229,7 +232,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
         self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._items = items = await prepare_items(self._pool, config, self._feedback)
-        self._rewards.versions |= items.library.versions
+        self._dumps.versions |= items.library.versions
         self._requests.take_published_prompt(items.library.system_prompt)
         if self._kind:
             items.patience_s = PATIENCE_S
@@ -247,7 +250,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
             self._checkpoints.end,
             partial(close_clients, self.server.servers),
             self._session.leave,
-            wandb_run.finish,
+            self._finish_wandb,
             self._servers.stop,
             self._close_workers,
             self._groups.say_summary,
@@ -278,7 +281,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
 
     async def _set_up_alone(self) -> None:
         await self.setup()
-        await wandb_run.start(self, self.config.wandb_name or self.name)
+        await self._start_wandb(self.config.wandb_name or self.name)
 
     # -- a group -----------------------------------------------------------------------
 
@@ -336,21 +339,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
     # The framework's hook that sends one group, or a list of groups.
     _send_scored_data_to_api = view("_delivery.send")
 
-    async def add_rollouts_for_wandb(self, scored_data: Any, item: Any = None) -> None:
-        """Keep a few rollouts of a group for the W&B table, if W&B is on."""
-        await wandb_run.keep_rollouts(self, scored_data)
-
     # -- numbers -----------------------------------------------------------------------
-
-    async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
-        """Add the table of the rollouts that were kept, if there are any."""
-        wandb_metrics.update(wandb_run.rollout_table(self.rollouts_for_wandb))
-        return wandb_metrics
-
-    async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
-        """Log the numbers of the run to W&B, if it is on, and to its own file."""
-        async with wandb_run.logged(self, wandb_metrics or {}) as numbers:
-            await super().wandb_log(numbers)  # which adds its own to them
 
     @property
     def limit_tokens(self) -> int:
@@ -366,16 +355,6 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating):
     def eval_limit_tokens(self) -> int:
         """The same of an evaluation."""
         return self.config.eval_max_token_length or self.limit_tokens
-
-    def _events(self) -> dict[str, int]:
-        """Return the events that the collaborators have counted since the run began."""
-        return {
-            **self._dumps.losses(),
-            **self._servers.events,
-            **self._session.events,
-            "worker_deaths": 0 if self._pool is None else self._pool.deaths,
-            **({} if self._items is None else self._items.events),
-        }
 
     def get_curriculum_stats(self) -> dict[str, Any]:
         """Return the number of tasks seen, their recent scores and their levels."""

@@ -117,7 +117,7 @@ class Evaluating(BaseEnv):
             await self._requests.check_evaluation(questions, self.eval_limit_tokens)
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
-            settings_text(config, self.server.servers, self._rewards.versions),
+            settings_text(config, self.server.servers, self._dumps.versions),
             len(items) * config.eval_completions,
             resumes=self.process_mode,
         ) as files:
@@ -263,7 +263,7 @@ class Evaluating(BaseEnv):
             "max_new_tokens": self.eval_limit_tokens,  # with the prompt
             "completions": config.eval_completions,
             **sampling_extra_of(self.server.servers[0].config),
-            "versions": self._rewards.versions,
+            "versions": self._dumps.versions,
         }
         wanted = config.data_dir_to_save_evals
         config.data_dir_to_save_evals = str(folder)  # where the framework writes

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.inference.completions import PROMPT_LOGPROB, PROMPT_MASK
+from rg_env.inference.completions import PROMPT_MASK
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.items.group_scorer import GroupScorer, extract_in_time
 from rg_env.items.item import shared_pool
@@ -27,9 +26,6 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
-GROUP_LINE_EVERY = 10
-"""Groups of which one has its scores in the log, without `debug_logging`."""
-
 Completed = Mapping[str, Any]
 """messages, rg_item, dataset_obj, finish_reason, tokens, masks, logprobs; and
 thinking_open where the chat template began the thinking."""
@@ -39,16 +35,6 @@ def completion_tokens(completed: Completed) -> int:
     """Return the length of a completion, in tokens."""
     masks = list(completed["masks"])
     return len(masks) - masks.count(PROMPT_MASK)
-
-
-def mean_logprob(completed: Completed) -> float | None:
-    """Return the mean log-probability over a completion, None where there is none."""
-    logprobs, length = completed.get("logprobs"), completion_tokens(completed)
-    if logprobs is None or not length:
-        return None
-    # The prompt is left out by its sum: a slice of a long list costs more.
-    of_prompt = (len(logprobs) - length) * PROMPT_LOGPROB
-    return float((sum(logprobs) - of_prompt) / length)
 
 
 def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout:
@@ -73,7 +59,6 @@ class GroupRewards:
 
     Attributes:
         pool: The workers that score; None for those that the process shares.
-        versions: What a dumped line names.
     """
 
     def __init__(
@@ -90,7 +75,6 @@ class GroupRewards:
         self._feedback = feedback
         self._server_sampling = sampling_extra_of(server)
         self.pool: WorkerPool | None = None
-        self.versions = {"atroposlib": metadata.version("atroposlib")}
 
     def sampled_with(self) -> dict[str, Any]:
         """Return the sampling parameters that are reported to the trainer."""
@@ -152,8 +136,13 @@ class GroupRewards:
             limit_tokens,
         )
         group.rollouts = list(map(scored_rollout, completed, scores, rewards))
-        self._tell(group, list(map(mean_logprob, completed)))
-        await self._dumps.record(group, self.versions)
+        change = self._feedback.take(
+            group.task, group.mean_score, group.level, has_variance(rewards)
+        )
+        if change is not None:
+            logger.info("%s", change)
+        for sink in (self._metrics, self._dumps):
+            await sink.take(group)
         if self._config.ensure_scores_are_not_same and not has_variance(rewards):
             return None
         return self._trainer_data(group, completed)
@@ -196,27 +185,3 @@ class GroupRewards:
         if config.include_messages:
             data["messages"] = [list(rollout.conversation) for rollout in rollouts]
         return data
-
-    def _tell(self, group: Group, logprobs: Sequence[float | None]) -> None:
-        """Tell the metrics, the levels and the log of a scored group."""
-        for line in self._metrics.record_group(group, logprobs):
-            logger.warning("%s", line)
-        change = self._feedback.take(
-            group.task, group.mean_score, group.level, has_variance(group.rewards)
-        )
-        if change is not None:
-            logger.info("%s", change)
-        number = self._metrics.groups
-        is_shown = number == 1 or number % GROUP_LINE_EVERY == 0
-        line = self._metrics.group_line(group)
-        logger.log(logging.INFO if is_shown else logging.DEBUG, "%s", line)
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("  reference answer %.200r", group.gold_answer)
-            for each in group.rollouts:
-                how = (
-                    f"{each.formats or 'not scored'}{', normalized' * each.normalized}"
-                )
-                logger.debug(
-                    "  %s, answer %.200r: %s, score %.3f, reward %.3f",
-                    *(each.outcome, each.answer, how, each.score, each.reward),
-                )

@@ -86,7 +86,7 @@ class Processing(BaseEnv):
         rows, items, total = self.jsonl_writer, self._items, self.n_groups_to_process
         if items is None:  # nothing makes the items of a subclass again
             return
-        servers, versions = self.server.servers, self._rewards.versions
+        servers, versions = self.server.servers, self._dumps.versions
         settings = settings_text(self.config, servers, versions)
         # The rows of a screen are read again, also where none is missing.
         items.sampled, results = await off_loop(

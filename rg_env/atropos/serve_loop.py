@@ -18,7 +18,7 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
 
-from rg_env.atropos import start_checks, wandb_run
+from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiError
 from rg_env.atropos.checkpoints import passed
 from rg_env.ending import cancel_and_wait
@@ -113,7 +113,7 @@ class Serving(BaseEnv):
         """Start W&B with the trainer's project and group once there is a trainer."""
         if self.config.use_wandb:
             self.wandb_group, self.wandb_project = await self._session.wandb_place()
-        await wandb_run.start(self, self.config.wandb_name)
+        await self._start_wandb(self.config.wandb_name)
 
     async def register_env(self) -> None:
         """Register at the API, and take over what it says of the run.

@@ -92,7 +92,7 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
         logging.getLogger("rg_env.rollouts.dumps").setLevel(logging.WARNING)
         # It warns of answers that no scorer may see or can read. Here the simulated
         # policy writes them on purpose, and the report counts them.
-        logging.getLogger("rg_env.atropos.group_rewards").setLevel(logging.ERROR)
+        logging.getLogger("rg_env.reports.metrics").setLevel(logging.ERROR)
         try:
             await _run(env, trainer, options.steps)
         finally:

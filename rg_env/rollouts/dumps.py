@@ -197,6 +197,9 @@ class Dumps:
         keep_failed: Whether groups in which every score is 0 are dumped.
         threshold: In [0, 1]; 1.0 means perfect.
         keep_numbers: Whether the numbers of every log are written.
+
+    Attributes:
+        versions: What a line of a group names.
     """
 
     def __init__(
@@ -212,6 +215,7 @@ class Dumps:
         self._keep_failed, self._keep_numbers = keep_failed, keep_numbers
         self._is_closed = False
         self._lost_before = 0
+        self.versions: dict[str, str] = {}
         self._step: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         run_uuid = str(uuid.uuid4())
@@ -246,9 +250,9 @@ class Dumps:
             for path in await self._run(recover_unfinished, folder):
                 logger.warning("completed %s, which a killed process left", path)
 
-    async def record(self, group: Group, versions: Mapping[str, str]) -> None:
-        """Write a group to the files that want it; on disk when this returns."""
-        line = {**group.line(versions, _now()), **self._step}
+    async def take(self, group: Group) -> None:
+        """Write a scored group to the files that want it; on disk when this returns."""
+        line = {**group.line(self.versions, _now()), **self._step}
         if self._keep_good and is_worth_keeping(group.scores, self._threshold):
             await self._run(self.saved.write, line)
         if self._keep_failed and not any(group.scores):

@@ -84,20 +84,6 @@ def test_a_dumped_conversation_stands_beside_its_own_score(tmp_path):
     assert [r["score"] for r in line["rollouts"]] == [0.0, 1.0, 0.0, 1.0]
 
 
-def test_the_first_group_and_every_tenth_are_in_the_log(logged):
-    async def run():
-        env = build_env()
-        for _ in range(21):
-            await env.score([rollout(RIGHT), rollout(WRONG)])
-        await env.close()
-
-    asyncio.run(run())
-    lines = [r.getMessage() for r in logged.records if r.levelname == "INFO"]
-    shown = [line.split(":")[0] for line in lines if line.startswith("group ")]
-    assert shown == ["group 1", "group 10", "group 20"]
-    assert "sums, mean score 0.500 (right 1, wrong 1)" in lines[0]
-
-
 def test_completion_tokens_are_those_the_masks_leave_unmasked():
     assert completion_tokens(rollout(RIGHT, prompt=7, length=5)) == 5
 

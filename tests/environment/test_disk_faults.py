@@ -56,7 +56,7 @@ class Load:
     async def lane(self):
         while True:
             number, self._begun = self._begun, self._begun + 1
-            await self.dumps.record(record(number), {})
+            await self.dumps.take(record(number))
             self.recorded += 1
 
     async def more(self, groups):

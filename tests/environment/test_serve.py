@@ -52,7 +52,7 @@ def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on
     # A group that is cancelled at the end may not have reached the server yet.
     least = ledger.queried - ledger.outcomes["cancelled"]
     assert least <= completions <= ledger.queried
-    assert len(env.metrics.tasks) > 40
+    assert len(env.task_group_counts) > 40
 
 
 # -- other trainers and servers ------------------------------------------

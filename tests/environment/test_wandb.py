@@ -7,7 +7,6 @@ import numbers as numbers_abc
 import pytest
 import wandb
 
-from rg_env.atropos import wandb_run
 from rg_env.errors import RunError
 from tests.support.parts import build_env, options_of, run_main
 from tests.support.runs import serve, trainer_config
@@ -83,7 +82,7 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
         for name in numbers
     }
     assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= short
-    assert {"alarms/repeated_answer", "train/alarms"} <= short
+    assert {"alarms/repeated_answer", "curriculum/tasks"} <= short
     for given, line in zip(logged_numbers, found := lines(offline), strict=True):
         known = {
             name.removeprefix(f"{env.wandb_prepend}_"): pytest.approx(n)
@@ -143,6 +142,6 @@ def test_a_run_that_wandb_does_not_start_is_no_defect_of_ours(offline, monkeypat
     env = build_env()
     env.config.use_wandb = True
     with pytest.raises(RunError) as caught:
-        asyncio.run(wandb_run.start(env, "name"))
+        asyncio.run(env._start_wandb("name"))
     assert caught.value.sentence.startswith("W&B failed (ValueError: ")
     assert "WANDB_MODE=offline" in caught.value.sentence

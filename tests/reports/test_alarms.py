@@ -1,8 +1,6 @@
 """Alarms ring for a policy that is up to something, and for no healthy one."""
 
 import dataclasses
-import itertools
-import math
 import random
 
 import pytest
@@ -10,10 +8,9 @@ import pytest
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.reports.alarms import (
     ALL,
-    CHUNK_GROUPS,
     EXAMPLE_CHARS,
     MOST_EXAMPLES,
-    NAMES,
+    OF_TASKS,
     WINDOW,
     Alarms,
 )
@@ -30,10 +27,6 @@ def yes_or_no(rng):
     return rng.choice(["yes", "no"])
 
 
-def number(rng):
-    return str(rng.randrange(1000))
-
-
 def small_number(rng):
     return str(rng.choice([0, 0, 0, 1, 1, 2]))
 
@@ -46,11 +39,8 @@ def moves(rng):
     return " ".join(rng.choice(["left", "right", "up", "down"]) for _ in range(20))
 
 
-KINDS = {f.__name__: f for f in (yes_or_no, number, small_number, word, moves)}
+KINDS = {f.__name__: f for f in (yes_or_no, small_number, word, moves)}
 TASKS = [f"{kind}_{i}" for i in range(4) for kind in KINDS]
-
-
-HEALTHY = PolicyProfile()
 
 
 def rollout(text, gold, score=None):
@@ -75,26 +65,27 @@ def rollout(text, gold, score=None):
     )
 
 
-def simulated(rng, groups, profile=HEALTHY, tasks=TASKS, level=None):
+def simulated(seed, groups, tasks=TASKS, **profile):
     """Yield groups of the demo's policy."""
+    rng = random.Random(seed)
     for index in range(groups):
         task = rng.choice(tasks)
         gold = KINDS[task.rpartition("_")[0]](rng)
-        at = rng.random() if level is None else level
-        entry = KeyEntry(task, f"Question number {index} please", gold, at)
-        texts = [sample_completion(entry, profile, rng).text for _ in range(GROUP_SIZE)]
+        entry = KeyEntry(task, f"Question number {index} please", gold, rng.random())
+        policy = PolicyProfile(**profile)
+        texts = [sample_completion(entry, policy, rng).text for _ in range(GROUP_SIZE)]
         rollouts = [rollout(text, gold) for text in texts]
-        told = None if task.startswith("moves") else gold
-        yield scored(task, rollouts, told, index=index, seed=index, level=at)
+        known = None if task.startswith("moves") else gold
+        yield scored(task, rollouts, known, index=index, seed=index)
 
 
-def gamed(groups, texts, *, task="gcd", gold=str, score=1.0):
-    """Yield groups of a policy whose completions score what they should not."""
+def gamed(groups, answer, *, gold=str, score=1.0):
+    """Yield groups of a policy whose one answer scores what it should not."""
+    text = f"<think>so</think><answer>{answer}</answer>"
     for index in range(groups):
-        rollouts = [
-            rollout(text, None, score if i else 0.0) for i, text in enumerate(texts)
-        ]
-        yield scored(task, rollouts, gold(index))
+        scores = [0.0] + [score] * (GROUP_SIZE - 1)
+        rollouts = [rollout(text, None, score) for score in scores]
+        yield scored("gcd", rollouts, gold(index))
 
 
 def with_outcome(groups, outcome, share):
@@ -110,52 +101,30 @@ def with_outcome(groups, outcome, share):
         yield dataclasses.replace(group, rollouts=rollouts)
 
 
-def watched(*streams, logprobs=()):
+def watched(groups):
     """Return the alarms after some groups, and what they said."""
     alarms = Alarms()
-    groups = itertools.chain(*streams)
-    return alarms, [line for group in groups for line in alarms.take(group, logprobs)]
+    return alarms, [line for group in groups for line in alarms.take(group)]
 
 
-def rung(alarms):
-    return {name for name, count in alarms.counts.items() if count}
-
-
-def answering(answer, words=60):
-    return f"<think>{'so ' * words}</think><answer>{answer}</answer>"
-
-
-# -- healthy ---------------------------------------------------------------------------
+def rung(groups):
+    counts = watched(groups)[0].counts
+    assert set(counts) == set(OF_TASKS)
+    return {name for name, count in counts.items() if count}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("tasks", [TASKS, TASKS[:5]])
-def test_none_rings_for_a_healthy_policy(seed, tasks):
-    stream = simulated(random.Random(seed), HEALTHY_GROUPS, tasks=tasks)
-    alarms, said = watched(stream, logprobs=[-0.7] * GROUP_SIZE)
-    assert (rung(alarms), said, alarms.rows()) == (set(), [], [])
-    assert set(alarms.counts) == set(NAMES)
-
-
-def test_a_curriculum_that_goes_to_easier_and_shorter_items_is_healthy():
-    rng = random.Random(5)
-    hard = simulated(rng, 300, PolicyProfile(thinking_words=120), level=0.7)
-    easy = simulated(rng, 300, PolicyProfile(thinking_words=30), level=0.3)
-    assert "shorter_and_better" not in rung(watched(hard, easy)[0])
-
-
-# -- one answer for all questions ------------------------------------------------------
+@pytest.mark.parametrize("tasks", [TASKS, TASKS[:4]])
+def test_none_rings_for_a_healthy_policy(tasks):
+    assert rung(simulated(0, HEALTHY_GROUPS, tasks)) == set()
 
 
 def test_one_answer_that_is_rewarded_in_every_question_rings():
-    texts = [answering("0")] * GROUP_SIZE
-    alarms, said = watched(gamed(WINDOW, texts))
-    assert rung(alarms) == {"repeated_answer"}
+    alarms, lines = watched(gamed(WINDOW, "0"))
     ((name, task, count, sentence, examples),) = alarms.news()
     assert (name, task, count) == ("repeated_answer", "gcd", 1)
     assert "the answer '0' was rewarded in" in sentence
-    assert len(said) == 1 and sentence in said[0]
+    assert len(lines) == 1 and sentence in lines[0]
     assert all(text.startswith("answer '0', reference answer ") for text in examples)
     assert len(set(examples)) == MOST_EXAMPLES
     assert alarms.news() == []  # until one rings again
@@ -163,118 +132,61 @@ def test_one_answer_that_is_rewarded_in_every_question_rings():
 
 @pytest.mark.parametrize("changes", [{"score": 0.3}, {"gold": lambda _: None}])
 def test_partial_rewards_and_questions_without_a_gold_answer_ring_too(changes):
-    stream = gamed(WINDOW, [answering("0")] * GROUP_SIZE, **changes)
-    assert rung(watched(stream)[0]) == {"repeated_answer"}
+    assert rung(gamed(WINDOW, "0", **changes)) == {"repeated_answer"}
 
 
 @pytest.mark.parametrize(
-    ("texts", "changes"),
+    ("answer", "changes"),
     [
-        ([answering("yes")] * 4, {"gold": lambda index: ("yes", "no")[index % 2]}),
-        ([answering("0")] * 4, {"score": 0.05}),
-        ([answering("x" * 41)] * 4, {}),
+        ("yes", {"gold": lambda index: ("yes", "no")[index % 2]}),
+        ("0", {"score": 0.05}),
+        ("x" * 41, {}),
     ],
     ids=["two gold answers", "what a readable answer gets", "a long answer"],
 )
-def test_what_is_no_repeated_answer(texts, changes):
-    alarms, _ = watched(gamed(WINDOW, texts, **changes))
-    assert "repeated_answer" not in rung(alarms)
+def test_what_is_no_repeated_answer(answer, changes):
+    assert rung(gamed(WINDOW, answer, **changes)) == set()
 
 
-# -- scores that rise while something collapses ----------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (
-            {"mean_skill": 0.4},
-            {"mean_skill": 0.7, "thinking_words": 10},
-            {"shorter_and_better"},
-        ),
-        (
-            {"mean_skill": 0.2, "skill_spread": 0.1},
-            {"mean_skill": 0.9, "skill_spread": 0.1, "bad_format": 0.45},
-            {"worse_format_and_better"},
-        ),
-        ({}, {"thinking_words": 10}, set()),  # no better score
-    ],
-)
-def test_a_score_that_rises_while_thinking_or_format_goes_rings(
-    before, after, expected
-):
-    rng = random.Random(6)
-    streams = [
-        simulated(rng, 4 * CHUNK_GROUPS, PolicyProfile(**changes))
-        for changes in (before, after)
-    ]
-    alarms, lines = watched(*streams)
-    assert rung(alarms) == expected
-    assert {row[1] for row in alarms.rows()} <= {ALL}
-    assert all(" went from " in line for line in lines)
-
-
-# -- no variance -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("answer", ["1", "2"])
-def test_a_task_without_variance_rings(answer):
-    always = [rollout(answering(answer), "1")] * GROUP_SIZE
+def test_a_task_without_variance_rings():
+    always = [rollout("<answer>2</answer>", "1")] * GROUP_SIZE
     groups = [scored("gcd", always, "1")] * WINDOW
-    assert rung(watched(groups[1:])[0]) == set()
-    alarms, said = watched(groups)
-    assert rung(alarms) == {"no_variance"}
-    assert "32 groups in a row of equal rewards" in said[0]
-
-
-# -- rates -----------------------------------------------------------------------------
+    assert rung(groups[1:]) == set()
+    alarms, lines = watched(groups)
+    assert alarms.counts["no_variance"] == 1
+    assert "32 groups in a row of equal rewards, now 0.00" in lines[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("outcome", "share", "name"),
-    [
-        ("scorer_error", 0.1, "scorer_errors"),
-        ("timeout", 0.1, "timeouts"),
-        ("rejected", 0.9, "rejections"),
-    ],
+    ("outcome", "name"), [("scorer_error", "scorer_errors"), ("timeout", "timeouts")]
 )
-def test_trouble_of_the_scorer_rings(outcome, share, name):
-    stream = simulated(random.Random(7), 300, tasks=TASKS[:5])
-    alarms, _ = watched(with_outcome(stream, outcome, share))
-    assert rung(alarms) == {name}
-    assert {row[1] for row in alarms.rows()} == {*TASKS[:5], ALL}
-    examples = [example for row in alarms.rows() for example in row[4]]
+def test_trouble_of_the_scorer_rings(outcome, name):
+    alarms, _ = watched(with_outcome(simulated(7, 300, TASKS[:4]), outcome, 0.1))
+    assert {row[:2] for row in map(tuple, alarms.news())} == {
+        (name, place) for place in [*TASKS[:4], ALL]
+    }
+    examples = [example for row in alarms._rows.values() for example in row[4]]
     assert all(f", {outcome}, seed " in example for example in examples)
 
 
 def test_one_item_whose_answers_all_hang_does_not_ring():
-    stream = list(simulated(random.Random(7), WINDOW, tasks=TASKS[:1]))
-    stream[20:21] = with_outcome(stream[20:21], "timeout", 1.0)
-    assert rung(watched(stream)[0]) == set()
+    groups = list(simulated(7, WINDOW, TASKS[:1]))
+    groups[20:21] = with_outcome(groups[20:21], "timeout", 1.0)
+    assert rung(groups) == set()
 
 
-@pytest.mark.parametrize("mean", [-30.0, 1.0, math.nan, -math.inf])
-def test_truncations_and_logprobs_that_cannot_be_ring(mean):
-    stream = simulated(random.Random(8), 200, PolicyProfile(unfinished=0.7))
-    alarms, _ = watched(stream, logprobs=[mean] * GROUP_SIZE)
-    assert rung(alarms) == {"truncations", "logprobs"}
-
-
-# -- how much is said and kept ---------------------------------------------------------
+def test_completions_that_are_cut_off_ring():
+    assert rung(simulated(8, 200, unfinished=0.7)) == {"truncations"}
 
 
 def test_an_alarm_that_goes_on_is_counted_once_a_window_and_said_ever_less():
-    texts = [answering("0")] * GROUP_SIZE
-    alarms, said = watched(gamed(16 * WINDOW, texts))
+    alarms, lines = watched(gamed(16 * WINDOW, "0"))
     assert alarms.counts["repeated_answer"] == 16
-    assert len(said) == 5  # 1, 2, 4, 8, 16
-    assert alarms.table()[1][0][:3] == ["repeated_answer", "gcd", 16]
+    assert len(lines) == 5  # 1, 2, 4, 8, 16
 
 
 def test_what_is_kept_is_bounded():
-    texts = [answering("0")] * GROUP_SIZE
-    alarms, _ = watched(gamed(50, texts, gold=lambda index: f"{index}" * 10**5))
+    alarms, _ = watched(gamed(50, "0", gold=lambda index: f"{index}" * 10**5))
     assert len(alarms._windows["gcd"]) == WINDOW
-    assert max(map(len, alarms.rows()[0][4])) < 2 * EXAMPLE_CHARS
+    assert max(map(len, alarms.news()[0][4])) < 2 * EXAMPLE_CHARS

@@ -1,16 +1,16 @@
 """What happened to the rollouts: outcomes, scores, the numbers for W&B and the log."""
 
+import asyncio
 import dataclasses
 
 import pytest
 
-from rg_env.reports.metrics import Metrics, run_numbers
+from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group import Ending, Ledger, Rollout
-from rg_env.tasks.feedback import Feedback
 from tests.support.groups import scored
 
 
-def group(task, level=None, **scores_by_outcome):
+def group(task="gcd", level=None, **scores_by_outcome):
     rollouts = [
         Rollout([], score, score, outcome, None, "stop", 10, 5)
         for outcome, score in scores_by_outcome.items()
@@ -19,49 +19,55 @@ def group(task, level=None, **scores_by_outcome):
     return scored(task, rollouts, "5", **origin)
 
 
-# -- scores ----------------------------------------------------------------------------
+def taken(*groups):
+    metrics = Metrics(Ledger())
+    take(metrics, *groups)
+    return metrics
+
+
+def take(metrics, *groups):
+    for each in groups:
+        asyncio.run(metrics.take(each))
+
+
+def numbers(metrics):
+    """Return the numbers, without the counts of alarms."""
+    found = metrics.numbers()
+    return {name: n for name, n in found.items() if not name.startswith("alarms/")}
 
 
 def test_there_are_numbers_before_the_first_rollout():
-    metrics = Metrics(Ledger())
+    metrics = taken()
     assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
-    numbers = {"ledger/rollouts_queried": 0, "train/rollouts_scored": 0}
-    assert metrics.wandb_scalars() == numbers
+    assert numbers(metrics) == {
+        "ledger/rollouts_queried": 0,
+        "train/rollouts_scored": 0,
+    }
     assert metrics.summary() == "0 rollouts queried (none back yet), none scored yet"
 
 
-def test_the_shares_of_the_outcomes_are_since_the_last_call():
-    metrics = Metrics(Ledger())
-    metrics.record_group(group("gcd", right=1.0, wrong=0.0))
-    assert metrics.wandb_scalars()["outcomes/right"] == 0.5
-    metrics.record_group(group("gcd", right=1.0))
-    scalars = metrics.wandb_scalars()
-    assert scalars["outcomes/right"] == 1.0
-    assert "outcomes/wrong" not in scalars
-    assert "outcomes/right" not in metrics.wandb_scalars()
-
-
-def test_variance_level_length_and_truncation_are_of_all_groups_since_the_last_call():
-    metrics = Metrics(Ledger())
-    both = group("gcd", level=0.25, right=1.0, wrong=0.0)
+def test_shares_and_means_are_of_all_groups_since_the_last_call():
+    both = group(level=0.25, right=1.0, wrong=0.4)
     long = dataclasses.replace(
         both.rollouts[0], completion_tokens=20, finish_reason="length"
     )
-    metrics.record_group(both)
-    metrics.record_group(dataclasses.replace(both, rollouts=[long, long]))
-    found = metrics.wandb_scalars()
+    metrics = taken(both, dataclasses.replace(both, rollouts=[long, long]))
+    found = numbers(metrics)
+    assert (found["outcomes/right"], found["outcomes/wrong"]) == (0.75, 0.25)
+    assert found["train/percent_correct"] == 0.75
+    assert found["train/mean_score"] == pytest.approx(0.85)
     assert found["train/groups_with_variance"] == 0.5
     assert (found["train/level"], found["train/truncated"]) == (0.25, 0.5)
     assert found["train/completion_tokens"] == (5 + 5 + 20 + 20) / 4
-    assert found["train/rollouts_scored"] == 4
-    metrics.record_group(group("gcd", right=1.0))
-    found = metrics.wandb_scalars()
+    take(metrics, group(right=1.0))
+    found = numbers(metrics)
     assert (found["train/completion_tokens"], found["train/rollouts_scored"]) == (5, 5)
-    assert "train/level" not in found
+    assert found["outcomes/right"] == 1.0
+    assert not {"train/level", "outcomes/wrong"} & found.keys()
 
 
 def test_the_ledger_and_the_events_are_totals():
-    metrics = Metrics(Ledger())
+    metrics = taken()
     metrics.ledger.query(8)
     metrics.ledger.settle(Ending.SENT, 8)
     metrics.events["prompts_too_long"] += 1
@@ -71,59 +77,24 @@ def test_the_ledger_and_the_events_are_totals():
         "events/prompts_too_long": 1,
         "train/rollouts_scored": 0,
     }
-    assert metrics.wandb_scalars() == metrics.wandb_scalars() == expected
+    assert numbers(metrics) == numbers(metrics) == expected
 
 
 def test_the_summary_says_endings_and_outcomes_with_the_commonest_first():
-    metrics = Metrics(Ledger())
+    metrics = taken(group(right=1.0, wrong=0.0), group(right=1.0, no_answer=0.0))
     metrics.ledger.query(4)
     metrics.ledger.settle(Ending.ZERO_VARIANCE, 1)
     metrics.ledger.settle(Ending.SENT, 2)
-    metrics.record_group(group("gcd", right=1.0, wrong=0.0))
-    metrics.record_group(group("gcd", right=1.0, no_answer=0.0))
     assert metrics.summary() == (
         "4 rollouts queried (2 sent, 1 zero_variance), mean score 0.500;"
         " of 4 scored: right 50%, wrong 25%, no_answer 25%"
     )
 
 
-def test_a_group_is_one_line_with_task_level_and_scores():
-    metrics = Metrics(Ledger())
-    metrics.record_group(group("lcm", right=1.0))
-    newest = group("gcd", level=0.425, right=1.0, wrong=0.0)
-    metrics.record_group(newest)
-    assert metrics.group_line(newest) == (
-        "group 2: gcd at level 0.42, mean score 0.500 (right 1, wrong 1)"
+def test_the_first_group_and_every_tenth_are_in_the_log(logged):
+    taken(*21 * [group(level=0.425, right=1.0, wrong=0.0)])
+    lines = [r.getMessage() for r in logged.records if r.levelname == "INFO"]
+    assert [line.split(":")[0] for line in lines] == ["group 1", "group 10", "group 20"]
+    assert lines[1] == (
+        "group 10: gcd at level 0.42, mean score 0.500 (right 1, wrong 1)"
     )
-
-
-def test_trouble_of_a_task_is_said_ever_more_seldom():
-    metrics, said = Metrics(Ledger()), 0
-    for _ in range(100):
-        warnings = metrics.record_group(group("gcd", timeout=0.0, wrong=0.5))
-        said += any("outcome timeout" in warning for warning in warnings)
-    assert said == 7  # at 1, 2, 4, 8, 16, 32 and 64
-
-
-def test_the_table_has_the_mean_and_every_outcome_of_every_task():
-    metrics = Metrics(Ledger())
-    metrics.record_group(group("gcd", timeout=0.0, right=1.0))
-    metrics.record_group(group("gcd", right=1.0, timeout=0.5))
-    metrics.record_group(group("lcm", right=0.0))
-    columns, rows = metrics.task_table()
-    assert columns == ["task", "groups", "mean score", "right", "timeout"]
-    assert rows == [["gcd", 2, 0.625, 2, 2], ["lcm", 1, 0.0, 1, 0]]
-    assert (metrics.groups, metrics.mean_score) == (3, 0.5)
-
-
-# -- the numbers of a run --------------------------------------------------------------
-
-
-def test_the_share_of_correct_rollouts_stands_beside_the_mean_score():
-    metrics = Metrics(Ledger())
-    scores = {"partial": 0.5, "wrong": 0.4, "right": 1.0, "no_answer": 0.3}
-    metrics.record_group(group("gcd", **scores))
-    logged = run_numbers(metrics, Feedback(0.7), {"errors": 2})
-    assert logged["train/percent_correct"] == 0.5
-    assert logged["train/mean_score"] == pytest.approx(0.55)
-    assert logged["events/errors"] == 2

@@ -217,7 +217,7 @@ def dumped(folder, *records, cancel=False, **changes):
     async def run():
         dumps = Dumps(folder, **{**given, **changes})
         for record in records:
-            writing = asyncio.ensure_future(dumps.record(record, {}))
+            writing = asyncio.ensure_future(dumps.take(record))
             await asyncio.sleep(0)
             if cancel:
                 writing.cancel()
