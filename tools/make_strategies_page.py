@@ -7,42 +7,22 @@ this when `make_baselines` has measured again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from rg_env.tasks.baselines import (
-    EASILY_GUESSED,
-    Baseline,
-    load_shipped,
-)
-from rg_env.tasks.scales import Scale
-from rg_env.tasks.scales import load_shipped as load_scales
-from tools.make_baselines import (
-    CHOSEN_ON,
-    FINALISTS,
-    HIGHEST,
-    LEARNED_ON,
-    MEASURED_ON,
-    SCREENED_ON,
-    WORTH_MEASURING,
-    WORTH_SHIPPING,
-)
+from rg_env.installation import PROJECT
+from rg_env.tasks import scales
+from rg_env.tasks.baselines import EASILY_GUESSED, Baseline, load_shipped
+from tools import make_baselines as made
 from tools.trivial_baselines.learned_guesses import GUESSES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "trivial_baselines.md"
+PAGE = PROJECT / "docs" / "trivial_baselines.md"
 
 NORMAL_95 = 1.96
 """Standard errors from a mean to either end of its 95 % interval."""
 
-BY_FEATURES = """acre, binary_alternation,
-knights_knaves, list_functions, mahjong_puzzle and tsumego"""
-"""Tasks that were measured since a strategy is chosen by features of the question."""
-
 NOTHING = "-"
 """Where nothing scores `WORTH_SHIPPING`; it sorts before any digit."""
-
-NO_SCALE = "none"
 
 TEXT = """\
 # Trivial baselines
@@ -55,19 +35,20 @@ rewards. The subtracted value is at most {highest}. It is 0 if the baseline is b
 of the task.
 
 {num_strategies} strategies use the form of a question without knowing its task: they
-repeat a part of it, pick something that it mentions, fill grids and blanks, sort, or
-reverse; {num_learned} of them learn from the answers to similar items. {num_phrases}
-fixed texts such as `-1`, `True` and `[]`, the most common right answers to other
-items, and sums of the numbers are tried too. One more strategy chooses among all these
-by counts and likenesses in the question, with a forest learned on {learned} items. On
-{screened} items, the best {finalists} are chosen (if one scores {worth_measuring} or
-more), and on {chosen} more the best one, which then answers {measured} more (at least
-{least} where items are slow). The figures and their 95 % intervals come from these.
+repeat or reverse a part of it, pick something that it mentions, or fill blanks;
+{num_learned} of them learn from the answers to similar items. Some sixty others were
+the best in no task and are not kept. {num_phrases} fixed texts such as `-1`, `True`
+and `[]`, the most common right answers to other items, and sums of the numbers are
+tried too. One more strategy chooses among all these by counts and likenesses in the
+question, with a forest learned on {learned} items. On {screened} items, the best
+{finalists} are chosen (if one scores {worth_measuring} or more), and on {chosen} more
+the best one, which then answers {measured} more (at least {least} where items are
+slow). The figures and their 95 % intervals come from these.
 
 In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. These are the
 tasks in which one scores more than {shown_from}, so that scores say little about a
 model (`screen` and `report` warn), with the strategy behind the highest figure
-(`{nothing}`: less than {worth}; `python -m tools.make_baselines`, {measured_in};
+(`-`: less than {worth}; `python -m tools.make_baselines`, 2026-11-24 to 27;
 `rg_env/tasks/baselines.json` has all figures, and `python -m
 tools.make_strategies_page` writes this page):
 
@@ -75,75 +56,59 @@ tools.make_strategies_page` writes this page):
 |---|--:|--:|---|
 {table}
 
-The choice by features was measured in {by_features}. In others,
+The choice by features was measured in acre, binary_alternation,
+knights_knaves, list_functions, mahjong_puzzle and tsumego. In others,
 features may score more: in circuit_logic, course_schedule, game_of_life_halting,
 isomorphic_strings, ransom_note and syllogism, a single one decides most items; in maze
 and mini_sudoku, it decides many; and in number_sequence, they scored 0.68±0.05 on 300
 items at the defaults.
 """
 
-MEASURED_IN = "2026-11-24 to 27"
-"""When `baselines.json` was made."""
 
-
-Row = Sequence[Baseline]
-
-
-def _highest(row: Row) -> float:
+def _highest(row: Sequence[Baseline]) -> float:
     return max((baseline.value for baseline in row), default=0.0)
 
 
-def _figures(row: Row, scale: Scale | None) -> tuple[str, str, str]:
-    """Return the figures of the defaults and of the steps that score least and most."""
-
+def _table_row(task: str, row: Sequence[Baseline], scale: scales.Scale | None) -> str:
     def shown(params: Mapping[str, Any]) -> str:
-        found = [one for one in row if one.params == params]
-        if not found:
-            return NOTHING
-        return f"{found[0].value:.2f}±{NORMAL_95 * found[0].error:.2f}"
+        for one in row:
+            if one.params == params:
+                return f"{one.value:.2f}±{NORMAL_95 * one.error:.2f}"
+        return NOTHING
 
-    if scale is None or scale.is_dead:
-        return shown({}), NO_SCALE, NO_SCALE
-    steps = [shown(step.params) for step in scale.steps]
-    return shown({}), min(steps), max(steps)
-
-
-def _table_row(task: str, row: Row, scale: Scale | None) -> str:
+    is_scaled = scale is not None and not scale.is_dead
+    steps = [shown(s.params) for s in scale.steps] if scale and is_scaled else ["none"]
     strategy = max(row, key=lambda one: one.value).strategy.replace("|", r"\|")
-    defaults, *steps = _figures(row, scale)
-    return f"| {task} | {defaults} | {', '.join(steps)} | {strategy} |"
+    return f"| {task} | {shown({})} | {min(steps)}, {max(steps)} | {strategy} |"
 
 
 def page() -> str:
-    shipped, scales = load_shipped(), load_scales().scales
-    by_task = shipped.by_task
-    rows = {task: row.baselines for task, row in by_task.items() if row.baselines}
+    shipped, by_scale = load_shipped(), scales.load_shipped().scales
+    rows = {t: row.baselines for t, row in shipped.by_task.items() if row.baselines}
     ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
-    shown = [t for t in ranked if _highest(rows[t]) > EASILY_GUESSED]
-    figures = [one for row in by_task.values() for one in row.baselines]
+    table = [
+        _table_row(task, rows[task], by_scale.get(task))
+        for task in ranked
+        if _highest(rows[task]) > EASILY_GUESSED
+    ]
     return TEXT.format(
         version=shipped.library_version,
         num_strategies=len(STRATEGIES),
         num_learned=len(GUESSES),
         num_phrases=len(PHRASES),
-        screened=SCREENED_ON,
-        worth_measuring=WORTH_MEASURING,
-        finalists=FINALISTS,
-        chosen=CHOSEN_ON,
-        measured=MEASURED_ON,
-        least=min(one.items for one in figures),
-        worth=WORTH_SHIPPING,
-        highest=HIGHEST,
-        nothing=NOTHING,
+        screened=made.SCREENED_ON,
+        worth_measuring=made.WORTH_MEASURING,
+        finalists=made.FINALISTS,
+        chosen=made.CHOSEN_ON,
+        measured=made.MEASURED_ON,
+        least=min(one.items for row in rows.values() for one in row),
+        worth=made.WORTH_SHIPPING,
+        highest=made.HIGHEST,
         shown_from=EASILY_GUESSED,
-        learned=LEARNED_ON,
-        by_features=BY_FEATURES,
-        measured_in=MEASURED_IN,
+        learned=made.LEARNED_ON,
         num_tasks=len(rows),
-        all_tasks=len(by_task),
-        table="\n".join(
-            _table_row(task, rows[task], scales.get(task)) for task in shown
-        ),
+        all_tasks=len(shipped.by_task),
+        table="\n".join(table),
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tools.trivial_baselines.strategies import answers
 
-SUDOKU = "Solve this 4x4 puzzle:\n_ 1 _ 4\n_ _ 2 _\n_ _ _ _\n_ 4 1 _\nSo be it.\n"
+CHOICE = "Which is it: 3, 5, 8, 13, 21, 34?"
 
 
 def said(name: str, question: str, *golds: str, task: str = "some_task") -> str | None:
@@ -19,14 +19,13 @@ def said(name: str, question: str, *golds: str, task: str = "some_task") -> str 
 def test_an_answer_word_that_the_question_names_is_picked_by_its_place() -> None:
     question = "Bob is tall, Carol is small. Who is it?"
     assert said("first answer word named", question, "Carol", "Bob", "Eve") == "Bob"
-    assert said("last answer word named", question, "Carol", "Bob", "Eve") == "Carol"
     assert said("answer word not named", question, "Carol", "Bob", "Eve") == "Eve"
 
 
 def test_the_same_key_gives_the_same_answers() -> None:
-    first, again = (answers("some_task", SUDOKU, [("?", "1")], "key") for _ in range(2))
+    first, again = (answers("some_task", CHOICE, [("?", "1")], "key") for _ in range(2))
     assert first == again
-    assert answers("some_task", SUDOKU, [("?", "1")], "other") != first
+    assert answers("some_task", CHOICE, [("?", "1")], "other") != first
 
 
 def test_a_strategy_that_solves_a_task_is_left_out_there() -> None:

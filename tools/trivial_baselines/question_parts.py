@@ -1,6 +1,6 @@
 """The parts of a question that are seen without solving it.
 
-Lines, paragraphs, numbers, quoted texts, lists and grids, each in the order in which
+Lines, numbers, quoted texts, lists and grids, each in the order in which
 they stand. Nothing here knows a task.
 """
 
@@ -15,12 +15,7 @@ Grid = list[list[str]]
 """Rows of cells as text; rows may differ in length."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_NAME = re.compile(r"(?<![.?!:]\s)(?<!^)\b[A-Z][a-z]+(?:-[A-Z][a-z]+)*")
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`")
-_LISTED = re.compile(r"^\s*(?:-|\d+\.|\.\d+\.)\s+(.*)$", re.M)
-_EXAMPLE = re.compile(
-    r"(?:e\.g\.|ex\.,|ex:|[Ee]xample:|for example,|like:?)\s*:?,?\s*(.+)"
-)
 _LETTERS = re.compile(r"[A-Za-z]{4,}")
 _kept = functools.lru_cache(maxsize=16)
 """Many strategies read the same of one question; none changes what it gets."""
@@ -36,12 +31,6 @@ def lines(question: str) -> list[str]:
 
 
 @_kept
-def paragraphs(question: str) -> list[str]:
-    """Return what blank lines part, without space around it."""
-    return [part.strip() for part in re.split(r"\n\s*\n", question) if part.strip()]
-
-
-@_kept
 def numbers(question: str) -> list[str]:
     return _NUMBER.findall(question)
 
@@ -54,19 +43,8 @@ def words(text: str) -> list[str]:
 
 
 @_kept
-def names(question: str) -> list[str]:
-    """Return the capitalised words that begin no sentence, each once."""
-    return list(dict.fromkeys(_NAME.findall(question)))
-
-
-@_kept
 def quoted(question: str) -> list[str]:
     return ["".join(found) for found in _QUOTED.findall(question)]
-
-
-@_kept
-def listed(question: str) -> list[str]:
-    return [text.strip() for text in _LISTED.findall(question)]
 
 
 def after_colon(question: str) -> str | None:
@@ -85,13 +63,7 @@ def enumerations(question: str) -> list[list[str]]:
     return [texts for texts in found if len(texts) > 1]
 
 
-@_kept
-def examples(question: str) -> list[str]:
-    return [text.strip(" ).\"'`") for text in _EXAMPLE.findall(question)]
-
-
-@_kept
-def bracketed(question: str) -> list[str]:
+def _bracketed(question: str) -> list[str]:
     """Return the outermost texts in square brackets or braces."""
     found, start, depth = [], 0, 0
     for place, sign in enumerate(question):
@@ -104,7 +76,7 @@ def bracketed(question: str) -> list[str]:
     return found
 
 
-def as_list(text: str) -> list[Any] | None:
+def _as_list(text: str) -> list[Any] | None:
     """Read a list as JSON, also one in single quotes or with words of its own."""
     for form in (text, text.replace("'", '"')):
         try:
@@ -119,7 +91,7 @@ def as_list(text: str) -> list[Any] | None:
 @_kept
 def value_lists(question: str) -> list[list[Any]]:
     """Return the lists that can be read, empty ones left out."""
-    found = [as_list(text) for text in bracketed(question) if text.startswith("[")]
+    found = [_as_list(text) for text in _bracketed(question) if text.startswith("[")]
     return [value for value in found if value]
 
 
