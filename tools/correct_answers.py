@@ -1,7 +1,7 @@
 """The share of correct answers scored in full, in each formatting and notation.
 
     python -m tools.correct_answers [--tasks gcd dice] [--items 10]
-        [--levels defaults 0 0.5 1] [--seed 15000000] [--below 0.8]
+        [--levels defaults 0 0.5 1] [--seed 15000000]
 
 The right answer to many items of each task is written in every way of
 `tools/answer_texts/`: some hundred kinds of formatting, and the notations of its kind.
@@ -11,9 +11,8 @@ Three scorers score them:
 - exact: ours with `normalize_answers: false`;
 - normalized: ours as it is by default.
 
-Printed are the means over all tasks, those of each kind of formatting and notation, and
-of each task; and the notations of a task that `normalized` scores in full in less than
-`--below` of its items.
+Printed are the means over all tasks and those of each task, and the notations of a task
+that `normalized` scores in full in less than 0.8 of its items.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from rg_env.items import worker_jobs
 from rg_env.scoring.score import as_unit
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks import datasets, library
-from tools.answer_texts.formatting import GENERAL
-from tools.answer_texts.notations import KIND_OF, notations_of
+from tools.answer_texts.formatting import FORMATTING
+from tools.answer_texts.notations import notations_of
 from tools.answer_texts.sampled_items import (
     DEFAULTS,
     SampledItem,
@@ -48,12 +47,10 @@ DEADLINE_S = 10
 """For one answer; the value is 0 after that."""
 
 SCORERS = ("library", "exact", "normalized")
+SHOWN_BELOW = 0.8
 
 Shares = Mapping[str, float]
 """Scorer to the share that it scores in full."""
-
-Cells = Mapping[tuple[str, str], Shares]
-"""Task and notation to their shares."""
 
 
 def _value(score: Callable[[str], Any], answer: str) -> float:
@@ -79,9 +76,8 @@ def scores(item: SampledItem, texts: Sequence[str]) -> dict[str, list[float]]:
         lambda answer: ours(answer, normalize=False),
         lambda answer: ours(answer, normalize=True),
     )
-    answers = [text.strip() for text in texts]
     return {
-        name: [_value(scorer, answer) for answer in answers]
+        name: [_value(scorer, text.strip()) for text in texts]
         for name, scorer in zip(SCORERS, scorers, strict=True)
     }
 
@@ -89,60 +85,50 @@ def scores(item: SampledItem, texts: Sequence[str]) -> dict[str, list[float]]:
 def measure(
     task: str, levels: Sequence[float], items: int, seed: int
 ) -> dict[str, Shares]:
-    found: dict[str, dict[str, list[bool]]] = {}
+    """Return, for each formatting and notation, which share of a task's is in full."""
+    rows: dict[str, list[Shares]] = defaultdict(list)
     for item in sampled_items(task, levels, items, seed):
         texts = notations_of(item)
-        for scorer, values in scores(item, list(texts.values())).items():
-            for name, value in zip(texts, values, strict=True):
-                of_name = found.setdefault(name, defaultdict(list))
-                of_name[scorer].append(value == 1.0)
-    return {
-        name: {scorer: statistics.fmean(full) for scorer, full in of_name.items()}
-        for name, of_name in found.items()
-    }
+        columns = scores(item, list(texts.values()))
+        for name, *values in zip(texts, *columns.values(), strict=True):
+            full = (float(value == 1.0) for value in values)
+            rows[name].append(dict(zip(SCORERS, full, strict=True)))
+    return {name: _mean(of_name) for name, of_name in rows.items()}
 
 
-def _mean(rows: Iterable[Shares]) -> dict[str, float]:
+def _mean(rows: Iterable[Shares]) -> Shares:
     found = list(rows)
     return {s: statistics.fmean(row[s] for row in found) for s in SCORERS if found}
 
 
-def _by(key: Callable[[str, str], str], cells: Cells) -> dict[str, Shares]:
-    """Return means of what has the same key, of its task and notation."""
-    rows: dict[str, list[Shares]] = defaultdict(list)
-    for (task, name), shares in cells.items():
-        rows[key(task, name)].append(shares)
-    return {name: _mean(row) for name, row in rows.items()}
+def _table(head: str, rows: Mapping[str, Shares]) -> None:
+    def line(name: str, cells: Iterable[str]) -> None:
+        print(f"{name:60}" + "".join(f"{cell:>12}" for cell in cells))
+
+    line(head, SCORERS)
+    for name, row in rows.items():
+        line(name, (f"{value:.2f}" for value in row.values()))
+    print()
 
 
-def _of_tasks(cells: Cells) -> dict[str, Shares]:
-    return _by(lambda task, name: task, cells)
+def report(by_task: Mapping[str, Mapping[str, Shares]]) -> None:
+    def mean_of(is_formatting: bool) -> Shares:
+        kept = [
+            [row for name, row in rows.items() if (name in FORMATTING) == is_formatting]
+            for rows in by_task.values()
+        ]
+        return _mean(_mean(rows) for rows in kept if rows)
 
-
-def _table(head: str, rows: Mapping[str, Shares]) -> list[str]:
-    def line(name: str, cells: Iterable[str]) -> str:
-        return f"{name:60}" + "".join(f"{cell:>12}" for cell in cells)
-
-    lines = [line(n, (f"{row[s]:.2f}" for s in row)) for n, row in rows.items() if row]
-    return [line(head, SCORERS), *lines, ""]
-
-
-def report(cells: Cells, below: float) -> list[str]:
-    formatting = {key: row for key, row in cells.items() if key[1] in GENERAL}
-    notations = {key: row for key, row in cells.items() if key[1] not in GENERAL}
-    parts = {"formatting": formatting, "notations of its kind": notations}
-    means = {name: _mean(_of_tasks(part).values()) for name, part in parts.items()}
+    means = {"formatting": mean_of(True), "notations of its kind": mean_of(False)}
+    _table("mean of all tasks", means)
+    _table("task", {task: _mean(rows.values()) for task, rows in by_task.items()})
     low = {
         f"{task}: {name!r}": row
-        for (task, name), row in cells.items()
-        if row["normalized"] < below
+        for task, rows in by_task.items()
+        for name, row in rows.items()
+        if row["normalized"] < SHOWN_BELOW
     }
-    return [
-        *_table("mean of all tasks", means),
-        *_table("kind", _by(lambda task, name: KIND_OF[name], cells)),
-        *_table("task", _of_tasks(cells)),
-        *_table(f"in full in less than {below} with normalized", low),
-    ]
+    _table(f"in full in less than {SHOWN_BELOW} with normalized", low)
 
 
 def main() -> int:
@@ -153,13 +139,10 @@ def main() -> int:
     levels = [DEFAULTS, 0.0, 0.5, 1.0]
     add("--levels", nargs="+", type=read_level, default=levels, help="or defaults")
     add("--seed", type=int, default=FIRST_SEED, help="of the first item")
-    add("--below", type=float, default=0.8, help="list what scores less")
     options = parser.parse_args()
     how = {"levels": options.levels, "items": options.items, "seed": options.seed}
     tasks = options.tasks or list(library.describe().tasks)
-    found = for_each_task(functools.partial(measure, **how), tasks)
-    cells = {(t, name): row for t, of_t in found.items() for name, row in of_t.items()}
-    print("\n".join(report(cells, options.below)))
+    report(for_each_task(functools.partial(measure, **how), tasks))
     return 0
 
 

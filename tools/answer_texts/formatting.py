@@ -47,74 +47,49 @@ def _spaced(right: str) -> str | None:
     return right.replace(" ", "\u00a0") if " " in right else None
 
 
-_FORMS: Mapping[str, str] = {
-    "as it stands": "X",
-    "marks of Markdown": "**X** | *X* | ***X*** | __X__ | `X` | ``X`` | **`X`**",
-    "fences": """
-        ```⏎X⏎``` | ```X``` | ```text⏎X⏎``` | ```plaintext⏎X⏎``` | ```json⏎X⏎``` |
-        ```python⏎X⏎``` | ````⏎X⏎```` | ~~~⏎X⏎~~~ | Answer:⏎```⏎X⏎``` |
-        **Answer:**⏎⏎```text⏎X⏎```
-    """,
-    "LaTeX": r"""
-        $X$ | $$X$$ | $$⏎X⏎$$ | \(X\) | \( X \) | \[X\] | \[⏎X⏎\] | \boxed{X} |
-        $\boxed{X}$ | $$\boxed{X}$$ | \[⏎\boxed{X}⏎\] | \(\boxed{X}\) |
-        \boxed{\text{X}} | $\boxed{\textbf{X}}$ | \text{X} | $\text{X}$ |
-        $\mathbf{X}$ | $\mathrm{X}$ | **\boxed{X}**
-    """,
-    "quotes": """
-        "X" | 'X' | \u201cX\u201d | \u2018X\u2019 | \u00abX\u00bb | \u201eX\u201c |
-        **"X"** | "X".
-    """,
-    "tokens and tags": "X</s> | X<|im_end|> | X<|endoftext|> | <code>X</code>",
-    "a period": r"X. | **X**. | **X.** | `X`. | $X$. | \boxed{X}.",
-    "words before": r"""
-        The final answer is $\boxed{X}$. | Therefore, the answer is \(\boxed{X}\). |
-        Answer: X | answer: X | ANSWER: X | Answer: **X** | **Answer:** X |
-        **Answer: X** | **Answer**: X | **Answer:** $\boxed{X}$. | Answer:⏎X |
-        Final answer: X | Final Answer: X | Final answer is: X | **Final Answer:**⏎X |
-        **Final Answer**⏎⏎\boxed{X} | ### Answer⏎⏎X | ### Final Answer:⏎X |
-        Solution: X | Result: X | Output:⏎X | Here is the answer:⏎⏎X |
-        The answer is:⏎⏎X
-    """,
+_FORMS = r"""
+    X | **X** | *X* | ***X*** | __X__ | `X` | ``X`` | **`X`** |
+
+    ```⏎X⏎``` | ```X``` | ```text⏎X⏎``` | ```plaintext⏎X⏎``` | ```json⏎X⏎``` |
+    ```python⏎X⏎``` | ````⏎X⏎```` | ~~~⏎X⏎~~~ | Answer:⏎```⏎X⏎``` |
+    **Answer:**⏎⏎```text⏎X⏎``` |
+
+    $X$ | $$X$$ | $$⏎X⏎$$ | \(X\) | \( X \) | \[X\] | \[⏎X⏎\] | \boxed{X} |
+    $\boxed{X}$ | $$\boxed{X}$$ | \[⏎\boxed{X}⏎\] | \(\boxed{X}\) | \boxed{\text{X}} |
+    $\boxed{\textbf{X}}$ | \text{X} | $\text{X}$ | $\mathbf{X}$ | $\mathrm{X}$ |
+    **\boxed{X}** |
+
+    "X" | 'X' | “X” | «X» | „X“ | **"X"** | "X". |
+    X</s> | X<|im_end|> | X<|endoftext|> | <code>X</code> |
+    X. | **X**. | **X.** | `X`. | $X$. | \boxed{X}. |
+
+    The final answer is $\boxed{X}$. | Therefore, the answer is \(\boxed{X}\). |
+    Answer: X | answer: X | ANSWER: X | Answer: **X** | **Answer:** X | **Answer: X** |
+    **Answer**: X | **Answer:** $\boxed{X}$. | Answer:⏎X | Final answer: X |
+    Final Answer: X | Final answer is: X | **Final Answer:**⏎X |
+    **Final Answer**⏎⏎\boxed{X} | ### Answer⏎⏎X | ### Final Answer:⏎X | Solution: X |
+    Result: X | Output:⏎X | Here is the answer:⏎⏎X | The answer is:⏎⏎X
+"""
+
+_FORMS_OF_ONE_LINE = """
+    * X | • X | ### X | <b>X</b> | <p>X</p> |
+    The answer is X | The answer is X. | The answer is: X | The answer is **X**. |
+    The answer is `X`. | The answer is $X$. | The answer is "X". |
+    The correct answer is **X**. | The final answer is X. |
+    Final Answer: The final answer is $X$. I hope it is correct. |
+    So the answer is X. | My answer is X. | The result is X. | Answer: X. | Answer = X
+"""
+"""Forms that no answer of several lines has."""
+
+FORMATTING: Mapping[str, Formatting] = {
+    **{form: _written(form) for form in forms_of(_FORMS)},
+    **{f: _written(f, of_one_line=True) for f in forms_of(_FORMS_OF_ONE_LINE)},
+    "- X": _bullet,
+    "\u2018X\u2019": _written("\u2018X\u2019"),
+    "zero-width space before": _written("\u200bX"),
+    "zero-width space behind": _written("X\u200b"),
+    "byte order mark": _written("\ufeffX"),
+    "no-break spaces around": _written("\u00a0X\u00a0"),
+    "no-break spaces inside": _spaced,
 }
-"""Kind of formatting to its forms."""
-
-_FORMS_OF_ONE_LINE: Mapping[str, str] = {
-    "marks of Markdown": "* X | \u2022 X | ### X",
-    "tokens and tags": "<b>X</b> | <p>X</p>",
-    "words before": """
-        The answer is X | The answer is X. | The answer is: X | The answer is **X**. |
-        The answer is `X`. | The answer is $X$. | The answer is "X". |
-        The correct answer is **X**. | The final answer is X. |
-        Final Answer: The final answer is $X$. I hope it is correct. |
-        So the answer is X. | My answer is X. | The result is X. | Answer: X. |
-        Answer = X
-    """,
-}
-"""Kind of formatting to forms that no answer of several lines has."""
-
-
-def _of_kind(kind: str) -> dict[str, Formatting]:
-    short = forms_of(_FORMS_OF_ONE_LINE.get(kind, ""))
-    return {
-        form: _written(form, of_one_line=form in short)
-        for form in (*forms_of(_FORMS[kind]), *short)
-    }
-
-
-FORMATTING: Mapping[str, Mapping[str, Formatting]] = {
-    **{kind: _of_kind(kind) for kind in _FORMS},
-    "a bullet, and what cannot be seen": {
-        "- X": _bullet,
-        "zero-width space before": _written("\u200bX"),
-        "zero-width space behind": _written("X\u200b"),
-        "byte order mark": _written("\ufeffX"),
-        "no-break spaces around": _written("\u00a0X\u00a0"),
-        "no-break spaces inside": _spaced,
-    },
-}
-"""Kind of formatting to each by its name."""
-
-GENERAL: Mapping[str, Formatting] = {
-    name: one for kind in FORMATTING.values() for name, one in kind.items()
-}
+"""Each by its name."""

@@ -12,12 +12,12 @@ import itertools
 import re
 from fractions import Fraction
 
-from tools.answer_texts.answer_kinds import named
 from tools.answer_texts.sampled_items import SampledItem
 from tools.answer_texts.several_right import is_right
 
-CASE_MATTERS = named(
-    "codeio emoji_mystery letter_jumble word_sequence_reversal word_sorting"
+CASE_MATTERS = (
+    *("codeio", "emoji_mystery", "letter_jumble", "word_sequence_reversal"),
+    "word_sorting",
 )
 """Tasks whose questions show the case that is wanted. sentence_reordering and
 spell_backward show one too, but their scorers compare in lower case on purpose."""
