@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
-import dataclasses
 import importlib.util
 import itertools
 import json
@@ -28,7 +26,7 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, printable
-from rg_env.evaluation.samples import Sample
+from rg_env.evaluation.samples import SCORES, Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress
@@ -36,8 +34,6 @@ from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from rg_env.evaluation.rescoring import RescoreTally
 
 SAMPLES_AT_ONCE = 1_500
 """So that the runs of one published task, whose items are the same, are one batch."""
@@ -57,7 +53,7 @@ paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH.
 @flag("--pairs", text="Compare every pair, not each result with the first")
 @option(
     "--score",
-    click.Choice(["saved", "library", "fixes", "ours"]),
+    click.Choice(SCORES),
     None,
     "Score to use from files of rescore; by default ours",
 )
@@ -93,43 +89,37 @@ def _results(
     Raises:
         SettingError: A path holds none, or none with a score, or not with that one.
     """
-    from rg_env.evaluation.numbers import row_of, table_of
+    import polars as pl
+
+    from rg_env.evaluation.numbers import HAS_SCORE, row_of, table_of
 
     by_path = [Sources(files_of([path])) for path in paths]
-    scored = dict[str, int]()
+    results = dict[tuple[int, str], int]()
 
     def rows(progress: WorkProgress) -> Iterator[Sequence[Any]]:
-        for number, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
-            before = [*scored]
+        for at, (path, sources) in enumerate(zip(paths, by_path, strict=True)):
+            before = len(results)
             for sample in sources.samples(progress):
-                name = sample.row.get("run") or path
-                name += f" ({number + 1})" * (name in before)
-                value = _score(sample, score, path)
-                scored[name] = scored.get(name, 0) + (value is not None)
-                sample = dataclasses.replace(sample, score=value)
-                yield row_of(sample, [*scored].index(name))
-            if len(scored) == len(before):
-                reasons = "; ".join([path, *sources.reasons()])
-                raise SettingError(f"command line: no completion in {reasons}")
+                key = at, sample.row.get("run") or path
+                yield row_of(sample, results.setdefault(key, len(results)))
+            if len(results) == before:
+                raise sources.no_completion([path])
 
     total = sum(sources.total_kb for sources in by_path)
     with WorkProgress("reading", total, "kB") as progress:
         table = table_of(rows(progress))
-    if lacking := [name for name, known in scored.items() if not known]:
-        raise SettingError(f"command line: no completion of {lacking[0]} has a score")
-    return [*scored], table, [line for of in by_path for line in of.reasons()]
-
-
-def _score(sample: Sample, score: str | None, path: str) -> float | None:
-    """Return the score of a sample, or another one that `rescore` gave it."""
-    if score is None or (sample.score is None and "scores" in sample.row):
-        return sample.score
-    value = (sample.row.get("scores") or {}).get(score)
-    if not isinstance(value, float) or not 0 <= value <= 1:
-        raise SettingError(
-            f"--score {score}: {path} has a sample without it; files of rescore have it"
-        )
-    return value
+    names: list[str] = []
+    for at, name in results:
+        names.append(f"{name} ({at + 1})" if name in names else name)
+    if score is not None:
+        for result in table.filter(HAS_SCORE, pl.col(score).is_null())["result"]:
+            why = f"{names[result]} has a sample without it; files of rescore have it"
+            raise SettingError(f"--score {score}: {why}")
+        table = table.with_columns(pl.when(HAS_SCORE).then(score).alias("score"))
+    if lacking := {*table["result"]} - {*table.filter(HAS_SCORE)["result"]}:
+        name = names[min(lacking)]
+        raise SettingError(f"command line: no completion of {name} has a score")
+    return names, table, [line for of in by_path for line in of.reasons()]
 
 
 # -- report ----------------------------------------------------------------------------
@@ -150,7 +140,7 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
     """
     from rg_env.pages.report import write_report
 
-    samples = write_report(paths, out, title=title, shows_progress=True)
+    samples = write_report(paths, out, title=title)
     print(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
     return 0
 
@@ -168,7 +158,6 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
     " already in it are not scored again",
 )
 @task_modules_option
-@option("--examples", click.IntRange(0, 1000), 2, "Examples of changed scores to show")
 @option("--workers", click.IntRange(1, 256), os.cpu_count() or 1, "Worker processes")
 @click.option(
     "--ray",
@@ -180,7 +169,6 @@ def rescore(
     paths: Sequence[str],
     out: Path | None,
     task_modules: Sequence[str] | None,
-    examples: int,
     workers: int,
     ray: str | None,
     as_json: bool,
@@ -193,31 +181,33 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
-    from rg_env.evaluation.rescoring import TRIED_AGAIN, RescoreTally
+    from rg_env.evaluation.numbers import table_of
+    from rg_env.evaluation.rescoring import TRIED_AGAIN
+    from rg_env.evaluation.summary import rescored_numbers, rescored_table
 
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
-    tally, modules = RescoreTally(examples), tuple(task_modules or ())
+    modules, rows = tuple(task_modules or ()), list[Sequence[Any]]()
     with contextlib.ExitStack() as end:
         cluster = _cluster(ray, end) if ray else None
         pool = end.enter_context(pool_of(workers, modules))
-        before = ending.run(_rescore(sources, out, tally, pool, cluster, modules))
-    if not len(tally):
-        reasons = "; ".join(sources.reasons()) or "they are empty"
-        raise SettingError(
-            f"command line: no completion in {', '.join(paths)}: {reasons}"
-        )
+        ending.run(_rescore(sources, out, rows, pool, cluster, modules))
+    if not rows:
+        raise sources.no_completion(paths)
+    numbers = rescored_numbers(table_of(rows))
+    has_scores = bool(numbers["all"]["completions"])
     if as_json:
-        document = tally.numbers() | {"unread": dict(sources.unread)}
-        print(json.dumps(document, indent=2, default=str))
-        return int(not tally.whole.items)
-    lines = [rendered(tally.table()), *tally.lines(), *sources.reasons()]
-    if out and (again := sum(tally.whole.lost[outcome] for outcome in TRIED_AGAIN)):
+        print(json.dumps(numbers | {"unread": dict(sources.unread)}, indent=2))
+        return int(not has_scores)
+    lines = [rendered(rescored_table(numbers)), *sources.reasons()]
+    lost = numbers["all"]["without_score"]
+    if lost:
+        words = ", ".join(f"{word} {n}" for word, n in lost.items())
+        lines.append(f"without a score, and so not in the means: {words}")
+    if out and (again := sum(lost.get(outcome, 0) for outcome in TRIED_AGAIN)):
         lines.append(f"{again} of these are not in {out}; run it again to retry")
-    if before:
-        lines.append(f"already in {out}: {counted(before, 'completion')}")
     print("\n".join(lines))
-    return int(not tally.whole.items)
+    return int(not has_scores)
 
 
 def _cluster(address: str, end: contextlib.ExitStack) -> Any:
@@ -234,12 +224,13 @@ def _cluster(address: str, end: contextlib.ExitStack) -> Any:
 async def _rescore(
     sources: Sources,
     out: Path | None,
-    tally: RescoreTally,
+    rows: list[Sequence[Any]],
     pool: WorkerPool,
     cluster: Any,
     modules: tuple[str, ...],
-) -> int:
-    """Score what is not in the file yet; return how many samples it had before."""
+) -> None:
+    """Score what is not in the file yet; add all to the rows of a table."""
+    from rg_env.evaluation.numbers import row_of
     from rg_env.evaluation.rescoring import RescoredFile, Rescoring, rescored_here
     from rg_env.items.installed_library import read_library
 
@@ -251,21 +242,14 @@ async def _rescore(
         file = await off_loop(RescoredFile, out, library.release) if out else None
         if file is not None:
             end.callback(file.close)
-            await off_loop(lambda: collections.deque(map(tally.add, file.rows()), 0))
-        before = len(tally)
+            await off_loop(lambda: rows.extend(map(row_of, file.samples())))
         samples = sources.samples()
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
-
-        def state() -> str:
-            scored = len(tally.whole.scores["ours"])
-            return f"{scored} scored, {tally.whole.changed} changed"
 
         async def take(scored: Sequence[Sample]) -> None:
             if file is not None:
                 await off_loop(file.write, scored)
-            for sample in scored:
-                tally.add(sample.row)
-            progress.advance(state(), by=0)
+            rows.extend(map(row_of, scored))
 
         async def far(start: int) -> None:
             part = missing[start : start + SAMPLES_A_CALL]
@@ -279,5 +263,4 @@ async def _rescore(
             else:
                 async for scored in rescoring.rescored(missing):
                     await take(scored)
-            progress.advance(state(), by=sources.read_kb - progress.done)
-    return before
+            progress.advance(f"{len(rows)} scored", sources.read_kb - progress.done)

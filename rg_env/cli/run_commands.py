@@ -175,7 +175,7 @@ def screen(
     file that selects the tasks and levels whose groups have reward variance.
     """
     from rg_env.atropos.process_run import ScreenRun, is_other, screen_text
-    from rg_env.evaluation.screening import TITLE, screen_rows, table_for
+    from rg_env.evaluation.screening import screen_rows, table_for
     from rg_env.rollouts.json_encoding import read_groups
     from rg_env.tasks.baselines import guessing_notes
 
@@ -196,7 +196,7 @@ def screen(
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(rows), runs[0].bounds, least_share)
-    print(rendered(TITLE, table_for(tasks)))
+    print(rendered(table_for(tasks)))
     for note in guessing_notes({task.task for task in tasks if not task.left_out}):
         print(f"warning: {note}")
     if all(task.left_out for task in tasks):

@@ -27,26 +27,28 @@ from typing import Any
 
 import polars as pl
 
-from rg_env.evaluation.samples import NOT_USED, Sample, finite
+from rg_env.evaluation.samples import NOT_USED, SCORES, Sample, finite
 
 Z_95 = 1.959963984540054
 
 Key = tuple[Any, ...]
-SCORE = pl.col("score")
+SCORE, OUTCOME = pl.col("score"), pl.col("outcome")
 HAS_SCORE = SCORE.is_not_null()
+RIGHT = SCORE >= 1.0
 WHOLE = ("all", "")
 PART = ("kind", "name")
 KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
 
 COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
 COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
-COLUMNS |= dict.fromkeys(("right", "answered", "truncated"), pl.Boolean)
+COLUMNS |= dict.fromkeys(("answered", "truncated"), pl.Boolean)
 COLUMNS |= dict.fromkeys(("score", "level", "step", "tokens", "characters"), pl.Float64)
+COLUMNS |= dict.fromkeys(SCORES, pl.Float64)
 """The columns of a table of samples; null is what no file says.
 
 `result` is the number of the run or file; `item` is the same for equal questions of a
-task and `group` for rollouts of one line; `right` and `answered` are null without a
-score.
+task and `group` for rollouts of one line; `answered` is null without a score, and the
+last ones are the scores of `rescore`.
 """
 
 
@@ -69,31 +71,21 @@ class Estimate:
 class PartResult:
     """What some samples came to: all of them, those of a category or of a task.
 
-    Estimates are clustered by item; best_of_k and pass_at_k are of the items that have
-    k completions with a score, without bias, and None where k is 1.
-
-    Attributes:
-        by_item: Mean score of the completions.
-        by_task: The same, clustered by task; None for a single task.
-        right: Share of the completions whose score is 1.0, which is pass@1.
-        answered: Share of the completions that hold an answer.
-        truncated: Completions that were cut off; None where no file says so.
-        failed: Completions without a score.
-        not_used: Items that are not used.
+    Estimates are clustered by item, `by_task` by task. Shares are in [0, 1].
     """
 
     items: int
     completions: int
     by_item: Estimate
-    by_task: Estimate | None
-    right: Estimate
-    best_of_k: Estimate | None
-    pass_at_k: Estimate | None
+    by_task: Estimate | None  # of a single task
+    right: Estimate  # score 1.0, which is pass@1
+    best_of_k: Estimate | None  # of items that have k completions with a score
+    pass_at_k: Estimate | None  # None where k is 1
     answered: float
     score_of_answered: Estimate | None
-    truncated: int | None
-    failed: int
-    not_used: int
+    truncated: int | None  # None where no file says it
+    failed: int  # completions without a score
+    not_used: int  # items
 
     def as_json(self) -> dict[str, Any]:
         """Return the same as JSON, with the mean score and its interval first."""
@@ -121,9 +113,8 @@ class Paired:
 
 def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
     """Return the row of a sample, a value for each of `COLUMNS`."""
-    row, is_scored = sample.row, sample.score is not None
-    text, has_end = row.get("completion"), bool(row.get("finish_reason"))
-    level = finite(row.get("level"))
+    row, text = sample.row, sample.row.get("completion")
+    level, scores = finite(row.get("level")), row.get("scores") or {}
     # A group is one line of a file; in samples of evaluations, equal items.
     line, dot, _ = str(row.get("place", "")).rpartition(".")
     return (
@@ -133,13 +124,13 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
         sample.task,
         sample.category,
         sample.outcome,
-        sample.is_right if is_scored else None,
-        sample.is_answered if is_scored else None,
-        sample.is_truncated if has_end else None,
+        None if sample.score is None else sample.is_answered,
+        sample.is_truncated if row.get("finish_reason") else None,
         sample.score,
         level if level is not None and 0 <= level <= 1 else None,
         *(finite(row.get(name)) for name in ("step", "completion_tokens")),
         len(text) if isinstance(text, str) else None,
+        *(finite(scores.get(name)) for name in SCORES),
     )
 
 
@@ -280,22 +271,17 @@ def results(
     table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
 ) -> dict[Key, PartResult]:
     """Return what each part with a score came to, with k completions of an item."""
-    done, is_not_used = table.filter(HAS_SCORE), pl.col("outcome") == NOT_USED
+    is_not_used, truncated = OUTCOME == NOT_USED, pl.col("truncated")
     means = {
-        "by_item": estimates(done, by=by),
-        "by_task": _by_task(done, by=by),
-        "right": estimates(done, pl.col("right"), by),
-        "score_of_answered": estimates(done.filter(pl.col("answered")), by=by),
-        "best_of_k": {},
-        "pass_at_k": {},
+        "by_item": estimates(table, by=by),
+        "by_task": _by_task(table, by=by),
+        "right": estimates(table, RIGHT, by),
+        "score_of_answered": estimates(table.filter(pl.col("answered")), by=by),
     }
-    if k > 1:
-        items = done.group_by(*by, "task", "item", maintain_order=True).agg(
-            best_of_k=best_of(SCORE, k), pass_at_k=best_of(pl.col("right"), k)
-        )
-        for name in ("best_of_k", "pass_at_k"):
-            means[name] = estimates(items, pl.col(name), by)
-    truncated = pl.col("truncated")
+    items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
+    for name, value in {"best_of_k": SCORE, "pass_at_k": RIGHT}.items():
+        best = items.agg(best_of(value, k)) if k > 1 else None
+        means[name] = {} if best is None else estimates(best, by=by)
     counts = table.group_by(by, maintain_order=True).agg(
         completions=SCORE.count(),
         answered=pl.col("answered").mean(),
@@ -316,26 +302,25 @@ def paired(
     table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
 ) -> dict[Key, Paired]:
     """Return for each part the second result less the first one, on shared items."""
-    items = [*by, "task", "item"]
-    means = table.filter(HAS_SCORE).group_by(*items, "result", maintain_order=True)
-    scores = means.agg(SCORE.mean())
-    one, two = (scores.filter(result=r).drop("result") for r in (first, second))
-    how: dict[str, Any] = {"how": "full", "coalesce": True}
-    both = one.join(two, on=items, suffix="_2", maintain_order="left_right", **how)
-    a, b = SCORE, pl.col("score_2")
-    within = (-1.0, 1.0)
-    by_item = estimates(both, b - a, by, within=within)
-    by_task = _by_task(both, b - a, by, within=within)
-    counts = both.group_by(by, maintain_order=True).agg(
-        pl.concat_list(of.filter((a + b).is_not_null()).mean() for of in (a, b)),
+    a, b = pl.col("a"), pl.col("b")
+    of = {name: pl.col("result") == n for name, n in (("a", first), ("b", second))}
+    items = (
+        table.filter(HAS_SCORE, of["a"] | of["b"])
+        .group_by(*by, "task", "item", maintain_order=True)
+        .agg(**{name: SCORE.filter(is_of).mean() for name, is_of in of.items()})
+    )
+    how: dict[str, Any] = {"by": by, "within": (-1.0, 1.0)}
+    by_item, by_task = estimates(items, b - a, **how), _by_task(items, b - a, **how)
+    counts = items.group_by(by, maintain_order=True).agg(
+        *(one.filter((a + b).is_not_null()).mean() for one in (a, b)),
         only_first=b.is_null().sum(),
         only_second=a.is_null().sum(),
     )
     result = {}
-    for *key, means_there, only_first, only_second in counts.iter_rows():
+    for *key, mean_a, mean_b, only_first, only_second in counts.iter_rows():
         part = tuple(key)
         result[part] = Paired(
-            tuple(means_there) if part in by_item else None,
+            (mean_a, mean_b) if part in by_item else None,
             by_item.get(part),
             by_task.get(part),
             only_first,

@@ -16,24 +16,18 @@ import asyncio
 import dataclasses
 import functools
 import json
-import math
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
-from rg_env.errors import SettingError, on_one_line, shown
-from rg_env.evaluation.samples import Row, Sample, grouped
+from rg_env.errors import SettingError, shown
+from rg_env.evaluation.samples import SCORES, Sample, grouped
+from rg_env.evaluation.sources import Sources
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.items.installed_library import read_library
 from rg_env.items.item import Item, is_unusable, why_no_entry
 from rg_env.off_loop import off_loop
-from rg_env.reports.terminal import NumberTable
 from rg_env.rollouts.json_encoding import readable
 from rg_env.scoring.extraction import extract_answer
 from rg_env.scoring.score import UNSCORED, Score
@@ -49,15 +43,12 @@ from rg_env.workers.pool_errors import (
 )
 from rg_env.workers.worker_pool import WorkerPool
 
-RULES = {
-    "library": ScoringRules(scorer_fixes=False, normalize_answers=False),
-    "fixes": ScoringRules(normalize_answers=False),
-    "ours": ScoringRules(),
-}
-"""Scores to how they come about, each with one step more than the one before."""
-
-SCORES = ("saved", *RULES)
-LEAST_CHANGE = 1e-6
+RULES = (
+    ScoringRules(scorer_fixes=False, normalize_answers=False),
+    ScoringRules(normalize_answers=False),
+    ScoringRules(),
+)
+"""How the scores beside the saved one come about."""
 
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
@@ -68,8 +59,8 @@ STOPS = (PoolClosedError, PreloadError)
 """Errors after which no item has a score."""
 
 ITEMS_AT_ONCE = 16
-KEPT = ("run", "model", "source", "place", "finish_reason", "level")
 ORIGIN = ("seed", "params", "dataset", "index")
+KEPT = ("run", "model", "source", "place", "finish_reason", "level", *ORIGIN)
 
 
 class _NoItemError(Exception):
@@ -138,31 +129,31 @@ class Rescoring:
     ) -> list[Sample]:
         read = await off_loop(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
-        scores: dict[str, dict[str | None, Score]] = {}
-        for name, rules in RULES.items():
+        scores: list[dict[str | None, Score]] = []
+        for rules in RULES:
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
             given = await scorer.score_group(item, entry, own) if own else []
-            scores[name] = dict(zip(own, given, strict=True))
+            scores.append(dict(zip(own, given, strict=True)))
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
             has_text = answer is not None or sample.row.get("completion") is not None
             none = Score(0.0, failure, None)
-            mine = {name: of.get(answer, none) for name, of in scores.items()}
+            mine = [of.get(answer, none) for of in scores]
             if not has_text and sample.score is None:  # the request failed
                 new.append(self._new(sample, None, failure, reason="no text"))
-            elif any(score.outcome == "timeout" for score in mine.values()):
+            elif any(score.outcome == "timeout" for score in mine):
                 why = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
                 new.append(self._new(sample, None, "timeout", reason=why))
             else:
-                ours, values = mine["ours"], {n: of.value for n, of in mine.items()}
+                values = [sample.score, *(score.value for score in mine)]
                 more = {
                     "question": entry["question"],
                     "gold_answer": entry["answer"],
                     "answer": answer,
-                    "scores": {"saved": sample.score, **values},
-                    "normalized": ours.normalized,
+                    "scores": dict(zip(SCORES, values, strict=True)),
+                    "normalized": mine[-1].normalized,
                 }
-                new.append(self._new(sample, ours.value, ours.outcome, **more))
+                new.append(self._new(sample, mine[-1].value, mine[-1].outcome, **more))
         return new
 
     def _new(
@@ -180,7 +171,7 @@ class Rescoring:
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
             **more,
-            **{key: sample.row[key] for key in KEPT + ORIGIN if key in sample.row},
+            **{key: sample.row[key] for key in KEPT if key in sample.row},
             "reasoning_gym": self._library.release,
         }
         same = {key: row[key] for key in ("category", "question", "score", "outcome")}
@@ -257,14 +248,6 @@ TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 """Outcomes of samples that may have a score the next time, and are not written."""
 
 
-def _is_of(line: bytes, version: str) -> bool:
-    try:
-        row = json.loads(line)
-        return bool(row["scores"]) and row["reasoning_gym"] == version
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return False
-
-
 class RescoredFile:
     """Samples that were scored again; each is on disk when `write` returns.
 
@@ -276,23 +259,23 @@ class RescoredFile:
     def __init__(self, path: Path, version: str) -> None:
         if path.exists() and path.stat().st_size > 0:
             with path.open("rb") as lines:
-                first = next(lines)
-            if not _is_of(first, version):
+                try:
+                    is_ours = json.loads(next(lines))["reasoning_gym"] == version
+                except (ValueError, TypeError, LookupError):
+                    is_ours = False
+            if not is_ours:
                 what = f"{shown(str(path))} is not of reasoning-gym {version}"
                 raise SettingError(f"--out: {what}; choose another file")
         self._file = LineFile(path).open()
         self._done: set[tuple[str, str]] = set()
         self.close = self._file.close
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def samples(self) -> Iterator[Sample]:
         """Yield what it holds, to be read to the end before `missing`."""
-        with self._file.path.open("rb") as lines:
-            for line in lines:
-                if not line.endswith(b"\n"):
-                    return  # torn by a kill; the next line takes its place
-                row = json.loads(line)
-                self._done.add((row["source"], row["place"]))
-                yield row
+        self._file.cut()  # what a kill has torn
+        for sample in Sources([self._file.path]).samples():
+            self._done.add((sample.row["source"], sample.row["place"]))
+            yield sample
 
     def missing(self, samples: Iterable[Sample]) -> list[Sample]:
         """Return the samples that it does not hold."""
@@ -305,115 +288,3 @@ class RescoredFile:
         for sample in samples:
             if sample.score is not None or sample.outcome not in TRIED_AGAIN:
                 self._file.append(readable(sample.row) + b"\n")
-
-
-# -- counts by task, and examples ------------------------------------------------------
-
-TEXT_WIDTH = 100
-MOST_REASONS = 20
-
-
-def _place(row: Row) -> str:
-    return on_one_line(f"{row['source']} {row['place']}", 10 * TEXT_WIDTH)
-
-
-class _Counts:
-    def __init__(self) -> None:
-        self.items, self.lost, self.changed = set[int](), Counter[str](), 0
-        self.scores = {name: list[float]() for name in SCORES}
-
-    def as_json(self) -> dict[str, Any]:
-        # `fsum` does not depend on the order.
-        means = {
-            name: math.fsum(scores) / len(scores) if scores else None
-            for name, scores in self.scores.items()
-        }
-        return {
-            "items": len(self.items),
-            "completions": len(self.scores["ours"]),
-            "mean": means,
-            "changed": self.changed,
-            "without_score": dict(self.lost.most_common()),
-        }
-
-
-class RescoreTally:
-    """Counts rescored samples, and keeps the first `examples` of changed scores."""
-
-    def __init__(self, examples: int) -> None:
-        self.whole = _Counts()
-        self.examples: list[Row] = []
-        self._most, self._tasks = examples, dict[str, _Counts]()
-        self._reasons = Counter[tuple[str, str, str]]()
-        self._first: dict[tuple[str, str, str], str] = {}
-
-    def __len__(self) -> int:
-        """Return how many samples there are, with and without a score."""
-        return len(self.whole.scores["ours"]) + self.whole.lost.total()
-
-    def add(self, row: Row) -> None:
-        """Count one line of the file of `rescore`."""
-        task, outcome, scores = row["task"], row["outcome"], row["scores"]
-        both = (self.whole, self._tasks.setdefault(task, _Counts()))
-        if row["score"] is None:
-            why = (task, outcome, on_one_line(row["reason"], TEXT_WIDTH))
-            self._reasons[why] += 1
-            self._first.setdefault(why, _place(row))
-            for counts in both:
-                counts.lost[outcome] += 1
-            return
-        saved, item = scores["saved"], hash((task, row["question"]))
-        is_changed = saved is not None and abs(scores["ours"] - saved) >= LEAST_CHANGE
-        for counts in both:
-            counts.items.add(item)
-            counts.changed += is_changed
-            for name in SCORES:
-                if scores[name] is not None:
-                    counts.scores[name].append(scores[name])
-        if is_changed and len(self.examples) < self._most:
-            self.examples.append(row)
-
-    def numbers(self) -> dict[str, Any]:
-        """Return all counts as plain values."""
-        tasks = {task: of.as_json() for task, of in sorted(self._tasks.items())}
-        whole = self.whole.as_json()
-        return {"all": whole, "tasks": tasks, "examples": self.examples}
-
-    def table(self) -> Table:
-        """Return the counts as a table, all first."""
-        table = NumberTable(
-            ["task"],
-            ["items", "completions", "saved", "library", "ours", "changed"],
-            ["items", "completions", "library"],
-            title="Saved completions scored again (mean scores)",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-        )
-        numbers = self.numbers()
-        for task, of in {"all": numbers["all"], **numbers["tasks"]}.items():
-            means = (of["mean"][name] for name in ("saved", "library", "ours"))
-            scores = ("-" if mean is None else f"{mean:.3f}" for mean in means)
-            if task == "all" or of["completions"]:
-                table.add_row(
-                    Text(on_one_line(task, TEXT_WIDTH)),
-                    *map(str, (of["items"], of["completions"], *scores, of["changed"])),
-                )
-        return table
-
-    def lines(self) -> Iterator[str]:
-        """Yield what has no score with the reasons, then the examples."""
-        if unscored := self.whole.lost.total():
-            total = f"{unscored} of {len(self)} completions"
-            yield f"without a score, and so not in the means: {total}"
-        for why, number in self._reasons.most_common(MOST_REASONS):
-            of, outcome, reason = on_one_line(why[0], TEXT_WIDTH), *why[1:]
-            what = f"{number} of {of}, {outcome}: {reason}"
-            yield f"no score: {what} (the first: {self._first[why]})"
-        if (others := len(self._reasons) - MOST_REASONS) > 0:
-            yield f"no score: the others, for {others} other reasons"
-        for row in self.examples:
-            task = on_one_line(row["task"], TEXT_WIDTH)
-            scores = " -> ".join(f"{row['scores'][name]:.3f}" for name in SCORES)
-            yield f"changed: {task} {scores} ({row['outcome']}) {_place(row)}"
-            for key in ("gold_answer", "answer", "saved_answer"):
-                yield f"  {key:12} {on_one_line(str(row[key]), TEXT_WIDTH)}"

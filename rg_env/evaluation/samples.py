@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
 T = TypeVar("T")
 
+SCORES = ("saved", "library", "fixes", "ours")
+"""The scores that `rescore` gives, each with one step more than the one before."""
+
 NOT_USED = "not_used"
 """Outcome of an item that is not sampled: its reference answer is not right."""
 
@@ -53,11 +56,6 @@ class Sample:
     def item(self) -> tuple[str, str]:
         """What is the same for all completions of one item."""
         return self.task, self.question
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the completion has full score."""
-        return self.score is not None and self.score >= 1.0
 
     @property
     def is_truncated(self) -> bool:
@@ -102,14 +100,8 @@ def brief(row: Row) -> Row:
 
 def sample_of(row: Row) -> Sample:
     """Return the sample that a line is of."""
-    return Sample(
-        task=row["task"],
-        category=row.get("category", ""),
-        question=row.get("question", ""),
-        score=row.get("score"),
-        outcome=row["outcome"],
-        row=brief(row),
-    )
+    texts = row["task"], row.get("category", ""), row.get("question", "")
+    return Sample(*texts, row.get("score"), row["outcome"], brief(row))
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -125,9 +117,8 @@ def read_rows(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             try:
-                row = brief(json.loads(line))
-                sample_of(row)
-            except (ValueError, RecursionError, AttributeError, KeyError):
+                row = sample_of(json.loads(line)).row
+            except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
                 damaged += 1
             else:
                 rows[key_of(row)] = row

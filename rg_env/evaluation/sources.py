@@ -232,8 +232,7 @@ class Sources:
         self._first_unread: dict[str, str] = {}
         self.unread: Counter[str] = Counter()
         self.read_kb = 0
-        sizes = (_current(file).stat().st_size for file in self._files)
-        self.total_kb = sum(sizes) // KB
+        self.total_kb = sum(file.stat().st_size for file in self._files) // KB
 
     def samples(self, progress: WorkProgress | None = None) -> Iterator[Sample]:
         """Yield the samples; `progress` is told of each kB that was read."""
@@ -267,15 +266,15 @@ class Sources:
             for kind, number in self.unread.items()
         ]
 
-
-def _current(file: Path) -> Path:
-    """Return the current path of a file, which may have been completed and renamed."""
-    return file if file.exists() or file.suffix != PART else file.with_suffix("")
+    def no_completion(self, paths: Iterable[str]) -> SettingError:
+        """Return the error for paths without a sample."""
+        why = "; ".join(self.reasons()) or "they are empty"
+        return SettingError(f"no completion in {', '.join(paths)}: {why}")
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
     """Yield number and text of each line, of a document of many lines 0 and all."""
-    with _current(file).open("rb") as opened:
+    with file.open("rb") as opened:
         for number, line in enumerate(opened, 1):
             if number == 1 and line.strip() == b"{":
                 yield 0, line + opened.read()

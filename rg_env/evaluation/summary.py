@@ -19,9 +19,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rg_env.errors import printable
+from rg_env.errors import on_one_line, printable
 from rg_env.evaluation.numbers import (
+    HAS_SCORE,
+    KINDS,
+    OUTCOME,
     PART,
+    SCORE,
     WHOLE,
     Estimate,
     Paired,
@@ -32,19 +36,14 @@ from rg_env.evaluation.numbers import (
     table_of,
     with_parts,
 )
-from rg_env.evaluation.samples import NOT_USED, Sample
+from rg_env.evaluation.samples import NOT_USED, SCORES, Sample
 from rg_env.items.evaluation_specs import load_preset
 from rg_env.reports.terminal import NumberTable
-from rg_env.scoring.score import UNSCORED
 from rg_env.tasks.selection import PresetName
 
 
 def _mean(value: Estimate | None) -> str:
     return "" if value is None else f"{value.mean:.3f}"
-
-
-def _interval(value: Estimate | None, digits: int = 3) -> str:
-    return "" if value is None else value.interval(digits)
 
 
 def _score_table(
@@ -64,7 +63,7 @@ def _score_table(
                 Text(printable(name)),
                 str(row.items),
                 _mean(row.by_item),
-                *(_interval(of, 2) for of in (row.by_item, row.by_task)),
+                *(of.interval(2) if of else "" for of in (row.by_item, row.by_task)),
                 *map(_mean, [row.right, row.best_of_k, row.pass_at_k][: 1 + len(best)]),
                 f"{row.answered:.0%}",
                 str(row.completions),
@@ -147,31 +146,13 @@ class EvalSummary:
         return _score_table(title, rows, self.k)
 
     def notes(self) -> list[str]:
-        """Return what the table lacks: what was cut off, and what has no score."""
-        unscored, unused = self.outcomes.get(UNSCORED, 0), sum(self.not_used.values())
-        tasks = ", ".join(f"{task} {n}" for task, n in self.not_used.items())
-        truncated = self.overall.truncated if self.overall else 0
-        none = "completions without a score,"
-        counts = {
-            "completions truncated at the longest length": truncated,
-            f"{none} as their requests failed": self.failed_requests - unscored,
-            f"{none} as the workers gave none": unscored,
-            f"items without a score, as they are not used ({tasks})": unused,
-        }
-        notes = [f"{what}: {number}" for what, number in counts.items() if number]
+        """Return what became of the completions, and which questions have changed."""
+        words = ", ".join(f"{word} {n}" for word, n in self.outcomes.items())
+        notes = [f"outcomes: {words}"]
         if self.changed:
-            notes.append(
-                "not all questions are the published ones, since the library has"
-                " changed ('as published' is without these tasks): "
-                + ", ".join(self.changed)
-            )
+            tasks = ", ".join(self.changed)
+            notes.append(f"'as published' leaves out changed questions: {tasks}")
         return notes
-
-
-def _changed_tasks(samples: Iterable[Sample]) -> list[str]:
-    pairs = {(sample.row.get("preset"), sample.task) for sample in samples}
-    known = [(preset, task) for preset, task in pairs if preset in get_args(PresetName)]
-    return sorted(task for preset, task in known if task in load_preset(preset).changed)
 
 
 def summarise(samples: Sequence[Sample]) -> EvalSummary:
@@ -179,25 +160,32 @@ def summarise(samples: Sequence[Sample]) -> EvalSummary:
     # The last digits of a sum of floats depend on their order.
     samples = sorted(samples, key=lambda s: (*s.item, s.score or 0.0, s.outcome))
     table = table_of(map(row_of, samples))
-    is_used = pl.col("outcome") != NOT_USED
+
+    def counts(rows: pl.DataFrame, name: str) -> dict[Any, int]:
+        return dict(rows.group_by(name, maintain_order=True).len().iter_rows())
+
     # What most items have: a question that was drawn twice has twice as many.
-    sizes = table.filter(is_used).group_by("item", maintain_order=True).len()["len"]
-    k = statistics.mode(sizes) if len(sizes) else 1
-    parts = results(with_parts(table), k=k)
-    changed = _changed_tasks(samples)
+    sizes = counts(table.filter(OUTCOME != NOT_USED), "item").values()
+    k = statistics.mode(sizes) if sizes else 1
+    by_kind: dict[str, dict[str, PartResult]] = {kind: {} for kind in KINDS}
+    for (kind, name), part in sorted(results(with_parts(table), k=k).items()):
+        by_kind[kind][name] = part
+    of_preset = {(sample.row.get("preset"), sample.task) for sample in samples}
+    changed = sorted(
+        task
+        for preset, task in of_preset
+        if preset in get_args(PresetName) and task in load_preset(preset).changed
+    )
     others = with_parts(table.filter(~pl.col("task").is_in(changed)), ["all"])
-    not_used = Counter(s.task for s in samples if s.outcome == NOT_USED)
-    by_kind: dict[str, dict[str, PartResult]] = {"all": {}, "category": {}, "task": {}}
-    for kind, name in sorted(parts):
-        by_kind[kind][name] = parts[kind, name]
+    not_used = counts(table.filter(OUTCOME == NOT_USED), "task")
     return EvalSummary(
         k=k,
-        overall=parts.get(WHOLE),
+        overall=by_kind["all"].get(""),
         by_category=by_kind["category"],
         by_task=by_kind["task"],
-        failed_requests=sum(s.score is None for s in samples) - not_used.total(),
-        not_used=dict(sorted(not_used.items())),
-        outcomes=dict(Counter(sample.outcome for sample in samples)),
+        failed_requests=table["score"].null_count() - sum(not_used.values()),
+        not_used=not_used,
+        outcomes=counts(table, "outcome"),
         changed=changed,
         as_published=results(others, k=k).get(WHOLE) if changed else None,
     )
@@ -219,83 +207,122 @@ class Comparison:
     ) -> None:
         self._names = names
         pairs = itertools.combinations(range(len(names)), 2)
-        self._pairs = [pair for pair in pairs if all_pairs or pair[0] == 0]
         table = with_parts(table)
         self._parts = sorted(table.select(PART).unique().iter_rows())
-        self._measured = results(table, ["result", *PART])
-        self._paired = [paired(table, *pair) for pair in self._pairs]
+        self._results = results(table, ["result", *PART])
+        self._pairs = {
+            pair: paired(table, *pair) for pair in pairs if all_pairs or pair[0] == 0
+        }
 
     def numbers(self) -> dict[str, Any]:
         """Return all as plain values."""
         names = self._names
-        measured, by_pair = self._measured, zip(self._pairs, self._paired, strict=True)
-        return {
-            "results": [
-                {"name": name}
-                | self._by_kind({p: measured.get((number, *p)) for p in self._parts})
-                for number, name in enumerate(names)
-            ],
-            "differences": [
-                {"of": names[b], "less": names[a]}
-                | self._by_kind({p: of.get(p, Paired()) for p in self._parts})
-                for (a, b), of in by_pair
-            ],
-        }
-
-    @staticmethod
-    def _by_kind(values: Mapping[Any, Any]) -> dict[str, Any]:
-        plain: dict[str, Any] = {"all": {}, "category": {}, "task": {}}
-        for (kind, name), value in values.items():
-            plain[kind][name] = dataclasses.asdict(value) if value else None
-            if isinstance(value, PartResult):
-                answered = value.score_of_answered
-                plain[kind][name] |= {
-                    "without_score": value.failed + value.not_used,
-                    "score_of_answered": answered.mean if answered else None,
-                }
-        return plain | {"all": plain["all"][""]}
+        of_results: list[Any] = [{"name": name} for name in names]
+        of_pairs: list[Any] = [
+            {"of": names[b], "less": names[a]} for a, b in self._pairs
+        ]
+        for kind, name in self._parts:
+            for number, numbers in enumerate(of_results):
+                value = self._results.get((number, kind, name))
+                numbers.setdefault(kind, {})[name] = value and _plain(value)
+            for numbers, of in zip(of_pairs, self._pairs.values(), strict=True):
+                pair = dataclasses.asdict(of.get((kind, name), Paired()))
+                numbers.setdefault(kind, {})[name] = pair
+        for numbers in (*of_results, *of_pairs):
+            numbers["all"] = numbers["all"][""]
+        return {"results": of_results, "differences": of_pairs}
 
     def tables(self, *, with_tasks: bool) -> Iterator[Table]:
-        """Yield the scores of all results, the differences, and both of their parts."""
-        each = ((n, self._measured.get((n, *WHOLE))) for n in range(len(self._names)))
+        """Yield the numbers of all results, and their scores by part with differences.
+
+        A difference has its interval by item and the number of shared items.
+        """
+        numbers = range(len(self._names))
+        each = ((n, self._results.get((n, *WHOLE))) for n in numbers)
         rows = ((str(number + 1), of) for number, of in each)
         yield _score_table("Mean score with 95 % intervals", rows)
-        headings = ["items", "means", "difference", "by item", "by task", "only in one"]
-        pairs = _table("Differences, of the items of both", "", headings)
-        for (a, b), of in zip(self._pairs, self._paired, strict=True):
-            pair = of.get(WHOLE, Paired())
-            pairs.add_row(
-                f"{b + 1}-{a + 1}",
-                str(pair.by_item.samples if pair.by_item else 0),
-                "{1:.3f} vs {0:.3f}".format(*pair.means) if pair.means else "",
-                _mean(pair.by_item),
-                *map(_interval, [pair.by_item, pair.by_task]),
-                f"{a + 1}: {pair.only_first}, {b + 1}: {pair.only_second}",
-            )
-        if self._pairs:
-            yield pairs
-        for kind in ("category", "task") if with_tasks else ("category",):
-            yield self._part_table(kind)
-
-    def _part_table(self, kind: str) -> Table:
-        numbers = range(len(self._names))
         headings = [str(number + 1) for number in numbers]
         headings += [f"{b + 1}-{a + 1}" for a, b in self._pairs]
-        title = f"Mean score by {kind}, and differences with intervals by item"
-        parts = [part for part in self._parts if part[0] == kind]
-        table = _table(title, kind, headings)
-        for part in parts:
-            of_part = [self._measured.get((number, *part)) for number in numbers]
-            between = [of.get(part, Paired()).by_item for of in self._paired]
+        title = "Mean score, and differences with 95 % intervals (shared items)"
+        table = _table(title, "", headings)
+        for part in self._parts:
+            if part[0] == "task" and not with_tasks:
+                continue
+            of_part = [self._results.get((number, *part)) for number in numbers]
+            of_pairs = [of.get(part, Paired()).by_item for of in self._pairs.values()]
             table.add_row(
-                Text(printable(part[1])),
+                Text(printable(part[1]) or part[0]),
                 *(_mean(one.by_item) if one else "" for one in of_part),
-                *(f"{_mean(one)} {_interval(one)}" for one in between),
+                *(
+                    f"{one.mean:.3f} {one.interval()} ({one.samples})" if one else ""
+                    for one in of_pairs
+                ),
             )
-        return table
+        yield table
 
 
-def _table(title: str, first: str, others: Sequence[str]) -> Table:
-    last = ["only in one", "by task", "by item", "items"]
-    options: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0}
-    return NumberTable([first], others, last, title=title, **options)
+def _plain(result: PartResult) -> dict[str, Any]:
+    answered = result.score_of_answered
+    return dataclasses.asdict(result) | {
+        "without_score": result.failed + result.not_used,
+        "score_of_answered": answered.mean if answered else None,
+    }
+
+
+# -- completions that were scored again ------------------------------------------------
+
+TEXT_WIDTH = 100
+LEAST_CHANGE = 1e-6
+
+
+def rescored_numbers(table: pl.DataFrame) -> dict[str, Any]:
+    """Return what samples of `rescore` came to, all of them and of each task.
+
+    Means are of the completions with a score; a change is one of the saved score.
+    """
+    changed = (pl.col("ours") - pl.col("saved")).abs() >= LEAST_CHANGE
+    found = (
+        with_parts(table, ["all", "task"])
+        .group_by(PART)
+        .agg(
+            pl.col("item").filter(HAS_SCORE).n_unique().alias("items"),
+            SCORE.count().alias("completions"),
+            # In order: the last digits of a sum of floats depend on it.
+            mean=pl.struct(
+                pl.col(name).filter(HAS_SCORE).sort().mean() for name in SCORES
+            ),
+            changed=changed.filter(HAS_SCORE).sum(),
+            without_score=OUTCOME.filter(~HAS_SCORE),
+        )
+    )
+    numbers: dict[str, Any] = {"all": {}, "tasks": {}}
+    for row in found.sort(PART).iter_rows(named=True):
+        kind, name = row.pop("kind"), row.pop("name")
+        row["without_score"] = dict(Counter(row["without_score"]).most_common())
+        numbers |= {"all": row} if kind == "all" else {}
+        numbers["tasks"] |= {name: row} if kind == "task" else {}
+    return numbers
+
+
+def rescored_table(numbers: Mapping[str, Any]) -> Table:
+    """Return the numbers as a table, all first."""
+    headings = ["items", "completions", "saved", "library", "ours", "changed"]
+    last = ["items", "completions", "library"]
+    title = "Saved completions scored again (mean scores)"
+    table = _table(title, "task", [*headings, "no score"], last)
+    for task, of in {"all": numbers["all"], **numbers["tasks"]}.items():
+        means = (of["mean"][name] for name in ("saved", "library", "ours"))
+        table.add_row(
+            Text(on_one_line(task, TEXT_WIDTH)),
+            *map(str, (of["items"], of["completions"])),
+            *("-" if mean is None else f"{mean:.3f}" for mean in means),
+            *map(str, (of["changed"], sum(of["without_score"].values()))),
+        )
+    return table
+
+
+def _table(
+    title: str, first: str, others: Sequence[str], leaves_out: Sequence[str] = ()
+) -> Table:
+    how: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+    return NumberTable([first], others, leaves_out, title=title, **how)

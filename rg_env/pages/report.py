@@ -17,7 +17,6 @@ which `<think>` and `<answer>` disappear and a model's HTML is live.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import logging
@@ -160,7 +159,6 @@ def write_report(
     *,
     title: str = "",
     note: str = "",
-    shows_progress: bool = False,
 ) -> int:
     """Write a report of files; one that was there is replaced when it is whole.
 
@@ -178,9 +176,7 @@ def write_report(
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
     tally, dumped = ReportTally(), Counter[runs.Place]()
-    shows: Any = contextlib.nullcontext()
-    if shows_progress:
-        shows = WorkProgress("report", sources.total_kb, "kB")
+    shows = WorkProgress("report", sources.total_kb, "kB")
     with new_folder(folder, MARK, "a report") as new, shows as progress:
         texts = _Texts(new)
         for sample in sources.samples(progress):
@@ -192,8 +188,7 @@ def write_report(
         texts.flush()
         metrics = runs.read_metrics(files)  # last: they know of no less than the dumps
         if not len(tally) and not metrics:
-            why = "; ".join(sources.reasons()) or "they are empty"
-            raise SettingError(f"report: no completion in {', '.join(paths)}: {why}")
+            raise sources.no_completion(paths)
         names = runs.names_of([*(run["place"] for run in metrics), *dumped])
         overview = {
             **tally.overview(names),

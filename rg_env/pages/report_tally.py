@@ -12,6 +12,7 @@ import polars as pl
 
 from rg_env.evaluation.numbers import (
     HAS_SCORE,
+    RIGHT,
     SCORE,
     Estimate,
     best_of,
@@ -106,7 +107,9 @@ class ReportTally:
         unit = "characters" if table["tokens"].null_count() else "tokens"
         # Of a task all of whose samples are of one category.
         table = self._table = table.with_columns(
-            pl.col(unit).alias("length"), pl.col("category").last().over("task")
+            pl.col(unit).alias("length"),
+            pl.col("category").last().over("task"),
+            right=RIGHT,
         )
         self._tasks = {name: n for n, name in enumerate(dict.fromkeys(table["task"]))}
         words = dict.fromkeys([*OUTCOMES, *table["outcome"]])

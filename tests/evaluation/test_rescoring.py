@@ -8,9 +8,8 @@ import json
 import jobs_for_items
 import pytest
 
-from rg_env.cli.command import rendered
 from rg_env.errors import SettingError
-from rg_env.evaluation.rescoring import RescoredFile, RescoreTally, Rescoring
+from rg_env.evaluation.rescoring import RescoredFile, Rescoring
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
@@ -237,15 +236,16 @@ VERSION = "0.1.25"
 
 
 def new_sample(place, score=1.0, outcome="right"):
-    row = {"source": "x", "place": place, "scores": {"ours": 1}, "text": "\ud800\n"}
+    row = {"task": "gcd", "question": "\ud800\n", "score": score, "outcome": outcome}
+    row |= {"source": "x", "place": place, "scores": {"ours": 1}}
     row["reasoning_gym"] = VERSION
-    return Sample("gcd", "arithmetic", "q", score, outcome, row=row)
+    return Sample("gcd", "arithmetic", row["question"], score, outcome, row=row)
 
 
 def opened(path):
-    """Return a file with all rows read, and their places."""
+    """Return a file with all samples read, and their places."""
     file = RescoredFile(path, VERSION)
-    return file, [row["place"] for row in file.rows()]
+    return file, [sample.row["place"] for sample in file.samples()]
 
 
 def written(path, *places):
@@ -292,68 +292,3 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text):
     with pytest.raises(SettingError, match="is not of reasoning-gym"):
         opened(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == text
-
-
-# -- counts and examples ---------------------------------------------------------------
-
-
-def row(saved, ours, task="gcd", question="q", **more):
-    scores = {"saved": saved, "library": 0.0, "fixes": 0.0, "ours": ours}
-    texts = dict.fromkeys(("answer", "saved_answer", "gold_answer"), "4")
-    place = {"source": "file", "place": "1", "outcome": "right"}
-    given = {"task": task, "question": question, "score": ours, "scores": scores}
-    return given | texts | place | more
-
-
-def tally_of(*rows, examples=1):
-    tally = RescoreTally(examples)
-    for each in rows:
-        tally.add(each)
-    return tally
-
-
-def test_a_task_has_its_items_means_and_how_many_changed():
-    tally = tally_of(
-        row(0.0, 1.0),
-        row(1.0, 1.0),
-        row(1.0, 0.0, question="r"),
-        row(None, 1.0, task="lcm"),
-    )
-    found = tally.numbers()
-    gcd, lcm = found["tasks"]["gcd"], found["tasks"]["lcm"]
-    assert (gcd["items"], gcd["completions"], gcd["changed"]) == (2, 3, 2)
-    assert gcd["mean"]["saved"] == pytest.approx(2 / 3)
-    assert (lcm["changed"], lcm["mean"]["saved"]) == (0, None)
-    assert (found["all"]["items"], found["all"]["changed"]) == (3, 2)
-    lines = [line.split() for line in rendered(tally.table()).splitlines()]
-    assert ["gcd", "2", "3", "0.667", "0.000", "0.667", "2"] in lines
-    assert ["lcm", "1", "1", "-", "0.000", "1.000", "0"] in lines
-
-
-def test_completions_without_a_score_are_in_no_mean_and_named_with_the_reason():
-    lost = {"outcome": "unmatched", "reason": "another question"}
-    tally = tally_of(row(1.0, 1.0), row(0.0, None, **lost), row(0.0, None, **lost))
-    whole = tally.numbers()["all"]
-    assert (whole["items"], whole["mean"]["saved"]) == (1, 1.0)
-    assert whole["without_score"] == {"unmatched": 2}
-    total = "without a score, and so not in the means: 2 of 3 completions"
-    said = "no score: 2 of gcd, unmatched: another question (the first: file 1)"
-    assert [*tally.lines()] == [total, said]
-
-
-def test_reasons_that_differ_from_row_to_row_do_not_fill_the_screen():
-    lost = [row(None, None, reason=f"seed {n}", outcome="x") for n in range(50)]
-    lines = [*tally_of(*lost).lines()]
-    assert lines[-1] == "no score: the others, for 30 other reasons"
-    assert len(lines) == 22
-
-
-def test_hostile_texts_neither_steer_the_terminal_nor_mark_up_the_table():
-    text = "\x1b[2J[red]\n\u202e\ud800" + "x" * 100_000
-    hostile = {"answer": text, "gold_answer": text, "source": text, "task": text[:30]}
-    said = tally_of(row(0.0, 1.0, **hostile), row(0.0, None, **hostile, reason=text))
-    shown = rendered(said.table()) + "\n".join(said.lines())
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
-    assert len(shown) < 5_000
-    assert "[red]" in shown

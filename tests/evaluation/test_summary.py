@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 
 import pytest
 from rich.console import Console
 
+from rg_env.cli.command import rendered
+from rg_env.evaluation.numbers import row_of, table_of
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.summary import summarise
+from rg_env.evaluation.summary import rescored_numbers, rescored_table, summarise
 
 CUT = {"finish_reason": "length"}
 CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "maze": "games"}
@@ -44,14 +45,7 @@ def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
     assert summary.not_used == {"maze": 2}
     assert (summary.failed_requests, summary.overall.items) == (0, 1)
     assert (summary.overall.failed, summary.overall.not_used) == (0, 2)
-    assert "items without a score, as they are not used (maze 2): 2" in summary.notes()
-
-
-def test_a_completion_that_workers_gave_no_score_is_no_failed_request():
-    lost = dataclasses.replace(failed(item=1), outcome="unscored")
-    notes = summarise([sample("gcd", 1.0), lost, failed(item=2)]).notes()
-    assert "completions without a score, as the workers gave none: 1" in notes
-    assert "completions without a score, as their requests failed: 1" in notes
+    assert summary.notes() == ["outcomes: right 1, not_used 2"]
 
 
 @pytest.mark.parametrize("samples", [[], [failed()]])
@@ -100,7 +94,7 @@ def test_tasks_with_other_than_the_published_questions_are_named():
     assert summary.as_published.by_item.mean == 1.0
     assert "codeio" in summary.notes()[-1] and "as published" in shown(summary)
     for rows in ([of_preset("gcd", 1.0)], [sample("codeio", 0.0)]):
-        assert (summarise(rows).as_published, summarise(rows).notes()) == (None, [])
+        assert (summarise(rows).as_published, summarise(rows).changed) == (None, [])
 
 
 # -- the metrics and the table ---------------------------------------------------------
@@ -135,3 +129,26 @@ def test_the_table_shows_all_then_categories_and_tasks_on_request():
     row = next(x for x in shown(summary, with_tasks=True).splitlines() if " gcd " in x)
     assert row.split()[:6] == ["gcd", "1", "1.000", "0.21", "to", "1.00"]
     assert row.split()[6:8] == ["1.000", "100%"]
+
+
+# -- completions that were scored again ------------------------------------------------
+
+
+def again(saved, ours, task="gcd", item=0, outcome="right"):
+    scores = {"saved": saved, "library": 0.0, "fixes": 0.0, "ours": ours}
+    return sample(task, ours, outcome, item, row={"scores": scores})
+
+
+def test_a_task_has_its_items_means_and_how_many_scores_changed():
+    rows = [again(0.0, 1.0), again(1.0, 1.0), again(1.0, 0.0, item=1)]
+    rows += [again(None, 1.0, "lcm"), again(0.0, None, outcome="unmatched")]
+    found = rescored_numbers(table_of(map(row_of, rows)))
+    gcd, lcm = found["tasks"]["gcd"], found["tasks"]["lcm"]
+    assert (gcd["items"], gcd["completions"], gcd["changed"]) == (2, 3, 2)
+    assert gcd["mean"]["saved"] == pytest.approx(2 / 3)
+    assert gcd["without_score"] == found["all"]["without_score"] == {"unmatched": 1}
+    assert (lcm["changed"], lcm["mean"]["saved"]) == (0, None)
+    assert (found["all"]["items"], found["all"]["changed"]) == (3, 2)
+    lines = [line.split() for line in rendered(rescored_table(found)).splitlines()]
+    assert ["gcd", "2", "3", "0.667", "0.000", "0.667", "2", "1"] in lines
+    assert ["lcm", "1", "1", "-", "0.000", "1.000", "0", "0"] in lines
