@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.evaluation_specs import SEED, SIZE, TABLE, Preset
-from rg_env.items.item import is_unusable
+from rg_env.items.evaluation_items import SEED, SIZE, TABLE, Preset
+from rg_env.items.task_check import is_unusable
 from rg_env.tasks import library
 from rg_env.tasks.library import load_factory
 from rg_env.workers.pool_errors import PoolError

@@ -15,8 +15,7 @@ from typing import Any
 
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
-from rg_env.items.item import Item, is_unusable
-from rg_env.items.task_check import gold_fault
+from rg_env.items.task_check import gold_fault, is_unusable
 from rg_env.task_rules.table import solution
 from rg_env.tasks.sampler import entry_seed
 from rg_env.tasks.scales import SkippedLevel, Step, curriculum_levels, steps_of
@@ -108,7 +107,7 @@ async def _fault(
     """Return what is wrong with an entry's gold answer, as far as it has one."""
     if not solution(task, entry):
         return None
-    return await gold_fault(pool, Item(task, params, deadline_s=30.0), entry)
+    return await gold_fault(pool, task, params, entry, deadline_s=30.0)
 
 
 async def probe_params(

@@ -98,8 +98,7 @@ class Evaluating(BaseEnv):
         making = stream.evaluation
         title, done = "making evaluation items", making.done
         with WorkProgress(title, making.total, "items", done) as progress:
-            making.on_done = lambda number: progress.advance(by=number)
-            await making.finished()
+            await making.finished(lambda number: progress.advance(by=number))
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Query all evaluation items; write, show and keep the results."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import os
 import sys
@@ -11,7 +10,6 @@ from collections.abc import Sequence
 from importlib import metadata
 
 import click
-from rich.table import Table
 
 from rg_env import ending
 from rg_env.cli.command import (
@@ -26,24 +24,9 @@ from rg_env.cli.command import (
 )
 from rg_env.errors import counted, in_section
 from rg_env.items.installed_library import read_library
-from rg_env.items.task_check import TaskFindings, check_task
+from rg_env.items.task_check import check_task
 from rg_env.reports.terminal import NumberTable, WorkProgress
 from rg_env.tasks.selection import StreamSettings, build_selection
-
-
-def table(findings: Sequence[TaskFindings]) -> Table:
-    """Return the findings as a table for the terminal, the failed tasks first."""
-    columns = ["make ms", "score ms"]
-    title = "Tasks of this installation"
-    result = NumberTable(["task"], columns, columns[::-1], title=title)
-    result.add_column("finding", min_width=20, overflow="fold")
-    for each in sorted(findings, key=lambda f: (f.has_passed, f.task)):
-        both = (each.make_ms, each.score_ms)
-        times = ["" if ms is None else f"{ms:.1f}" for ms in both]
-        text = "; ".join([*each.faults, *each.notes]) or "passed"
-        style = None if each.has_passed else "bold red"
-        result.add_row(each.task, *times, text, style=style)
-    return result
 
 
 @command("doctor gcd '*_sorting' --items 8")
@@ -71,7 +54,7 @@ def doctor(
     places = asyncio.Semaphore(2 * cores)
     versions = {"python": sys.version.split()[0]}
 
-    async def check_all() -> list[TaskFindings]:
+    async def check_all() -> dict[str, str | None]:
         library = await read_library(pool)
         versions.update(library.versions)
         with in_section("command line: "):
@@ -79,35 +62,38 @@ def doctor(
                 library, StreamSettings([*names, *(tasks or [])] or None)
             )
 
-        async def checked(task: str) -> TaskFindings:
+        async def checked(task: str) -> str | None:
             async with places:
-                info = library.tasks[task]
-                findings = await check_task(pool, other, info, not no_fixes, items)
+                fault = await check_task(pool, other, task, not no_fixes, items)
             progress.advance(task)
-            return findings
+            return fault
 
         of_tasks = sorted({choice.task for choice in chosen})
         with WorkProgress("doctor", len(of_tasks), "tasks") as progress:
-            return list(await asyncio.gather(*map(checked, of_tasks)))
+            each = await asyncio.gather(*map(checked, of_tasks))
+        return dict(zip(of_tasks, each, strict=True))
 
     # The second is the other process that has to make the same items.
     with (
         workers(max(1, cores - 1), task_modules) as pool,
         workers(1, task_modules) as other,
     ):
-        findings = ending.run(check_all())
+        faults = ending.run(check_all())
         layers = ", ".join(pool.sandbox_layers)
     versions["atroposlib"] = metadata.version("atroposlib")
-    failed = [each.task for each in findings if not each.has_passed]
-    passed = len(findings) - len(failed)
+    failed = [task for task, fault in faults.items() if fault]
+    passed = len(faults) - len(failed)
     if as_json:
-        all_of = [dataclasses.asdict(each) for each in findings]
-        document = {"versions": versions, "passed": passed, "tasks": all_of}
+        document = {"versions": versions, "passed": passed, "faults": faults}
         print(json.dumps(document, indent=2))
     else:
-        last = f"passed: {passed} of {counted(len(findings), 'task')}"
+        table = NumberTable(["task", "finding"], [], title="Tasks of this installation")
+        for task in sorted(faults, key=lambda task: (not faults[task], task)):
+            style = "bold red" if faults[task] else None
+            table.add_row(task, faults[task] or "passed", style=style)
+        last = f"passed: {passed} of {counted(len(faults), 'task')}"
         last += f"; failed: {', '.join(failed)}" if failed else ""
         known = ", ".join(f"{name} {version}" for name, version in versions.items())
         sandbox = f"workers are sandboxed by: {layers}"
-        print(rendered(table(findings), known, sandbox, last))
+        print(rendered(table, known, sandbox, last))
     return int(bool(failed))

@@ -23,7 +23,8 @@ from rg_env.cli.command import (
 from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.items.group_scorer import GroupScorer
 from rg_env.items.installed_library import read_library, read_scales
-from rg_env.items.item import Item, first_usable, why_no_entry
+from rg_env.items.item import Item, first_usable
+from rg_env.items.task_check import why_no_entry
 from rg_env.reports import task_sheets
 from rg_env.reports.task_sheets import Values, answer_values, step_values
 from rg_env.reports.terminal import WorkProgress

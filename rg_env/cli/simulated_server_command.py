@@ -46,8 +46,7 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     stream = await prepare_items(pool, settings, Feedback(0.5))
     evaluation = stream.evaluation
     with WorkProgress("making evaluation items", evaluation.total, "items") as progress:
-        evaluation.on_done = lambda number: progress.advance(by=number)
-        items = await evaluation.finished()
+        items = await evaluation.finished(lambda number: progress.advance(by=number))
     known = list(map(build_entry, items))
     return AnswerKey(sampled_entries(stream), known=known)
 

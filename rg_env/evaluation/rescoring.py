@@ -26,7 +26,8 @@ from rg_env.evaluation.sources import Sources
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.items.installed_library import read_library
-from rg_env.items.item import Item, is_unusable, why_no_entry
+from rg_env.items.item import Item
+from rg_env.items.task_check import is_unusable, why_no_entry
 from rg_env.off_loop import off_loop
 from rg_env.rollouts.json_encoding import readable
 from rg_env.scoring.extraction import extract_answer

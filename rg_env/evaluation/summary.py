@@ -37,7 +37,7 @@ from rg_env.evaluation.numbers import (
     with_parts,
 )
 from rg_env.evaluation.samples import NOT_USED, SCORES, Sample
-from rg_env.items.evaluation_specs import load_preset
+from rg_env.items.evaluation_items import load_preset
 from rg_env.reports.terminal import NumberTable
 from rg_env.tasks.selection import PresetName
 

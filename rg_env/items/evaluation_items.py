@@ -1,5 +1,11 @@
 """The evaluation items, and the check of whether each task can be sampled.
 
+Ours are of the library's defaults or of a level, with seeds that `eval_seed` decides.
+A preset has the very items that the library's authors evaluated models on: item i of a
+task is `create_dataset(task, seed=45, size=50, **params)[i]`. `published_settings.json`
+holds the parameters, and which tasks have other questions by now, since the library
+has changed; `tools/make_published_settings.py` writes it.
+
 A task is checked when one of its items is first drawn or evaluated: its evaluation
 items are made, and the gold answer of one is scored. A task that makes no item, or
 whose scorer rejects that answer, is left out. So the first groups do not wait for a
@@ -10,21 +16,23 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
+import json
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import repeat
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rg_env.errors import LibraryError, SettingError, counted
-from rg_env.items.evaluation_specs import Attempts, evaluation_specs, load_preset
-from rg_env.items.item import Item, first_usable, is_unusable
+from rg_env.items.item import Item, first_usable
 from rg_env.items.stream import Stream
-from rg_env.items.task_check import gold_fault
+from rg_env.items.task_check import gold_fault, is_unusable
+from rg_env.task_rules.table import rules_of
+from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
 from rg_env.tasks.library import TASKS
+from rg_env.tasks.sampler import MAX_ATTEMPTS, evaluation_seed
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
@@ -35,17 +43,76 @@ if TYPE_CHECKING:  # what makes items must not need pydantic
 
 logger = logging.getLogger(__name__)
 
-Missing = tuple[Item, str]  # an evaluation item that is not used, and the reason
+TABLE = Path(__file__).with_name("published_settings.json")
+SEED, SIZE = 45, 50
+"""Seed and size of every published data set."""
+
+Attempts = Sequence[Item]
+"""What may become one evaluation item: the first of these whose entry can be used."""
+
+Missing = tuple[Item, str]
+"""An evaluation item that is not used, and the reason."""
 
 
-def evaluated_choices(
-    selection: Sequence[TaskChoice], num_tasks: int | None, eval_seed: int
-) -> list[TaskChoice]:
-    """Return the choices to evaluate: all, or `num_tasks` chosen by `eval_seed`."""
-    if num_tasks is None or num_tasks >= len(selection):
-        return list(selection)
-    chosen = random.Random(eval_seed).sample(range(len(selection)), num_tasks)
-    return [selection[i] for i in sorted(chosen)]
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """A published evaluation.
+
+    Attributes:
+        params: Task to the dataset parameters that differ from the library's defaults.
+        changed: Tasks of which not all questions are the published ones.
+    """
+
+    params: Mapping[str, Mapping[str, Any]]
+    changed: frozenset[str]
+
+    def specs(self, tasks: Iterable[str]) -> list[Attempts]:
+        """Return the items of those of the tasks that it has, one attempt at each."""
+        known = [task for task in tasks if task in self.params]
+        return [[self._spec(task, i)] for task in known for i in range(SIZE)]
+
+    def _spec(self, task: str, number: int) -> Item:
+        # For all others the seed of an entry and its index are as good as their sum.
+        is_whole = rules_of(task).is_rebuilt
+        seed, size = (SEED, SIZE) if is_whole else (SEED + number, 1)
+        how = (task, self.params[task], seed, None, number)
+        return Item(*how, size=size, published=True)
+
+
+@functools.cache
+def load_preset(name: str) -> Preset:
+    """Return a preset; KeyError if there is none of that name."""
+    row = json.loads(TABLE.read_text(encoding="utf-8"))["presets"][name]
+    return Preset(row["params"], frozenset(row["changed"]))
+
+
+def evaluation_specs(
+    choices: Sequence[TaskChoice],
+    samples_per_task: int,
+    eval_seed: int,
+    difficulty: Difficulty = NO_LEVELS,
+    level: float | None = None,
+) -> list[Attempts]:
+    """Return the evaluation items of some choices, so many of each.
+
+    They are at `level` where their task has a scale. With None they are of the
+    library's default parameters, so that runs whose levels move can be compared; a
+    task whose level is fixed is evaluated at that level.
+    """
+
+    def attempt_at(choice: TaskChoice, number: int, attempt: int) -> Item:
+        task, own = choice.task, difficulty.fixed_level(choice.task)
+        if level is not None and task in difficulty.scales:
+            own = level
+        seed = evaluation_seed(eval_seed, task, choice.params, number, attempt)
+        params = difficulty.params_at(task, own, seed) | dict(choice.params)
+        return Item(task, params, seed, own, number)
+
+    return [
+        [attempt_at(choice, number, attempt) for attempt in range(MAX_ATTEMPTS)]
+        for choice in choices
+        for number in range(samples_per_task)
+    ]
 
 
 def wanted_items(
@@ -55,34 +122,30 @@ def wanted_items(
 
     Of a task that is not evaluated, there is one item, to check it.
     """
-    name, seed, level = settings.eval_preset, settings.eval_seed, settings.eval_level
-    selection, difficulty = stream.choices, stream.difficulty
+    name, seed, choices = settings.eval_preset, settings.eval_seed, stream.choices
+    how: Any = (seed, stream.difficulty, settings.eval_level)
     preset = None if name is None else load_preset(name)
-    offered = [c for c in selection if preset is None or c.task in preset.params]
-    if not offered:
+    evaluated = [c for c in choices if preset is None or c.task in preset.params]
+    if not evaluated:
         raise SettingError(f"{name} has none of the chosen tasks", "eval_preset")
-    evaluated = evaluated_choices(offered, settings.num_eval_tasks, seed)
+    number = min(settings.num_eval_tasks or len(evaluated), len(evaluated))
+    if number < len(evaluated):
+        chosen = random.Random(seed).sample(range(len(evaluated)), number)
+        evaluated = [evaluated[i] for i in sorted(chosen)]
     names = {choice.task for choice in evaluated}
+    others = [choice for choice in choices if choice.task not in names]
     if preset is None:
-        others = [choice for choice in selection if choice not in evaluated]
-        samples = settings.num_eval_samples_per_task
-        specs = evaluation_specs(evaluated, samples, seed, difficulty, level)
+        specs = evaluation_specs(evaluated, settings.num_eval_samples_per_task, *how)
     else:
-        others = [choice for choice in selection if choice.task not in names]
         specs = preset.specs(sorted(names))
         if absent := sorted({choice.task for choice in others} - preset.params.keys()):
             logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
         if changed := sorted(preset.changed & names):
             what = "because the library has changed, some questions are not those of"
             logger.warning("%s %s: %s", what, name, ", ".join(changed))
-    specs += evaluation_specs(others, 1, seed, difficulty, level)
     wanted: dict[str, list[Attempts]] = {}
-    for attempts in specs:
+    for attempts in [*specs, *evaluation_specs(others, 1, *how)]:
         wanted.setdefault(attempts[0].task, []).append(attempts)
-    flat = sorted(names - difficulty.scales.keys())
-    if level is not None and flat:
-        what = "tasks without a scale, evaluated without a level"
-        logger.info("%s: %s", what, ", ".join(flat))
     return dict(sorted(wanted.items())), names
 
 
@@ -111,31 +174,34 @@ class EvaluationItems:
         self._checks: dict[str, asyncio.Task[None]] = {}
         self._results: dict[str, tuple[list[Item], list[Missing]]] = {}
         self.total = sum(map(len, wanted.values()))
-        self.done = 0  # those that are made or given up
-        # Called with the number of those that have just become it.
-        self.on_done: Callable[[int], object] = lambda number: None
 
-    def _sorted(self, place: int) -> list[Any]:
-        by_task = [self._results[t] for t in self._wanted if t in self._results]
-        return [one for result in by_task for one in result[place]]
+    @property
+    def done(self) -> int:
+        """Number of the items that are made or given up."""
+        return sum(len(self._wanted[task]) for task in self._results)
+
+    @property
+    def _made(self) -> list[Item]:
+        known = [task for task in self._wanted if task in self._results]
+        return [item for task in known for item in self._results[task][0]]
 
     @property
     def missing(self) -> list[Missing]:
         """Items of evaluated tasks that are not used, each with the reason."""
-        return self._sorted(1)
+        known = [task for task in self._wanted if task in self._results]
+        return [one for task in known for one in self._results[task][1]]
 
     def made_now(self) -> list[Item]:
         """Return the evaluation items, after waiting for them without an event loop."""
-        rest = [task for task in self._evaluated if task not in self._results]
-        checks = [partial(self._check, task) for task in rest]
-        with ThreadPoolExecutor(self._settings.worker_count) as threads:
-            list(threads.map(run_blocking, checks, repeat(self._pool)))
-        return self._sorted(0)
+        for task in self._evaluated:
+            if task not in self._results:
+                run_blocking(functools.partial(self._check, task), self._pool)
+        return self._made
 
     def drop(self) -> None:
         """Forget the evaluation items: others are evaluated."""
         self._evaluated = ()
-        self._results.clear()
+        self._results = {task: ([], []) for task in self._results}
 
     def stop(self) -> None:
         """Give up what is not checked yet."""
@@ -151,71 +217,68 @@ class EvaluationItems:
         # Whoever waits may be cancelled, and others wait for the same check.
         await asyncio.shield(self._checks[task])
 
-    async def finished(self) -> list[Item]:
+    async def finished(
+        self, on_done: Callable[[int], object] = lambda number: None
+    ) -> list[Item]:
         """Check all tasks and return the evaluation items.
+
+        Args:
+            on_done: Called with the number of items that have just become `done`.
 
         Raises:
             LibraryError: No chosen task can make an item.
         """
-        is_new = self.done < self.total
+        rest = [task for task in self._wanted if task not in self._results]
         places = asyncio.Semaphore(self._settings.worker_count)
 
         async def checked(task: str) -> None:
             async with places:
                 await self.checked(task)
+            on_done(len(self._wanted[task]))
 
-        await asyncio.gather(*map(checked, self._wanted))
+        await asyncio.gather(*map(checked, rest))
         if self._wanted.keys() <= self._items.left_out.keys():
             why = "no chosen task can make an item; the log names each with its reason"
             raise LibraryError(why)
-        if is_new:
-            tasks, items = len(self._wanted), len(self._sorted(0))
+        if rest:
+            tasks, items = len(self._wanted), len(self._made)
             done = f"checked {counted(tasks, 'task')}, made {counted(items, 'item')}"
             missing = Counter(item.task for item, _ in self.missing)
             logger.info("%s%s", done, f", missing {dict(missing)}" if missing else "")
-        return self._sorted(0)
+        return self._made
 
     async def _check(self, task: str, pool: WorkerPool) -> None:
-        wanted = self._wanted[task]
+        wanted, settings = self._wanted[task], self._settings
+        items, missing = list[Item](), list[Missing]()
+        how: Any = {"deadline_s": settings.item_deadline_s}
+        how |= {"checked": settings.scorer_fixes}
+        fault: str | None = None
         try:
-            items, missing = await self._make(wanted, pool)
-            fault = missing[-1][1] if missing else None
+            for attempts in wanted:
+                try:
+                    item = await first_usable(pool, attempts, **how)
+                except (PoolClosedError, WorkerLostError):
+                    raise
+                except PoolError as error:
+                    fault = error.message if is_unusable(error) else str(error)
+                    missing.append((attempts[0], fault))
+                else:
+                    fields = self._items.stream.fields
+                    items.append(dataclasses.replace(item, **fields))
         except WorkerLostError as error:
             # Of a task of the library this says nothing: the machine has failed.
             fault = None if task in TASKS else str(error)
             items, missing = [], [(attempts[0], str(error)) for attempts in wanted]
         if items:
-            fault = await gold_fault(pool, items[0], items[0].entry)
+            one = items[0]
+            of_item = (one.task, one.params, one.entry, one.rules, one.deadline_s)
+            fault = await gold_fault(pool, *of_item)
         if task in self._results:  # meanwhile, by `made_now` or before it
             return
         if fault is not None:
             self._items.leave_out(task, fault)
             items, missing = [], [(attempts[0], fault) for attempts in wanted]
-        if task in self._evaluated:
-            self._results[task] = items, missing
-            self._items.keep_for_evaluation({item.question for item in items})
-        self.done += len(wanted)
-        self.on_done(len(wanted))
-
-    async def _make(
-        self, wanted: Sequence[Attempts], pool: WorkerPool
-    ) -> tuple[list[Item], list[Missing]]:
-        items: list[Item] = []
-        missing: list[Missing] = []
-        for attempts in wanted:
-            try:
-                item = await first_usable(
-                    pool,
-                    attempts,
-                    deadline_s=self._settings.item_deadline_s,
-                    checked=self._settings.scorer_fixes,
-                )
-            except (PoolClosedError, WorkerLostError):
-                raise
-            except PoolError as error:
-                reason = error.message if is_unusable(error) else str(error)
-                missing.append((attempts[0], reason))
-            else:
-                fields = self._items.stream.fields
-                items.append(dataclasses.replace(item, **fields))
-        return items, missing
+        if task not in self._evaluated:
+            items, missing = [], []
+        self._results[task] = items, missing
+        self._items.keep_for_evaluation({item.question for item in items})

@@ -25,7 +25,8 @@ from typing import Any
 from rg_env.errors import RunError, shown
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import explained
-from rg_env.items.item import ANSWER_DEADLINE_S, Item, LostItemError, shared_pool
+from rg_env.items.item import Item, LostItemError, shared_pool
+from rg_env.items.worker_jobs import ANSWER_DEADLINE_S
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import Extraction, extract_answer

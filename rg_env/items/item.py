@@ -10,16 +10,17 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated, Any
 
 import msgspec
 
 from rg_env.errors import RunError, SettingError
 from rg_env.items import worker_jobs
+from rg_env.items.task_check import is_unusable
+from rg_env.items.worker_jobs import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import solution
-from rg_env.tasks.datasets import UnusableEntryError
 from rg_env.tasks.own_tasks import checked
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, Split, split_of
 from rg_env.workers.pool_errors import (
@@ -30,8 +31,6 @@ from rg_env.workers.pool_errors import (
 )
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 
-MAKING_DEADLINE_S = 20.0  # CPU time, where no setting says it
-ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
 MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
 
 NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
@@ -216,22 +215,6 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
 
 
 # -- making ----------------------------------------------------------------------------
-
-
-def is_unusable(error: BaseException | None) -> TypeGuard[JobError]:
-    """Return whether the library made an entry that must not be used."""
-    return isinstance(error, JobError) and error.is_a(UnusableEntryError)
-
-
-def why_no_entry(error: PoolError) -> str:
-    """Return why an entry was not made, on one line."""
-    if isinstance(error, DeadlineExceededError):
-        return f"its item was {error}"
-    if not isinstance(error, JobError):
-        return str(error)
-    if error.is_a(MemoryError):
-        return "its item takes more memory than a worker may have"
-    return error.message.partition("\n")[0] or error.kind
 
 
 async def first_usable(

@@ -30,11 +30,11 @@ from rg_env.items.evaluation_items import EvaluationItems, wanted_items
 from rg_env.items.installed_library import (
     DEADLINE_S,
     prepare_baselines,
-    prepare_stream,
     read_library,
 )
-from rg_env.items.item import Item, first_usable, is_unusable
-from rg_env.items.stream import Draw, Stream
+from rg_env.items.item import Item, first_usable
+from rg_env.items.stream import Draw, Stream, prepare_stream
+from rg_env.items.task_check import is_unusable
 from rg_env.tasks.curriculum import Count, Share
 from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library import LibraryDescription
@@ -339,11 +339,8 @@ async def prepare_items(
     library = await read_library(pool)
     logger.info(
         "reasoning-gym %s from %s: %d tasks",
-        *(library.version, library.location, len(library.tasks)),
+        *(library.release, library.location, len(library.tasks)),
     )
-    if library.modules:
-        where, names = ", ".join(library.modules), ", ".join(library.own_names)
-        logger.info("tasks of your own, from %s: %s", where, names)
     if settings.scorer_fixes:
         fixes = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
         logger.info("%d scorers of the library are corrected", sum(fixes.values()))
@@ -355,7 +352,9 @@ async def prepare_items(
         stream = await prepare_stream(pool, library, of_stream, feedback)
         logger.info("%s chosen", counted(len(stream.task_names), "task"))
         if settings.reward_baseline == "chance":
-            stream.baselines = await prepare_baselines(pool, stream.choices)
+            own = {choice.task for choice in stream.choices if choice.params}
+            how = (pool, stream.task_names, own)
+            stream.baselines = await prepare_baselines(*how)
         stream.fields = {
             "deadline_s": settings.scoring_deadline_s,
             "rules": settings.scoring_rules,

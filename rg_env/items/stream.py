@@ -8,15 +8,23 @@ adaptive weights are taken as they stand when the item is drawn.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rg_env.errors import SettingError
+from rg_env.items import worker_jobs
+from rg_env.items.installed_library import DEADLINE_S, read_scales
 from rg_env.items.item import Item
 from rg_env.tasks.baselines import NO_BASELINES
-from rg_env.tasks.difficulty import NO_LEVELS, Difficulty
-from rg_env.tasks.feedback import AdaptiveWeights
+from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, build_rules
+from rg_env.tasks.feedback import AdaptiveWeights, Feedback
+from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.sampler import MAX_ATTEMPTS, draw, draw_in_turn, training_seed
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.selection import StreamSettings, TaskChoice, build_selection
+from rg_env.workers.worker_pool import WorkerPool
+
+logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,31 +43,23 @@ class Stream:
 
     Args:
         choices: What the draws fall on, shape (C,).
-        seed: The run's seed.
-        shard_index: This instance, in [0, num_shards).
-        num_shards: Number of instances that share the stream.
+        settings: Seed, shard and how the choices are drawn.
         difficulty: The levels of the items.
         adaptive: What the weights of the choices are multiplied by.
-        in_turn: Whether each choice has its turn, whatever its weight.
     """
 
     def __init__(
         self,
         choices: Sequence[TaskChoice],
-        seed: int,
-        *,
-        shard_index: int = 0,
-        num_shards: int = 1,
+        settings: StreamSettings,
         difficulty: Difficulty = NO_LEVELS,
         adaptive: AdaptiveWeights | None = None,
-        in_turn: bool = False,
     ) -> None:
         self.choices = choices
-        self._seed = seed
-        self._shard = shard_index, num_shards
         self.difficulty = difficulty
+        self._settings = settings
         self._adaptive = adaptive
-        self._in_turn = in_turn
+        self._in_turn = settings.task_choice == "in_turn"
         self.fields: dict[str, Any] = {}  # those that every item has
         self.baselines = NO_BASELINES
 
@@ -69,22 +69,21 @@ class Stream:
         return sorted({choice.task for choice in self.choices})
 
     def _index_at(self, position: int) -> int:
-        index, count = self._shard
-        return position * count + index
+        return position * self._settings.num_shards + self._settings.shard_index
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""
         if position < 0:
             raise ValueError(f"position must be at least 0, found {position!r}")
-        index = self._index_at(position)
+        seed, index = self._settings.seed, self._index_at(position)
         if self._in_turn:
-            choice, point = draw_in_turn(self._seed, index, len(self.choices))
+            choice, point = draw_in_turn(seed, index, len(self.choices))
         else:
             weights = [choice.weight for choice in self.choices]
             if self._adaptive is not None:
                 weigh = self._adaptive.weight_of
                 weights = [one.weight * weigh(one.task) for one in self.choices]
-            choice, point = draw(self._seed, index, weights)
+            choice, point = draw(seed, index, weights)
         level = self.difficulty.level_at(self.choices[choice].task, point)
         return self.drawn(position, choice, level)
 
@@ -95,13 +94,65 @@ class Stream:
 
     def attempt(self, drawn: Draw, number: int = 0) -> Item:
         """Return an attempt at the item of a draw, without its entry."""
-        seed = training_seed(self._seed, drawn.index, number, in_turn=self._in_turn)
+        how = (self._settings.seed, drawn.index, number)
+        seed = training_seed(*how, in_turn=self._in_turn)
         params = self.difficulty.params_at(drawn.task, drawn.level, seed)
         params |= self.choices[drawn.choice].params  # those of the settings win
-        how = (drawn.task, params, seed, drawn.level, drawn.index)
+        of_item = (drawn.task, params, seed, drawn.level, drawn.index)
         baseline = self.baselines.of(drawn.task, params)
-        return Item(*how, baseline=baseline, **self.fields)
+        return Item(*of_item, baseline=baseline, **self.fields)
 
     def attempts(self, drawn: Draw) -> Iterator[Item]:
         """Yield the attempts at a draw, of which the first usable one is its item."""
         return (self.attempt(drawn, number) for number in range(MAX_ATTEMPTS))
+
+
+async def prepare_stream(
+    pool: WorkerPool,
+    library: LibraryDescription,
+    settings: StreamSettings,
+    feedback: Feedback,
+) -> Stream:
+    """Return the stream that settings mean; attach the feedback to its levels.
+
+    Raises:
+        SettingError: A name or parameter does not exist, or the library rejects
+            parameters, as they are given or with those of one of the levels.
+    """
+    choices, mode = build_selection(library, settings), settings.complexity_mode
+    names = sorted({choice.task for choice in choices})
+    own = [(choice.task, dict(choice.params)) for choice in choices if choice.params]
+    await _check_params(pool, own)
+    scales, unscaled = await read_scales(pool, library, names)
+    unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
+    rules = build_rules(names, library.tasks, unscaled, mode, settings.task_levels)
+    usable = {task: scales[task] for task in names if task not in unscaled}
+    feedback.curriculum.limit({task: rules[task].bounds for task in usable}, unscaled)
+    if unscaled and (mode is not None or settings.task_levels):
+        logger.info(
+            "%d of %d tasks have no levels and keep their default parameters: %s",
+            *(len(unscaled), len(names), ", ".join(sorted(unscaled))),
+        )
+    at_steps = [
+        (task, {**step.params, **params})
+        for task, params in own
+        if rules[task].mode != "default"
+        for step in usable[task].steps
+    ]
+    await _check_params(pool, at_steps)
+    difficulty = Difficulty(usable, rules, feedback.curriculum)
+    adaptive = None
+    if settings.task_choice == "adaptive":
+        adaptive = AdaptiveWeights(names, settings.adaptive_floor)
+    feedback.attach(difficulty, adaptive)
+    return Stream(choices, settings, difficulty, adaptive)
+
+
+async def _check_params(
+    pool: WorkerPool, given: Sequence[tuple[str, Mapping[str, Any]]]
+) -> None:
+    job = worker_jobs.rejected_params
+    rejected = await pool.run(job, given, deadline_s=DEADLINE_S)
+    if rejected is not None:
+        task, reason = rejected
+        raise SettingError(reason, f"task_params.{task}")

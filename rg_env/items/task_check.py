@@ -1,33 +1,36 @@
-"""Whether a task works on this installation: items, gold answers, controls, transport.
+"""The trial of a task: whether its items are made and its reference answers score 1.0.
 
-`check_task` is the whole check, of `doctor`; `gold_fault` the quick part of it, which
-`serve` makes of every task before it starts.
+`check_task` is the whole of it, of `doctor`; `gold_fault` the quick part, which a run
+makes of every task before it is sampled.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import itertools
 import logging
+import random
 import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from rg_env.items import worker_jobs
-from rg_env.items.item import Item, is_unusable, why_no_entry
+from rg_env.items.worker_jobs import ANSWER_DEADLINE_S, DEFAULT_RULES
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import Entry
-from rg_env.tasks.datasets import scoring_dataset
-from rg_env.tasks.library import OWN_CATEGORY, TASKS, TaskInfo
-from rg_env.tasks.sampler import MAX_ATTEMPTS, entry_seed
-from rg_env.workers.pool_errors import JobError, PoolError, WorkerLostError
+from rg_env.tasks.datasets import UnusableEntryError, scoring_dataset
+from rg_env.tasks.library import TASKS
+from rg_env.workers.pool_errors import (
+    DeadlineExceededError,
+    JobError,
+    PoolError,
+    WorkerLostError,
+)
 from rg_env.workers.worker_pool import Trust, WorkerPool
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 20.0
+MOST_TRIES = 32  # for one entry that can be used
 CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
 """Answers that solve nothing; what any of them scores is chance."""
 
@@ -35,50 +38,59 @@ MOST_FOR_NOTHING = 0.5
 """What a wrong constant may score on average at most."""
 
 
-async def _timed(pool: WorkerPool, job: Any, *args: Any) -> tuple[float, Any]:
-    """Return the milliseconds that a job takes in a worker, and its result."""
-    return await pool.run(worker_jobs.timed, job, *args, deadline_s=DEADLINE_S)
+def is_unusable(error: BaseException | None) -> TypeGuard[JobError]:
+    """Return whether the library made an entry that must not be used."""
+    return isinstance(error, JobError) and error.is_a(UnusableEntryError)
 
 
-async def _make_items(
+def why_no_entry(error: PoolError) -> str:
+    """Return why an entry was not made, on one line."""
+    if isinstance(error, DeadlineExceededError):
+        return f"its item was {error}"
+    if not isinstance(error, JobError):
+        return str(error)
+    if error.is_a(MemoryError):
+        return "its item takes more memory than a worker may have"
+    return error.message.partition("\n")[0] or error.kind
+
+
+async def _make_entries(
+    pool: WorkerPool, task: str, params: Mapping[str, Any], count: int, checked: bool
+) -> list[Entry]:
+    """Make up to `count` entries; faulty ones are passed over, unless all are."""
+    entries: list[Entry] = []
+    seeds = random.Random(task)
+    tries = MOST_TRIES * count
+    for number in range(tries):
+        seed = seeds.getrandbits(32)
+        call = (worker_jobs.make_entry, task, dict(params), seed, checked)
+        try:
+            entries.append(await pool.run(*call, deadline_s=DEADLINE_S))
+        except JobError as error:
+            if not is_unusable(error) or (number + 1 == tries and not entries):
+                raise
+        if len(entries) == count:
+            break
+    return entries
+
+
+async def gold_fault(
     pool: WorkerPool,
     task: str,
     params: Mapping[str, Any],
-    stream: str,
-    count: int,
-    checked: bool,
-) -> list[tuple[float, dict[str, Any]]]:
-    """Make up to `count` items with their milliseconds; faulty ones are passed over.
-
-    `stream` names the seeds. Raises PoolError if an item cannot be made, or none of
-    those made can be used.
-    """
-    items: list[tuple[float, dict[str, Any]]] = []
-    tries = MAX_ATTEMPTS * count
-    for number in range(tries):
-        seed = entry_seed("evaluation", f"{stream}/{task}", number)
-        call = (worker_jobs.make_entry, task, dict(params), seed, checked)
-        try:
-            items.append(await _timed(pool, *call))
-        except JobError as error:
-            if not is_unusable(error) or (number + 1 == tries and not items):
-                raise
-        if len(items) == count:
-            break
-    return items
-
-
-async def gold_fault(pool: WorkerPool, handle: Item, entry: Entry) -> str | None:
+    entry: Entry,
+    rules: ScoringRules = DEFAULT_RULES,
+    deadline_s: float = ANSWER_DEADLINE_S,
+) -> str | None:
     """Return what is wrong with the score of an entry's gold answer, None if nothing.
 
     A task whose entries hold no answer passes, and so does a task of the library if the
     workers are lost: its scorer does not wait, so the machine has failed.
     """
-    task, params = handle.task, dict(handle.params)
-    prepared = Trust(prepare=functools.partial(scoring_dataset, task, params))
-    how = (worker_jobs.reference_fault, task, params, entry, handle.rules)
+    prepared = Trust(prepare=functools.partial(scoring_dataset, task, dict(params)))
+    how = (worker_jobs.reference_fault, task, dict(params), entry, rules)
     try:
-        return await pool.run(*how, deadline_s=handle.deadline_s, trust=prepared)
+        return await pool.run(*how, deadline_s=deadline_s, trust=prepared)
     except PoolError as error:
         if isinstance(error, WorkerLostError) and task in TASKS:
             logger.warning("task %s is not checked: %s", task, error)
@@ -87,107 +99,58 @@ async def gold_fault(pool: WorkerPool, handle: Item, entry: Entry) -> str | None
 
 
 async def item_fault(
-    pool: WorkerPool, handle: Item, stream: str, checked: bool = True
+    pool: WorkerPool, task: str, params: Mapping[str, Any]
 ) -> str | None:
-    """Return what is wrong with an item of a task, or with the score of its answer.
-
-    `stream` names the seeds, `checked` is that of `make_entry`.
-    """
-    how = (handle.task, handle.params, stream, 1, checked)
+    """Return what is wrong with an item of a task, or with the score of its answer."""
     try:
-        ((_, entry),) = await _make_items(pool, *how)
-        return await gold_fault(pool, handle, entry)
+        (entry,) = await _make_entries(pool, task, params, 1, checked=True)
     except PoolError as error:
         return why_no_entry(error)
-
-
-# -- the whole check -------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class TaskFindings:
-    """What is wrong with one task, what is worth knowing, and median times."""
-
-    task: str
-    category: str
-    faults: list[str] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
-    make_ms: float | None = None
-    score_ms: float | None = None
-
-    @property
-    def has_passed(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.faults
+    return await gold_fault(pool, task, params, entry)
 
 
 async def check_task(
-    pool: WorkerPool, other: WorkerPool, info: TaskInfo, fixes: bool, num_items: int
-) -> TaskFindings:
-    """Check a task; if a check cannot be made, that is a finding too.
+    pool: WorkerPool, other: WorkerPool, task: str, fixes: bool, num_items: int
+) -> str | None:
+    """Return what is wrong with a task, None if nothing.
 
-    Items are made again, and scored, by `other`, whose processes were started apart;
-    `fixes` says whether the corrections of the library's scorers are on.
+    Items are made again by `other`, whose processes were started apart; `fixes` says
+    whether the corrections of the library's scorers are on.
     """
-    handle = Item(info.name, rules=ScoringRules(scorer_fixes=fixes))
-    findings = TaskFindings(info.name, info.category)
+    rules = ScoringRules(scorer_fixes=fixes)
     try:
-        how: tuple[Any, ...] = (info.name, {}, "doctor", num_items, fixes)
-        items = await _make_items(pool, *how)
-        findings.make_ms = statistics.median(ms for ms, _ in items)
-        entries = [entry for _, entry in items]
-        again = [entry for _, entry in await _make_items(other, *how)]
+        entries = await _make_entries(pool, task, {}, num_items, fixes)
+        again = await _make_entries(other, task, {}, num_items, fixes)
         differing = sum(
             (a["question"], a["answer"]) != (b["question"], b["answer"])
             for a, b in zip(entries, again, strict=True)
         )
         if differing:
-            findings.faults = [f"items that differ in another process: {differing}"]
-        places = (("", pool), ("in another process, ", other))
-        for entry, (where, workers) in itertools.product(entries, places):
-            fault = await gold_fault(workers, handle, entry)
-            if fault is not None:
-                findings.faults.append(f"{where}{fault}")
-                break
-        if not findings.faults:
-            await _check_controls(pool, handle, entries, findings)
-        if info.category == OWN_CATEGORY:
-            await _check_levels(pool, handle, findings)
+            return f"items that differ in another process: {differing}"
+        for entry in entries:
+            if fault := await gold_fault(pool, task, {}, entry, rules):
+                return fault
+        return await _control_fault(pool, task, entries, rules)
     except PoolError as error:
-        findings.faults.append(str(error))
-    return findings
+        return str(error)
 
 
-async def _check_controls(
-    pool: WorkerPool,
-    handle: Item,
-    entries: Sequence[Entry],
-    findings: TaskFindings,
-) -> None:
+async def _control_fault(
+    pool: WorkerPool, task: str, entries: Sequence[Entry], rules: ScoringRules
+) -> str | None:
     """Find the constants that score although they are not the answer."""
-    scores: dict[str, list[float]] = defaultdict(list)
-    times_ms = []
-    how = handle.task, dict(handle.params)
+    scores: dict[str, list[float]] = {control: [] for control in CONTROLS}
     for entry in entries:
-        job: Any = worker_jobs.solution_of
-        gold = await pool.run(job, handle.task, entry, deadline_s=DEADLINE_S)
-        job = worker_jobs.score_answers
-        if gold is not None:
-            took_ms, _ = await _timed(pool, job, *how, entry, [gold], handle.rules)
-            times_ms.append(took_ms)
-        _, rows = await _timed(pool, job, *how, entry, CONTROLS, handle.rules)
+        call = (worker_jobs.solution_of, task, entry)
+        gold = await pool.run(*call, deadline_s=DEADLINE_S)
+        how: Any = (worker_jobs.score_answers, task, {}, entry, CONTROLS, rules)
+        rows = await pool.run(*how, deadline_s=DEADLINE_S)
         for control, (value, *_) in zip(CONTROLS, rows, strict=True):
             if not _is_same(control, gold):
                 scores[control].append(value)
-    if times_ms:
-        findings.score_ms = statistics.median(times_ms)
-    else:
-        findings.notes.append("no reference answer to check the scorer with")
-    findings.faults += [
-        f"{control!r} scores {statistics.fmean(values):.2f}"
-        for control, values in scores.items()
-        if statistics.fmean(values) > MOST_FOR_NOTHING
-    ]
+    means = {c: statistics.fmean(values) for c, values in scores.items() if values}
+    paid = {c: mean for c, mean in means.items() if mean > MOST_FOR_NOTHING}
+    return "; ".join(f"{c!r} scores {mean:.2f}" for c, mean in paid.items()) or None
 
 
 def _is_same(control: str, gold: str | None) -> bool:
@@ -196,19 +159,3 @@ def _is_same(control: str, gold: str | None) -> bool:
         return control == gold or float(control) == float(gold or "")
     except ValueError:
         return False
-
-
-async def _check_levels(pool: WorkerPool, handle: Item, findings: TaskFindings) -> None:
-    """Make an item of every step of a user's own scale, and score its answer."""
-    job: Any = worker_jobs.own_scale
-    scale = await pool.run(job, handle.task, deadline_s=DEADLINE_S)
-    if isinstance(scale, str):
-        return
-    findings.notes += [f"level {skip.level}: {skip.reason}" for skip in scale.skipped]
-    findings.notes += [scale.note] if scale.note else []
-    for step in scale.steps:
-        of_step = dataclasses.replace(handle, params=step.params)
-        checked = handle.rules.scorer_fixes
-        fault = await item_fault(pool, of_step, "doctor", checked)
-        if fault is not None:
-            findings.faults.append(f"level {step.levels[0]}: {fault}")

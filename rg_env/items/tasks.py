@@ -23,13 +23,14 @@ import msgspec
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.items import item as items
-from rg_env.items.evaluation_specs import evaluation_specs
+from rg_env.items.evaluation_items import evaluation_specs
 from rg_env.items.group_scorer import Result
-from rg_env.items.installed_library import prepare_stream, read_library
+from rg_env.items.installed_library import read_library
 from rg_env.items.item import Item, shared_pool
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.items.stream import Stream
-from rg_env.items.task_check import item_fault
+from rg_env.items.stream import Stream, prepare_stream
+from rg_env.items.task_check import item_fault, why_no_entry
+from rg_env.items.worker_jobs import MAKING_DEADLINE_S
 from rg_env.tasks.curriculum import Count, LevelChange
 from rg_env.tasks.difficulty import LevelSetting, level_setting
 from rg_env.tasks.feedback import Feedback, WeightsState
@@ -183,7 +184,7 @@ class Tasks:
         if task in self._left_out:
             return None
         make = functools.partial(
-            items.first_usable, attempts=attempts, deadline_s=items.MAKING_DEADLINE_S
+            items.first_usable, attempts=attempts, deadline_s=MAKING_DEADLINE_S
         )
         try:
             item = run_blocking(make, shared_pool(self.task_modules))
@@ -192,7 +193,7 @@ class Tasks:
                 self.failures[task] += 1
                 is_first = self.failures[task] == 1
             if is_first:
-                reason = items.why_no_entry(error)
+                reason = why_no_entry(error)
                 logger.warning("an item of task %s is left out: %s", task, reason)
             return None
         return dataclasses.replace(
@@ -246,8 +247,7 @@ class Tasks:
         names, params = stream.task_names, self._settings.task_params
         for task in names:
             if task not in TASKS:
-                own = Item(task, params.get(task, {}))
-                fault = await item_fault(pool, own, "library")
+                fault = await item_fault(pool, task, params.get(task, {}))
                 if fault is not None:
                     self._left_out[task] = fault
                     logger.warning("task %s is left out: %s", task, fault)

@@ -31,6 +31,9 @@ T = TypeVar("T")
 
 DEFAULT_RULES = ScoringRules()
 
+MAKING_DEADLINE_S = 20.0  # CPU time, where no setting says it
+ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
+
 _scored: set[str] = set()
 """Tasks of which this process has scored an answer, and so loaded what that takes."""
 

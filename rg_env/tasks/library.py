@@ -82,13 +82,6 @@ class LibraryDescription:
     modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
-    def own_names(self) -> list[str]:
-        """A user's own tasks."""
-        return [
-            name for name, info in self.tasks.items() if info.category == OWN_CATEGORY
-        ]
-
-    @property
     def versions(self) -> dict[str, str]:
         """The version of the library, and the digests of a user's modules."""
         return {"reasoning_gym": self.version, **self.modules}

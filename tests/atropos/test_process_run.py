@@ -20,7 +20,7 @@ from rg_env.rollouts.group import Ending, Ledger
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, build_rules
 from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.selection import StreamSettings, TaskChoice
 from tests.support.parts import env_config
 
 TASKS = ("acre", "chain_sum", "gcd")  # acre has no scale
@@ -36,7 +36,7 @@ class Items:
         rules = build_rules(tasks, TASKS, {"acre": "none"}, mode, levels)
         scales = {task: SCALES[task] for task in tasks if task in SCALES}
         difficulty = Difficulty(scales, rules, Curriculum(0.7))
-        self.stream = Stream(choices, 1, difficulty=difficulty, in_turn=True)
+        self.stream = Stream(choices, StreamSettings(task_choice="in_turn"), difficulty)
 
 
 def run_of(choices=None, groups=None, **changes):

@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rich.console import Console
 
-from rg_env.cli.doctor_command import table
-from rg_env.items.task_check import TaskFindings
 from tests.support.parts import run_main
-
-
-def test_failed_tasks_come_first_and_say_what_is_wrong():
-    passed = TaskFindings("gcd", "arithmetic", [], [], make_ms=1.25, score_ms=0.5)
-    failed = TaskFindings("maze", "games", ["gold scores 0.00"], ["slow"], None, None)
-    console = Console(width=100, no_color=True)
-    with console.capture() as captured:
-        console.print(table([passed, failed]))
-    text = captured.get().replace("│", " ")
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    maze, gcd = [line for line in lines if "maze" in line or "gcd" in line]
-    assert "maze gold scores 0.00; slow" in maze
-    assert "gcd 1.2 0.5 passed" in gcd
 
 
 @pytest.mark.processes

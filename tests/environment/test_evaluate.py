@@ -15,7 +15,7 @@ from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.evaluation.samples import grouped, read_rows, sample_of
 from rg_env.evaluation.summary import summarise
 from rg_env.inference import client, servers
-from rg_env.items.evaluation_specs import load_preset
+from rg_env.items.evaluation_items import load_preset
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import (
     FAST_TASKS,

@@ -106,7 +106,7 @@ def test_a_program_has_its_tasks_written_by_process(simulated, tmp_path):
         number = int(row["question"].split()[2].rstrip("?"))
         assert row["gold_answer"] == str(3 * number)
         assert set(row["outcomes"]).isdisjoint({"scorer_error", "timeout"})
-    assert "tasks of your own, from my_env: triple" in done.stderr
+    assert " with my_env " in done.stderr
 
 
 def test_rows_have_own_tasks_and_a_changed_module_begins_another_file(

@@ -1,4 +1,4 @@
-"""The evaluation's items: chosen by `eval_seed`, made, or left out with a reason."""
+"""The evaluation's items, ours and those of the presets: made, or left out."""
 
 from __future__ import annotations
 
@@ -6,15 +6,121 @@ from types import SimpleNamespace
 
 import jobs_for_items
 import pytest
+import reasoning_gym
 
 from rg_env.items import evaluation_items, worker_jobs
-from rg_env.items.evaluation_items import EvaluationItems, evaluated_choices
+from rg_env.items.evaluation_items import (
+    SEED,
+    SIZE,
+    EvaluationItems,
+    evaluation_specs,
+    load_preset,
+    wanted_items,
+)
 from rg_env.items.item import Item
+from rg_env.tasks import datasets, library
+from rg_env.tasks.curriculum import Curriculum
+from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, LevelRule
+from rg_env.tasks.sampler import MAX_ATTEMPTS
+from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 
+SCALES = load_shipped().scales
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
+PRESETS = ["rg-easy", "rg-hard"]
+
+
+def difficulty(mode, low=0.0, high=1.0):
+    rules = {choice.task: LevelRule(mode, low, high) for choice in CHOICES}
+    return Difficulty(SCALES, rules, Curriculum(0.7))
+
+
+# -- which -----------------------------------------------------------------------------
+
+
+def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked():
+    def evaluated(number, seed):
+        settings = SimpleNamespace(
+            eval_preset=None,
+            eval_seed=seed,
+            eval_level=None,
+            num_eval_tasks=number,
+            num_eval_samples_per_task=3,
+        )
+        stream = SimpleNamespace(choices=CHOICES, difficulty=NO_LEVELS)
+        wanted, names = wanted_items(settings, stream)
+        assert list(wanted) == [choice.task for choice in CHOICES]
+        assert all(len(wanted[t]) == (3 if t in names else 1) for t in wanted)
+        return frozenset(names)
+
+    assert evaluated(None, 1) == evaluated(99, 1) == {c.task for c in CHOICES}
+    chosen = [evaluated(2, seed) for seed in range(20)]
+    assert chosen == [evaluated(2, seed) for seed in range(20)]
+    assert len(set(chosen)) > 1 and {len(names) for names in chosen} == {2}
+
+
+@pytest.mark.parametrize("mode", ["random", "curriculum"])
+def test_evaluation_keeps_the_defaults_where_levels_move(mode):
+    specs = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
+    assert specs == evaluation_specs(CHOICES, 5, 123)
+
+
+def test_no_two_attempts_at_evaluation_items_share_a_seed():
+    specs = evaluation_specs(CHOICES, 50, 123)
+    seeds = {each.seed for attempts in specs for each in attempts}
+    assert len(seeds) == len(CHOICES) * 50 * MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
+def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
+    fixed = difficulty("fixed", 1.0, 1.0)
+    acre, gcd = (
+        attempts[0]
+        for attempts in evaluation_specs(CHOICES[:2], 1, 123, fixed, level=level)
+    )
+    assert gcd.params == SCALES["gcd"].steps[step].params
+    assert gcd.level == (1.0 if level is None else level)
+    assert (acre.level, acre.params) == (None, {})  # it has no scale
+
+
+# acre, gsm_symbolic: an entry is not its seed and index together.
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["acre", "gcd", "gsm_symbolic", "word_sorting"])
+def test_an_item_of_a_preset_is_that_of_the_published_data_set(task):
+    preset = load_preset("rg-hard")
+    params = preset.params[task]
+    dataset = reasoning_gym.create_dataset(task, seed=SEED, size=SIZE, **params)
+    for index, (spec,) in enumerate(preset.specs([task, "survo"])):  # not published
+        how = (spec.params, spec.seed, True, spec.published, spec.place)
+        entry = datasets.make_entry(task, *how)
+        assert entry["question"] == dataset[index]["question"]
+    assert index + 1 == SIZE
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_library_accepts_the_parameters_of_a_preset(name):
+    preset = load_preset(name)
+    assert library.rejected_params(preset.params.items()) is None
+    assert preset.changed < preset.params.keys()
+
+
+def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
+    def refused(published):
+        tasks = set()
+        for (spec,) in load_preset("rg-easy").specs(["syllogism", "string_insertion"]):
+            try:
+                datasets.make_entry(spec.task, spec.params, spec.seed, True, published)
+            except datasets.UnusableEntryError:
+                tasks.add(spec.task)
+        return tasks
+
+    assert refused(published=False) == {"syllogism", "string_insertion"}
+    assert refused(published=True) == {"syllogism"}
+
+
+# -- made ------------------------------------------------------------------------------
 
 
 class Settings:
@@ -25,17 +131,9 @@ class Settings:
     worker_count = 1
 
 
-def specs(*tasks, **params):
+def specs_of(*tasks, **params):
     """Return one attempt at an item of each task."""
     return [[Item(task, params, 2**31 + n, None, n)] for n, task in enumerate(tasks)]
-
-
-def test_the_seed_alone_chooses_which_are_evaluated_and_their_order_stays():
-    assert evaluated_choices(CHOICES, None, 1) == evaluated_choices(CHOICES, 99, 1)
-    chosen = [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
-    assert chosen == [evaluated_choices(CHOICES, 2, seed) for seed in range(20)]
-    assert all(found == sorted(found, key=CHOICES.index) for found in chosen)
-    assert len({tuple(c.task for c in found) for found in chosen}) > 1
 
 
 def evaluation_of(pool, wanted, **fields):
@@ -51,20 +149,16 @@ def evaluation_of(pool, wanted, **fields):
     return EvaluationItems(pool, Settings(), by_task, by_task, items), left_out
 
 
-async def test_an_item_knows_how_it_was_made_and_how_it_is_scored(pool):
-    evaluation, left_out = evaluation_of(pool, specs("gcd", "lcm"), deadline_s=3.5)
-    _, item = await evaluation.finished()
-    assert not left_out and not evaluation.missing
-    found = (item.task, item.split, item.index, item.seed, item.deadline_s)
-    assert found == ("lcm", "evaluation", 1, 2**31 + 1, 3.5)
-
-
-async def test_a_task_whose_item_cannot_be_made_is_missing_and_left_out(pool):
-    wanted = [*specs("gcd", min_numbers=-1), *specs("lcm")]
-    evaluation, left_out = evaluation_of(pool, wanted)
-    assert [item.task for item in await evaluation.finished()] == ["lcm"]
-    ((item, reason),) = evaluation.missing
-    assert left_out == {item.task: reason} and reason
+async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_out(
+    pool,
+):
+    wanted = [*specs_of("gcd", min_numbers=-1), *specs_of("lcm")]
+    evaluation, left_out = evaluation_of(pool, wanted, deadline_s=3.5)
+    (item,) = await evaluation.finished()
+    of_item = (item.task, item.split, item.index, item.seed, item.deadline_s)
+    assert of_item == ("lcm", "evaluation", 0, 2**31, 3.5)
+    ((missing, reason),) = evaluation.missing
+    assert left_out == {"gcd": reason} and missing.task == "gcd" and reason
 
 
 async def test_an_item_that_is_not_used_is_replaced_by_the_next_attempt_at_it(
@@ -85,7 +179,7 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
 
     monkeypatch.setattr(evaluation_items, "first_usable", lost)
     names = ["gcd", "a task of a user"]
-    evaluation, left_out = evaluation_of(None, specs(*names))
+    evaluation, left_out = evaluation_of(None, specs_of(*names))
     assert await evaluation.finished() == []
     assert [item.task for item, _ in evaluation.missing] == names
     assert left_out == {names[1]: "5 workers ended"}
@@ -94,7 +188,7 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
 async def test_a_pool_that_is_closed_leaves_no_task_out():
     gone = WorkerPool(1)
     gone.close()
-    evaluation, left_out = evaluation_of(gone, specs("gcd"))
+    evaluation, left_out = evaluation_of(gone, specs_of("gcd"))
     with pytest.raises(PoolClosedError):
         await evaluation.finished()
     assert not left_out

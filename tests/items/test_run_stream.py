@@ -13,7 +13,7 @@ from rg_env.items import run_stream, worker_jobs
 from rg_env.items.run_stream import NoItemsError, RunStream, question_digest
 from rg_env.items.stream import Stream
 from rg_env.tasks.sampler import MAX_ATTEMPTS
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.selection import StreamSettings, TaskChoice
 
 pytestmark = pytest.mark.processes
 
@@ -42,7 +42,9 @@ def with_items(pool):
             settings = SimpleNamespace(
                 worker_count=at_once + 1, item_deadline_s=30.0, scorer_fixes=checked
             )
-            items = RunStream(pool, settings, Stream(choices, 7), lookahead)
+            items = RunStream(
+                pool, settings, Stream(choices, StreamSettings(seed=7)), lookahead
+            )
             items.evaluation = Evaluation()
             result = await work(items)
             items.stop()

@@ -12,7 +12,7 @@ from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, LevelRule
 from rg_env.tasks.feedback import AdaptiveWeights
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.selection import StreamSettings, TaskChoice
 
 SCALES = load_shipped().scales
 TASKS = ["chain_sum", "gcd", "lcm"]
@@ -25,7 +25,7 @@ def difficulty(mode="random", low=0.0, high=1.0):
 
 
 def stream(levels=NO_LEVELS, adaptive=None, choices=CHOICES, **how):
-    return Stream(choices, 42, difficulty=levels, adaptive=adaptive, **how)
+    return Stream(choices, StreamSettings(seed=42, **how), levels, adaptive)
 
 
 def items(source, count=200):
@@ -110,7 +110,9 @@ def test_shards_part_the_stream_without_gap_or_overlap(num_shards):
 
 def test_in_turn_no_weight_counts_and_levels_lie_evenly():
     choices = [TaskChoice("gcd", 100.0), TaskChoice("lcm")]
-    source = stream(difficulty("random", 0.2, 0.6), choices=choices, in_turn=True)
+    source = stream(
+        difficulty("random", 0.2, 0.6), choices=choices, task_choice="in_turn"
+    )
     found = items(source, 10)
     assert [item.task for item in found] == ["gcd", "lcm"] * 5
     levels = sorted(item.level for item in found if item.task == "gcd")

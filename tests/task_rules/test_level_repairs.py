@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from rg_env.items.item import Item
 from rg_env.items.task_check import gold_fault
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
 from rg_env.tasks import scales
@@ -62,7 +61,7 @@ def test_a_repaired_level_is_on_the_scale_and_its_gold_answers_are_right(
         if set(step.levels) & set(REPAIRS[task].overrides):
             entry = make_asked_entry(task, step.params, 5)
             if solution(task, entry):
-                judged = gold_fault(pool, Item(task, step.params), entry)
+                judged = gold_fault(pool, task, step.params, entry)
                 assert asyncio.run(judged) is None
 
 
