@@ -11,15 +11,9 @@ from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import read_number
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 # -- complex_arithmetic ----------------------------------------------------------------
-
-_DIGITS = r"\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?"
-_TERM = re.compile(
-    rf"\s*(?P<sign>\+\s*-|[+-])?\s*(?:(?P<number>{_DIGITS})\s*\*?\s*(?P<unit>[ij])?|(?P<alone>[ij]))\s*"
-)
 
 
 def _without_calculation(answer: str, entry: Entry) -> str:
@@ -29,31 +23,6 @@ def _without_calculation(answer: str, entry: Entry) -> str:
     asked = "".join(entry.get("question", "").split())
     is_asked = len(side) > 2 and asked.endswith(side) and "=" not in behind
     return behind.strip() if is_asked else answer
-
-
-def _real_part_first(answer: str, entry: Entry) -> str:
-    """Write a complex number with its real part first: `4i - 9` is `-9+4i`."""
-    text = _without_calculation(answer.replace("\u2212", "-"), entry)
-    while text.startswith("(") and text.endswith(")"):
-        text = text[1:-1].strip()
-    parts: dict[bool, str] = {}
-    at = 0
-    while at < len(text):
-        match = _TERM.match(text, at)
-        if match is None or (at and not match["sign"]):
-            return answer
-        imaginary = bool(match["unit"] or match["alone"])
-        if imaginary in parts:
-            return answer
-        digits = (match["number"] or "1").replace(",", "")
-        parts[imaginary] = (match["sign"] or "+")[-1] + digits
-        at = match.end()
-    if not parts:
-        return answer
-    real, other = parts.get(False, "").removeprefix("+"), parts.get(True, "")
-    if not other:
-        return real
-    return f"{real} {other[0]} {other[1:]}i" if real else f"{other.removeprefix('+')}i"
 
 
 def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -66,7 +35,7 @@ def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
-    notation=of_short_text(_real_part_first),
+    notation=of_short_text(_without_calculation),
     fix=ScorerFix(
         scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
         fault=(
@@ -91,13 +60,6 @@ NO_SOLUTION = frozenset(_NO_SOLUTION.split())
 _DENIALS = frozenset({"no", "none", "not", "empty", "emptyset", "varnothing"})
 _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
 _NAME = re.compile(r"[^\W\d]\w*")
-_MAX_CHARS = 2_000
-_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)\s*")
-_NAMED = re.compile(
-    r"(?:[A-Za-z](?:_?\{?\d{1,2}\}?|[\u2080-\u2089])?\s*(?:=|\u2248|\\approx)\s*"
-    r"|[A-Za-z]\s*(?:\u2208|\\in)\s*)"
-)
-_BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), (r"\{", r"\}"))
 
 
 def _is_number(piece: str) -> bool:
@@ -172,42 +134,8 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(value, library("0"))
 
 
-def _without_brackets(text: str) -> str:
-    text = text.strip()
-    for opening, closing in _BRACKETS:
-        inside = text[len(opening) : -len(closing)]
-        if text.startswith(opening) and text.endswith(closing) and len(text) > 1:
-            return inside.strip().removesuffix("\\").strip()
-    return text
-
-
-def _joined_by_commas(answer: str, entry: Entry) -> str:
-    """Write the solutions of an equation as numbers that are joined by commas."""
-    if len(answer) > _MAX_CHARS or not any(map(str.isdigit, answer)):
-        return answer
-    variable = str(entry.get("metadata", {}).get("variable", ""))
-    text = answer.replace("$", "").strip()
-    named = _NAMED.match(text)
-    if named and not named[0].startswith(variable):
-        return answer
-    text = _without_brackets(text[named.end() :] if named else text)
-    solutions = []
-    for piece in _BETWEEN_SOLUTIONS.split(text):
-        if not piece:
-            continue
-        named = _NAMED.match(piece)
-        if named and not named[0].startswith(variable):
-            return answer
-        number = read_number(piece[named.end() :] if named else piece)
-        if number is None or number.bottom is not None:
-            return answer
-        solutions.append(number.text)
-    return ", ".join(solutions)
-
-
 POLYNOMIAL_EQUATIONS = TaskRules(
     "polynomial_equations",
-    notation=_joined_by_commas,
     fix=ScorerFix(
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"

@@ -12,7 +12,6 @@ from rg_env.task_rules.algorithmic.words import anagrams
 from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.reading.grids import read_grid
 from rg_env.task_rules.reading.lists import list_of, repetitions
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (
@@ -156,13 +155,6 @@ FIGLET_FONTS = TaskRules(
 
 # -- modulo_grid -----------------------------------------------------------------------
 
-_SIGN_OF_EMOJI = re.compile("[\u2705\u274c\u2714\u2716]")
-
-
-def _without_gaps(answer: str, entry: Entry) -> str:
-    rows = read_grid(answer.replace("\ufe0f", ""), _SIGN_OF_EMOJI, compact=True)
-    return answer if rows is None else "\n".join("".join(row) for row in rows)
-
 
 def is_filled_by_one_sign(entry: Entry) -> bool:
     """Say whether the commoner sign of a grid is right in all of its blanks."""
@@ -173,7 +165,6 @@ def is_filled_by_one_sign(entry: Entry) -> bool:
 
 MODULO_GRID = TaskRules(
     "modulo_grid",
-    notation=_without_gaps,
     has_units=False,
     item_checks=(
         seldom(

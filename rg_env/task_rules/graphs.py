@@ -9,7 +9,7 @@ from typing import Any
 from rg_env.task_rules.common_answers import seldom_answered
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.lists import BETWEEN_STEPS, list_of
+from rg_env.task_rules.reading.lists import list_of
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -73,7 +73,6 @@ FAMILY_RELATIONSHIPS = TaskRules(
 # pressed only while it has an effect.
 
 
-_PRESS = re.compile(r"(?:(?:press|push|button)\s+)*([A-C])\b", re.IGNORECASE)
 _PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
 _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
 
@@ -160,9 +159,6 @@ def _is_not_the_shortest(entry: Entry) -> bool:
 
 QUANTUM_LOCK = TaskRules(
     "quantum_lock",
-    notation=list_of(
-        _PRESS, " \u2192 ".join, BETWEEN_STEPS, lambda press: press[1].upper()
-    ),
     fix=ScorerFix(
         scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
         fault="Ignores everything but the letters A to C, even a second answer;"
@@ -181,29 +177,11 @@ QUANTUM_LOCK = TaskRules(
 
 # -- shortest_path ---------------------------------------------------------------------
 
-_DIRECTION = re.compile(
-    r"(?:(?:go|move)\s+)?(up|down|left|right|[udlr])\b", re.IGNORECASE
-)
-_IN_FULL = {"u": "up", "d": "down", "l": "left", "r": "right"}
-
-
-def _in_full(step: re.Match[str]) -> str:
-    word = step[1].lower()
-    return _IN_FULL.get(word, word)
-
-
-_AS_STEPS = list_of(_DIRECTION, " ".join, BETWEEN_STEPS, _in_full)
-
-
-def _directions(answer: str, entry: Entry) -> str:
-    """Write a path as directions with spaces; `infeasible` in any case."""
-    lowered = answer.lower()
-    return lowered if lowered == "infeasible" else _AS_STEPS(answer, entry)
-
+_DIRECTION = re.compile("up|down|left|right|infeasible")
 
 SHORTEST_PATH = TaskRules(
     "shortest_path",
-    notation=_directions,
+    notation=list_of(_DIRECTION, " ".join),
     # 38 of 100 at the defaults.
     item_checks=(seldom_answered({"infeasible": 3}),),
     level_repair=LevelRepair(

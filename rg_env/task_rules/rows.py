@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from rg_env.task_rules.algorithmic.words import lists_of_words
 from rg_env.task_rules.arc import board_fix, shows_no_rule
 from rg_env.task_rules.arithmetic.numbers import DECIMAL_FIX
 from rg_env.task_rules.common_answers import seldom, seldom_answered
 from rg_env.task_rules.reading import grids, lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
+from rg_env.task_rules.reading.expressions import expression_guard
 from rg_env.task_rules.reading.number_grids import number_grid_fix
 from rg_env.task_rules.reading.numbers import (
     DEGREES,
@@ -22,13 +22,15 @@ from rg_env.task_rules.reading.numbers import (
     with_unit,
     written_plainly,
 )
-from rg_env.task_rules.reading.sums import exact_value
-from rg_env.task_rules.reading.words import as_verdict, in_any_case
+from rg_env.task_rules.reading.sums import SUM_BOUNDS, exact_value, score_sum
+from rg_env.task_rules.reading.values import as_json
+from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     MIXTURE,
     Guard,
     ItemCheck,
     LevelRepair,
+    ScorerFix,
     TaskRules,
 )
 
@@ -56,7 +58,7 @@ ROWS = (
         notation=grids.grid_of(grids.WHOLE),
     ),
     TaskRules("count_primes", notation=as_number),
-    TaskRules("isomorphic_strings", notation=as_verdict),
+    TaskRules("isomorphic_strings", notation=in_any_case),
     TaskRules(
         "letter_counting",
         notation=as_number,
@@ -76,7 +78,7 @@ ROWS = (
     ),
     TaskRules(
         "palindrome_partitioning",
-        notation=lists_of_words,
+        notation=as_json,
         item_checks=(
             seldom(
                 "only partition is into letters",
@@ -87,7 +89,7 @@ ROWS = (
             ),
         ),
     ),
-    TaskRules("ransom_note", notation=as_verdict),
+    TaskRules("ransom_note", notation=in_any_case),
     TaskRules(
         "rotate_matrix",
         notation=grids.grid_of(grids.WHOLE),
@@ -237,6 +239,17 @@ ROWS = (
     ),
     # -- games -------------------------------------------------------------------------
     TaskRules(
+        "countdown",
+        guard=expression_guard(
+            SUM_BOUNDS, "whole numbers, + - * / ( ); up to 84 characters and 15 numbers"
+        ),
+        fix=ScorerFix(
+            "5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
+            "Also finds the numbers in a comment, in a decimal and behind a letter.",
+            score_sum,
+        ),
+    ),
+    TaskRules(
         "maze",
         notation=as_number,
         # The shortest distance that is asked for, 42 of 100 at the defaults.
@@ -258,6 +271,28 @@ ROWS = (
         ),
     ),
     TaskRules(
+        "n_queens",
+        guard=lists.literal_guard(
+            r"[_Q.\s]*", "rows of _ and Q, plain or as lists of strings"
+        ),
+        notation=grids.grid_of(grids.QUEENS, compact=True),
+        kept_signs="_",
+        level_repair=LevelRepair(
+            {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},
+            "a board of 4 has two solutions and one of 6 four, and all queens may be"
+            " removed, so that one board is right in up to 70 of 100 items",
+        ),
+    ),
+    TaskRules(
+        "puzzle24",
+        guard=expression_guard(SUM_BOUNDS, "four whole numbers, + - * / ( )"),
+        fix=ScorerFix(
+            "85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
+            "Does not compare the numbers used with those given; drops fractions.",
+            score_sum,
+        ),
+    ),
+    TaskRules(
         "sudoku",
         notation=grids.grid_of(grids.DIGIT, compact=True),
         fix=number_grid_fix(
@@ -267,7 +302,7 @@ ROWS = (
     # -- geometry ----------------------------------------------------------------------
     TaskRules("simple_geometry", notation=with_unit(DEGREES)),
     # -- graphs ------------------------------------------------------------------------
-    TaskRules("course_schedule", notation=as_verdict),
+    TaskRules("course_schedule", notation=in_any_case),
     TaskRules(
         "largest_island",
         notation=as_number,
@@ -277,7 +312,7 @@ ROWS = (
             " that 10 is right in 53 of 100 items",
         ),
     ),
-    TaskRules("path_star", notation=lists.nodes),
+    TaskRules("path_star", notation=lists.list_of(lists.WHOLE, " ".join)),
     # -- induction ---------------------------------------------------------------------
     TaskRules(
         "acre",

@@ -173,20 +173,17 @@ class FasterFunction:
     """One function of the library and what takes its place: equal, and faster.
 
     Attributes:
-        module: Where the function stands, e.g. "bfi".
+        module: Where the function stands, e.g. "cellpylib".
         name: Its name there, with its class if it has one, as in
             "KnightSwapLogic.solve_swap".
         digest: Of its source, see `rg_env.task_rules.faster_functions.source_digest`.
         make: Returns the faster function, given the library's own.
-        stands_on: Digests of other functions whose text it relies on, by module and
-            name, e.g. "bfi:execute".
     """
 
     module: str
     name: str
     digest: str
     make: Callable[[Any], Any]
-    stands_on: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

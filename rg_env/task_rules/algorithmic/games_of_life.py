@@ -10,7 +10,7 @@ from typing import Any
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.grids import BIT, read_grid
-from rg_env.task_rules.reading.words import as_verdict
+from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -153,7 +153,7 @@ def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 GAME_OF_LIFE_HALTING = TaskRules(
     "game_of_life_halting",
-    notation=as_verdict,
+    notation=in_any_case,
     fix=ScorerFix(
         scorer_sha256="d194de0097bee9d5ebedd3a868b08fddeca9857377c55e50d6e35de001ecf8a6",
         fault="Any text scores 1.0, because bool() of any text is true.",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from math import comb
 
-from rg_env.task_rules.reading.lists import read_pairs
-from rg_env.task_rules.reading.values import once_each
+from rg_env.task_rules.reading.values import as_json, once_each
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -21,12 +19,6 @@ from rg_env.task_rules.rules import (
 MOST_COLORED = 0.2
 """The share of graphs for which giving the colors in turn may be right."""
 
-_VERTEX_AND_COLOR = re.compile(
-    r"(?:(?:vertex|node)\s+)?([0-9]{1,6})\s*(?:=|:|\u2192|\bis\b)"
-    r"\s*(?:colou?r\s+)?([0-9]{1,6})\b",
-    re.IGNORECASE,
-)
-
 
 def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
@@ -39,13 +31,6 @@ def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float
     vertices = {str(vertex) for vertex in entry["metadata"]["puzzle"]["vertices"]}
     whole = all(type(color) is int for color in colors.values())
     return value if whole and colors.keys() == vertices else READABLE
-
-
-def _as_json(answer: str, entry: Entry) -> str:
-    pairs = read_pairs(answer, _VERTEX_AND_COLOR, numbered=False)
-    if pairs is None:
-        return answer
-    return json.dumps({vertex: int(color) for vertex, color in pairs.items()})
 
 
 def _has_few_edges(entry: Entry) -> bool:
@@ -65,7 +50,7 @@ def _has_few_edges(entry: Entry) -> bool:
 
 GRAPH_COLOR = TaskRules(
     "graph_color",
-    notation=_as_json,
+    notation=as_json,
     fix=ScorerFix(
         scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
         fault="Takes the last color if a vertex gets two.",

@@ -7,15 +7,8 @@ import re
 from collections import Counter
 from decimal import Decimal
 
-from rg_env.task_rules.reading.lists import (
-    BETWEEN_MOVES,
-    in_quotes,
-    list_of,
-    read_pairs,
-)
-from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import with_plain_subscripts
-from rg_env.task_rules.reading.values import read_list
+from rg_env.task_rules.reading.lists import in_quotes, list_of
+from rg_env.task_rules.reading.values import as_json, read_list
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -26,50 +19,7 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- base_conversion -------------------------------------------------------------------
-
-_TARGET = re.compile(r" to (?:base-(?P<base>\d+)|(?P<name>binary|hexadecimal))\s*$")
-_PREFIXES = {2: "0b", 8: "0o", 16: "0x"}
-_NAMES = {"binary": 2, "hexadecimal": 16}
-_GROUPED = re.compile(
-    r"[0-9a-z]{1,3}([ _,])[0-9a-z]{3}(?:\1[0-9a-z]{3})*"
-    r"|[0-9a-z]{1,4}([ _])[0-9a-z]{4}(?:\2[0-9a-z]{4})*"
-)
-_BASE_BEHIND = re.compile(
-    r"\s*(?:_\s*\{?\s*(?:\\text\{\s*)?(?P<sub>\d+)\s*\}{0,2}"
-    r"|\(?\s*(?:in )?base[- ]?(?P<base>\d+)\s*\)?)$"
-)
-
-
-def _without_base(answer: str, entry: Entry) -> str:
-    """Take off what only says again in which base a number is written."""
-    target = _TARGET.search(entry.get("question", "").rstrip())
-    gold = entry.get("answer")
-    if target is None or not isinstance(gold, str):
-        return answer
-    base = _NAMES.get(target["name"] or "") or int(target["base"] or 0)
-    digits = with_plain_subscripts(answer)
-    behind = _BASE_BEHIND.search(digits)
-    if behind and int(behind["sub"] or behind["base"]) == base:
-        digits = digits[: behind.start()].strip()
-        digits = digits.removeprefix("(").removesuffix(")")
-    prefix = _PREFIXES.get(base)
-    if prefix and digits.startswith(prefix):
-        digits = digits[len(prefix) :]
-    if _GROUPED.fullmatch(digits):
-        digits = re.sub("[ _,]", "", digits)
-    digits = digits.removeprefix("+")
-    return gold if digits.lstrip("0") == gold.lstrip("0") and digits else answer
-
-
-BASE_CONVERSION = TaskRules("base_conversion", notation=of_short_text(_without_base))
-
-
 # -- cryptarithm -----------------------------------------------------------------------
-
-_LETTER_AND_DIGIT = re.compile(
-    r"([A-Z])\s*(?:=|:|\u2192|\bis\b)\s*([0-9])(?!\w|\.[0-9])"
-)
 
 
 def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -78,16 +28,8 @@ def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float
     return value if len(set(letters)) == len(letters) else min(READABLE, value)
 
 
-def _in_pairs(answer: str, entry: Entry) -> str:
-    pairs = read_pairs(answer, _LETTER_AND_DIGIT, numbered=True)
-    if pairs is None:
-        return answer
-    return ",".join(f"{letter}={digit}" for letter, digit in pairs.items())
-
-
 CRYPTARITHM = TaskRules(
     "cryptarithm",
-    notation=_in_pairs,
     fix=ScorerFix(
         scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
         fault="Takes the last digit if a letter gets two.",
@@ -99,12 +41,6 @@ CRYPTARITHM = TaskRules(
 # -- jugs ------------------------------------------------------------------------------
 
 _JUG_MOVE = re.compile(r"(?:fill|empty) [A-Z]|pour [A-Z]->[A-Z]")
-_WRITTEN_MOVE = re.compile(
-    r"(?P<verb>fill|empty)\s+(?:up\s+)?(?:jug\s+)?(?P<jug>[A-Z])\b"
-    r"|pour\s+(?:from\s+)?(?:jug\s+)?(?P<source>[A-Z])\s*(?:\u2192|\bto\b|\binto\b)"
-    r"\s*(?:jug\s+)?(?P<to>[A-Z])\b",
-    re.IGNORECASE,
-)
 
 
 def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -118,15 +54,9 @@ def _moves_of_jugs(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if plain else READABLE
 
 
-def _jug_move(move: re.Match[str]) -> str:
-    if move["verb"]:
-        return f"{move['verb'].lower()} {move['jug'].upper()}"
-    return f"pour {move['source'].upper()}->{move['to'].upper()}"
-
-
 JUGS = TaskRules(
     "jugs",
-    notation=list_of(_WRITTEN_MOVE, json.dumps, BETWEEN_MOVES, _jug_move),
+    notation=as_json,
     fix=ScorerFix(
         scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
         fault="Ignores whatever follows a move.",

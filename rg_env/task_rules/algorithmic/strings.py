@@ -6,7 +6,6 @@ import re
 
 from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.reading.lists import list_of, literal_guard, plain, read_sequence
-from rg_env.task_rules.reading.values import read_list, read_value
 from rg_env.task_rules.rules import Entry, Notation, TaskRules
 
 # -- ab --------------------------------------------------------------------------------
@@ -28,22 +27,9 @@ AB = TaskRules("ab", notation=_with_spaces)
 
 # -- string_insertion ------------------------------------------------------------------
 
-_LETTER = re.compile(r"[A-E]")
-_LETTERS = re.compile(r"[A-E]+")
-
-
-def _as_one_string(answer: str, entry: Entry) -> str:
-    text = plain(answer)
-    listed = read_list(text)
-    if listed is not None and all(_LETTER.fullmatch(each) for each in listed):
-        return "".join(listed)
-    return text if _LETTERS.fullmatch(text) else answer
-
-
 STRING_INSERTION = TaskRules(
     "string_insertion",
     guard=literal_guard(r"[A-Z]*", "capital letters, plain or as a list of characters"),
-    notation=_as_one_string,
     item_checks=(
         seldom(
             "string has no place for an insertion",
@@ -57,33 +43,17 @@ STRING_INSERTION = TaskRules(
 # -- string_splitting ------------------------------------------------------------------
 
 _COUNT = re.compile(r"[0-9]{1,6}\b")
-_BULLETS = re.compile("^[ \t]*[-*\u2022][ \t]+", re.MULTILINE)
+_UNNAMED = list_of(_COUNT, " ".join)
 
 
 def counts_of(names: tuple[str, ...]) -> Notation:
-    """Return the notation of counts that may have their names beside them."""
-    kind = r"(?:units?\s+of\s+|machines?\s+|parts?\s+|blocks?\s+)*"
-    gap = r"(?:[\s,;|]|\band\b)+"
-    behind = gap.join(rf"([0-9]{{1,6}})\s*{kind}{re.escape(name)}" for name in names)
-    before = gap.join(
-        rf"{kind}{re.escape(name)}\s*[:=\u2192]\s*([0-9]{{1,6}})" for name in names
-    )
-    forms = [re.compile(form, re.IGNORECASE) for form in (behind, before)]
-    unnamed = list_of(_COUNT, " ".join)
+    """Return the notation of counts that may have their names before them, in order."""
+    pairs = (rf"{re.escape(name)}\s*[:=]\s*([0-9]{{1,6}})" for name in names)
+    named = re.compile(r"[\s,;]+".join(pairs))
 
     def notation(answer: str, entry: Entry) -> str:
-        text = _BULLETS.sub("", plain(answer))
-        for form in forms:
-            match = form.fullmatch(text)
-            if match is not None:
-                return " ".join(match.groups())
-        try:
-            named = read_value(answer)
-        except ValueError:
-            named = None
-        if isinstance(named, dict) and sorted(named) == sorted(names):
-            return " ".join(str(named[name]) for name in names)
-        return unnamed(answer, entry)
+        match = named.fullmatch(answer)
+        return " ".join(match.groups()) if match else _UNNAMED(answer, entry)
 
     return notation
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,9 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.reading.grids import read_any_rows
 from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.values import read_list
+from rg_env.task_rules.reading.values import as_json, read_list
 from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
@@ -30,14 +30,16 @@ from rg_env.task_rules.rules import (
 
 # -- caesar_cipher ---------------------------------------------------------------------
 
-_MAX_CHARS = 2_000
 _PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
 
 
+def _without_punctuation(answer: str, entry: Entry) -> str:
+    """Take off the punctuation, of which the question's text has none."""
+    return _PUNCTUATION.sub("", answer)
+
+
 def _letters_and_spaces(answer: str, entry: Entry) -> str:
-    """Take off the case and the punctuation, of which the encrypted text has none."""
-    bare = _PUNCTUATION.sub("", answer) if len(answer) < _MAX_CHARS else answer
-    return in_any_case(bare, entry)
+    return in_any_case(_without_punctuation(answer, entry), entry)
 
 
 CAESAR_CIPHER = TaskRules(
@@ -57,18 +59,6 @@ CAESAR_CIPHER = TaskRules(
 
 
 # -- group_anagrams --------------------------------------------------------------------
-
-_WORD = re.compile(r"[A-Za-z]+")
-_MARKS = re.compile(
-    "^[ \t]*(?:[-*\u2022][ \t]+|(?:group[ \t]+)?[0-9]{1,4}[.):][ \t]+)",
-    re.MULTILINE | re.IGNORECASE,
-)
-
-
-def lists_of_words(answer: str, entry: Entry) -> str:
-    """Write groups of words as JSON."""
-    rows = read_any_rows(_MARKS.sub("", answer), _WORD)
-    return answer if rows is None else json.dumps(rows)
 
 
 class _Group(msgspec.Struct):
@@ -90,7 +80,7 @@ def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
 
 GROUP_ANAGRAMS = TaskRules(
     "group_anagrams",
-    notation=lists_of_words,
+    notation=as_json,
     faster=(
         FasterFunction(
             "reasoning_gym.algorithmic.group_anagrams",
@@ -131,7 +121,7 @@ def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=list_of(WORD, " ".join, is_sentence=True),
+    notation=_without_punctuation,
     fix=ScorerFix(
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
         fault="Ignores capitals and words after the last right one; gives 0.9 if one"
@@ -245,6 +235,65 @@ SPELL_BACKWARD = TaskRules(
         fault="Ignores letters after the last right one; the sum can exceed 1; gives"
         " 0.38 to an unchanged word of three letters, and 0.9 if one letter is wrong.",
         score=_letters,
+    ),
+)
+
+
+# -- word_ladder -----------------------------------------------------------------------
+
+
+def _letters_apart(word: str, other: str) -> int:
+    return sum(a != b for a, b in zip(word, other, strict=True))
+
+
+def _single_steps(words: list[str]) -> list[str]:
+    """Return the words up to the first step that changes not exactly one letter."""
+    for place, (word, step) in enumerate(pairwise(words), 1):
+        if len(step) != len(word) or _letters_apart(word, step) != 1:
+            return words[:place]
+    return words
+
+
+def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score 1, or half of the share of letters brought into place.
+
+    Steps count up to the first that is no word or changes not exactly one letter. Who
+    begins elsewhere, gets no nearer or goes on behind the end has nothing.
+    """
+    value = library(answer)
+    start, end = entry["metadata"]["start_word"], entry["metadata"]["end_word"]
+    words = [word.strip() for word in answer.upper().split(",")]
+    if value == 1.0 or words[0] != start:
+        return value if value == 1.0 else 0.0
+    steps = _single_steps(words)
+    in_turn = (end[:n] + start[n:] for n in range(1, len(end) + 1))
+    to_end = [word for word in dict.fromkeys(in_turn) if word != start]
+
+    def by_way_of(place: int) -> float:
+        """Return the score of the way to a step, back and one letter after another.
+
+        That is halved for each word that the library does not know.
+        """
+        there = steps[: place + 1]
+        return library(",".join([*there, *there[-2::-1], *to_end]))
+
+    known = bisect_left(
+        range(1, len(steps)), True, key=lambda place: by_way_of(place) < by_way_of(0)
+    )
+    apart = _letters_apart(steps[known], end)
+    return max(0.0, 1 - apart / _letters_apart(start, end)) / 2 if apart else 0.0
+
+
+WORD_LADDER = TaskRules(
+    "word_ladder",
+    notation=list_of(WORD, ",".join),
+    fix=ScorerFix(
+        scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
+        fault=(
+            "Scores steps that are no words (0.37 for changing one letter after the"
+            " other), but no right steps of an incomplete ladder."
+        ),
+        score=_rungs,
     ),
 )
 

@@ -8,7 +8,6 @@ from math import exp
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import as_verdict
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -24,14 +23,6 @@ A_FIFTH_OFF = exp(-1)
 
 A constant is off by more as a rule, and had 0.34 of counts at the best.
 """
-
-
-def _as_asked(answer: str, entry: Entry) -> str:
-    """Return a day of the week, a count or a verdict on a year as it is asked for."""
-    gold = entry.get("answer")
-    if isinstance(gold, str) and gold.lstrip("-").isdigit():
-        return as_number(answer, entry)
-    return as_verdict(answer.removeprefix("a ").removeprefix("on a "), entry)
 
 
 def _is_in_another_year(entry: Entry) -> bool:
@@ -55,7 +46,7 @@ def _day_or_count(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 CALENDAR_ARITHMETIC = TaskRules(
     "calendar_arithmetic",
-    notation=of_short_text(_as_asked),
+    notation=as_number,
     fix=ScorerFix(
         scorer_sha256="f201391da152c94faeea8e61cc3df33af60fca5f2248e239ac1286896924f30a",
         fault="A count that is off by one of 62 scores 0.92, a constant count 0.34.",
@@ -90,9 +81,6 @@ _SPAN = re.compile(
     r"(?P<clock>[\d:.]{4,20})?\s*,?",
     re.IGNORECASE,
 )
-_WRITTEN_CLOCK = re.compile(
-    r"\+?(?P<clock>\d{1,9}(?::\d{1,2}){1,2}(?:\.\d{1,9})?)\s*(?:hours|hrs|h)?"
-)
 
 
 def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -111,9 +99,6 @@ def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
 def _as_days_and_clock(answer: str, entry: Entry) -> str:
     """Write a span as `D days` and a clock, whichever of the two it has."""
     kind = str(entry.get("metadata", {}).get("task_type", ""))
-    if kind.startswith("time"):
-        clock = _WRITTEN_CLOCK.fullmatch(answer)
-        return clock["clock"] if clock else answer
     span = _SPAN.fullmatch(answer)
     if span is None:
         return answer

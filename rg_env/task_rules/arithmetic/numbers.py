@@ -6,16 +6,16 @@ import decimal
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
+from rg_env.task_rules.reading.lists import WHOLE, list_of
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
     with_plain_subscripts,
-    with_unit,
     written_plainly,
 )
-from rg_env.task_rules.reading.sums import exact_value, without_side
+from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.rules import (
     NEARLY,
     Entry,
@@ -142,8 +142,6 @@ FRACTION_SIMPLIFICATION = TaskRules(
 
 _FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
 _PERCENT = re.compile("%|percent")
-_DOLLARS = re.compile(r"^\\?\$\s?(?=[\d.])|(?<=\d)\s*(?:dollars?|USD)$")
-_IN_DOLLARS = with_unit(_DOLLARS)
 
 
 def _asked(entry: Entry) -> str:
@@ -166,13 +164,6 @@ def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-def _with_its_unit(answer: str, entry: Entry) -> str:
-    """Write the right number; dollars may be named where they are asked for."""
-    has_dollars = re.search(r"\$|dollar|USD", str(entry.get("question", "")))
-    other = re.search(r"how many (?!dollars)", _asked(entry), re.IGNORECASE)
-    return (_IN_DOLLARS if has_dollars and not other else as_number)(answer, entry)
-
-
 _STEP = re.compile(r"([\d.]+(?:\s*[-+*/]\s*[\d.]+)+)\s*=\s*(\d+)(?![\d.])")
 """A step of the library's solution, `5*0.5=2`, with a whole number."""
 
@@ -185,7 +176,7 @@ def _rounds_down(entry: Entry) -> bool:
 
 GSM_SYMBOLIC = TaskRules(
     "gsm_symbolic",
-    notation=_with_its_unit,
+    notation=as_number,
     fix=ScorerFix(
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="Takes the first number without its sign and ignores what follows.",
@@ -252,16 +243,7 @@ NUMBER_FORMAT = TaskRules(
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
-MAX_CHARS = 2_000
-MAX_POWER = 64
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-_POWERS_ABOVE = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_BETWEEN = re.compile(
-    r"\s*(?:\*(?!\*)|[x,;\u00d7\u00b7\u22c5\u2217\u2022]|\\times|\\cdot|\\ast)\s*"
-    r"|\s+and\s+",
-    re.IGNORECASE,
-)
-_FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*[{(]?\s*(\d{1,2})\s*[)}]?)?")
+_BETWEEN = re.compile(rf"(?:\s*(?:[*x{TIMES}]|\\times|\\cdot)\s*)?")
 
 
 def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -282,27 +264,9 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if made == wanted - 1 else value * made / wanted
 
 
-def _one_by_one(answer: str, entry: Entry) -> str:
-    r"""Write the factors of a product one by one: `2^2 \cdot 3` has 2, 2 and 3."""
-    if len(answer) > MAX_CHARS:
-        return answer
-    text = _POWERS_ABOVE.sub(lambda power: "^" + power[0].translate(_RAISED), answer)
-    number = str(entry.get("metadata", {}).get("number", ""))
-    text = without_side(text.replace("**", "^"), number).strip("[](){} \n")
-    if "^" in text and not text.endswith(tuple("0123456789")):
-        text += "}"
-    factors: list[str] = []
-    for piece in _BETWEEN.split(text):
-        match = _FACTOR.fullmatch(piece.strip().strip("()"))
-        if match is None or int(match[2] or 1) > MAX_POWER:
-            return answer
-        factors.extend([match[1]] * int(match[2] or 1))
-    return f" {TIMES} ".join(factors)
-
-
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
-    notation=_one_by_one,
+    notation=list_of(WHOLE, f" {TIMES} ".join, _BETWEEN),
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="Gives 0.5 to the number itself as its only factor.",

@@ -130,25 +130,6 @@ def _is_gold(value: Any, gold: Any, entry: Entry) -> bool:
     return json.dumps(value, sort_keys=True) == json.dumps(gold, sort_keys=True)
 
 
-def _as_gold(answer: str, entry: Entry) -> str:
-    """Return the right answer for one that writes the same value of JSON.
-
-    A string is known without its quotes as well.
-    """
-    gold_text = entry["answer"]
-    try:
-        gold = json.loads(gold_text)
-    except ValueError:
-        return answer
-    if isinstance(gold, str) and answer == gold:
-        return str(gold_text)
-    try:
-        same = _is_gold(read_value(answer), gold, entry)
-    except ValueError:
-        return answer
-    return str(gold_text) if same else answer
-
-
 # -- programs --------------------------------------------------------------------------
 
 _BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
@@ -212,7 +193,7 @@ def _is_right(value: Any, entry: Entry) -> bool:
 def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a value of JSON, or an object with filler words around it."""
     gold, answer = entry["answer"].strip(), answer.strip()
-    if answer == gold:
+    if answer == gold or json.dumps(answer) == gold:  # a string without its quotes
         return 1.0
     try:
         value = read_value(answer)
@@ -350,7 +331,6 @@ CODEIO = TaskRules(
         "JSON; objects have up to 1,000 characters in 99 of 100 items",
         _too_costly,
     ),
-    notation=_as_gold,
     kept_signs="\"'",
     kept_on_class="_jsonl_data",
     faster=(

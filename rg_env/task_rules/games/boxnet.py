@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.reading.lists import plain
-from rg_env.task_rules.reading.values import read_value
+from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     Entry,
     Guard,
@@ -140,27 +139,6 @@ def agent_at(place: Position) -> str:
     return f"Agent[{place[0]}, {place[1]}]"
 
 
-_BOX_MOVE = re.compile(r"\s*move\s*\(\s*(\w+)\s*,\s*([^(),]*(?:,[^(),]*)?)\)\s*")
-
-
-def _as_json(answer: str, entry: Entry) -> str:
-    """Write a plan as JSON, one space behind the comma of a move."""
-    try:
-        steps = read_value(plain(answer))
-    except ValueError:
-        return answer
-    if not isinstance(steps, list) or not all(isinstance(s, dict) for s in steps):
-        return answer
-    return json.dumps(
-        [{agent: _box_move(action) for agent, action in s.items()} for s in steps]
-    )
-
-
-def _box_move(action: Any) -> Any:
-    match = _BOX_MOVE.fullmatch(action) if isinstance(action, str) else None
-    return action if match is None else f"move({match[1]}, {match[2].strip()})"
-
-
 _SAFE_CHARS = 2_000
 """A text up to this length holds no string worth a look."""
 
@@ -202,7 +180,7 @@ BOXNET = TaskRules(
         "JSON: move(box_blue, square[0.5, 1.5]) by agent",
         _too_costly,
     ),
-    notation=_as_json,
+    notation=as_json,
     fix=ScorerFix(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault="Ignores impossible actions, so one fixed plan solves every item of a"

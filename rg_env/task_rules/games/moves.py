@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections import Counter, deque
@@ -12,13 +11,12 @@ from itertools import pairwise
 from rg_env.task_rules.common_answers import seldom_answered
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
-    BETWEEN_MOVES,
-    BETWEEN_STEPS,
     list_of,
     plain,
     read_sequence,
     repetitions,
 )
+from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -39,16 +37,9 @@ from rg_env.task_rules.rules import (
 # of it. Nine of ten searches are for boards that turn out to have no solution.
 
 
-_KNIGHT_MOVE = re.compile(
-    r"(w(?:hite)?|b(?:lack)?)\s*[:,\s]\s*([A-Z][0-9]{1,2})"
-    r"\s*(?:,|\u2192|\bto\b|-|\s)\s*([A-Z][0-9]{1,2})\b",
-    re.IGNORECASE,
-)
-
-
-def _knight_move(move: re.Match[str]) -> str:
-    color = "w" if move[1][0] in "wW" else "B"
-    return f"{color},{move[2].upper()},{move[3].upper()}"
+def _with_colors(answer: str, entry: Entry) -> str:
+    """Write moves as JSON, and the colors of knights as the question does."""
+    return as_json(answer, entry).replace('"b,', '"B,').replace('"W,', '"w,')
 
 
 Board = Mapping[str, Sequence[str]]
@@ -118,7 +109,7 @@ def _can_be_swapped(entry: Entry) -> bool:
 
 KNIGHT_SWAP = TaskRules(
     "knight_swap",
-    notation=list_of(_KNIGHT_MOVE, json.dumps, BETWEEN_MOVES, _knight_move),
+    notation=_with_colors,
     item_checks=(
         ItemCheck(
             "answer is that the knights cannot be swapped, and they can",
@@ -252,7 +243,7 @@ RUSH_HOUR = TaskRules(
         "moves by at most 4",
         _too_many_steps,
     ),
-    notation=list_of(_WRITTEN_MOVE, " ".join, BETWEEN_MOVES, _car_move),
+    notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
         fault="Skips impossible moves, so that enough random moves free the car.",
@@ -311,29 +302,8 @@ def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-_DIRECTIONS = re.compile(r"up\b|down\b|left\b|right\b|[udlr]+\b", re.IGNORECASE)
-_WORDS = frozenset({"UP", "DOWN", "LEFT", "RIGHT"})
-
-
-def _as_letters(answer: str, entry: Entry) -> str:
-    """Write moves as letters; what may be several walks stays apart."""
-    text = plain(answer)
-    letters = read_sequence(text, _DIRECTIONS, BETWEEN_STEPS)
-    if letters is None:
-        return answer
-    moves = [move[0].upper() for move in letters]
-    in_words = [move[0] for move in moves if move in _WORDS]
-    if in_words and len(in_words) < len(moves):
-        return answer
-    is_list = letters[0].string != text
-    between = [text[a.end() : b.start()] for a, b in pairwise(letters)]
-    gaps = ["" for _ in between] if is_list else between
-    return " ".join(walks_of(in_words or moves, gaps))
-
-
 SOKOBAN = TaskRules(
     "sokoban",
-    notation=_as_letters,
     fix=ScorerFix(
         scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Ignores everything but the letters of moves, even a second answer.",
@@ -361,14 +331,14 @@ def _disk_move(move: re.Match[str]) -> str:
 
 
 def _only_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
-    moves = read_sequence(plain(answer), _DISK_MOVE, BETWEEN_MOVES)
+    moves = read_sequence(plain(answer), _DISK_MOVE)
     value = 0.0 if moves is None else library(answer)
     return value if value in (0.0, 0.05) else 1.0  # 0.05: some disk is elsewhere
 
 
 TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
-    notation=list_of(_DISK_MOVE, "\n".join, BETWEEN_MOVES, _disk_move),
+    notation=list_of(_DISK_MOVE, "\n".join, written=_disk_move),
     fix=ScorerFix(
         scorer_sha256="b526c662909b60dbaf24737c57d8bda3be5914c507a5b1a3a03118c322de0a72",
         fault=(

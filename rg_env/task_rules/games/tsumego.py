@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -15,17 +13,6 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
-
-_POINT = re.compile(
-    r"(?:(?:black|plays?|at|on|to)\s+){0,4}\(?([A-Z])[\s,-]*([0-9]{1,2})\)?",
-    re.IGNORECASE,
-)
-
-
-def _as_point(answer: str, entry: Entry) -> str:
-    match = _POINT.fullmatch(answer)
-    return f"{match[1].upper()}{match[2]}" if match else answer
-
 
 Board = Sequence[Sequence[str]]
 """Rows from the top; "X" is black, "O" white and "." empty."""
@@ -96,7 +83,6 @@ def _is_not_the_only_capture(entry: Entry) -> bool:
 
 TSUMEGO = TaskRules(
     "tsumego",
-    notation=of_short_text(_as_point),
     fix=ScorerFix(
         scorer_sha256="2448df09b429c481456c71b50744f295b742793875b1722206298e908e6aed4c",
         fault="Scores a point whose name contains that of the right one.",

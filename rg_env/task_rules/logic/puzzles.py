@@ -11,7 +11,7 @@ from typing import Any
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import as_verdict
+from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -74,39 +74,11 @@ AIW = TaskRules(
 # -- knights_knaves --------------------------------------------------------------------
 
 _PASSED_OVER = frozenset({"is", "a", "an", "and"})
-_MORE_FILLERS = "while but whereas so therefore thus the also hence as too"
-_FILLERS = _PASSED_OVER | frozenset(_MORE_FILLERS.split())
-"""Words of a claim that are neither a name nor a role, to the scorer and to people."""
-
-_MARK = re.compile(r"^\s*(?:[-*+\u2022\u2013]|\(?\d{1,2}[.):])\s+", re.MULTILINE)
-_BETWEEN = re.compile(r"[\s.,;:=()\[\]{}\"'*_|>\u2022\u2013\u2014\u2192&-]+")
-_MAX_CHARS = 4_000
+"""Words of a claim that are neither a name nor a role, to the scorer."""
 
 
 def _roles(terms: Mapping[str, object]) -> set[str]:
     return {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
-
-
-def _as_roles(answer: str, entry: Entry) -> str:
-    """Say of each person in turn what he is, in the words that the scorer reads.
-
-    Read is a name and behind it a role, again and again; in any other order, or with
-    any other word, the answer is left as it stands.
-    """
-    metadata = entry.get("metadata", {})
-    terms = metadata.get("knight_knave_terms")
-    if not terms or len(answer) > _MAX_CHARS or answer == entry.get("answer"):
-        return answer
-    roles = _roles(terms)
-    names = {str(name).lower(): str(name) for name in metadata["names"]}
-    words = _BETWEEN.split(_MARK.sub(" ", answer).replace("=>", " ").lower())
-    named = [word for word in words if word and word not in _FILLERS]
-    pairs = list(zip(named[::2], named[1::2], strict=False))
-    is_each = {name for name, _ in pairs} == set(names)
-    is_whole = is_each and len(named) == 2 * len(names)
-    if not is_whole or any(role not in roles for _, role in pairs):
-        return answer
-    return ", and ".join(f"{names[name]} is a {role}" for name, role in pairs)
 
 
 COIN = 0.65
@@ -142,7 +114,6 @@ def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 KNIGHTS_KNAVES = TaskRules(
     "knights_knaves",
-    notation=_as_roles,
     fix=ScorerFix(
         scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
         fault="Gives 0.65 for half of the roles, so all knights score more than half.",
@@ -232,7 +203,7 @@ def _readings(entry: Entry) -> set[str]:
 
 SYLLOGISMS = TaskRules(
     "syllogism",
-    notation=as_verdict,
+    notation=in_any_case,
     item_checks=(
         ItemCheck(
             "answer is wrong by any reading",

@@ -97,6 +97,7 @@ WHOLE = re.compile(r"-?[0-9]{1,9}")
 DECIMAL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
 DIGIT = re.compile(r"[0-9]")
 BIT = re.compile(r"[01]")
+QUEENS = re.compile(r"[_Q]")
 
 
 def with_spaces(rows: Cells) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from rg_env.task_rules.reading.values import read_list, read_value
+from rg_env.task_rules.reading.values import read_list
 from rg_env.task_rules.rules import Entry, Guard, Notation
 
 _ARROW = re.compile(
@@ -30,16 +30,8 @@ _MARK = re.compile(
 
 _BULLET = re.compile("[-*+\u2022\u2013\u00b7\u25e6]\\s+")
 _QUOTES = "\"'\u201c\u201d\u2018\u2019"
-_BETWEEN = rf"[\s,;\u2192{_QUOTES}]|\.(?=\s|$)"
-_THEN = r"\b(?:and[ \t]+)?(?:then|next)\b"
-BETWEEN = re.compile(rf"(?:{_BETWEEN})*")
+BETWEEN = re.compile(rf"(?:[\s,;\u2192{_QUOTES}]|\.(?=\s|$))*")
 """What may stand between the elements of a list."""
-
-BETWEEN_MOVES = re.compile(rf"(?:{_BETWEEN}|{_THEN})*")
-"""What may stand between moves, which come one after the other."""
-
-BETWEEN_STEPS = re.compile(rf"(?:{_BETWEEN}|{_THEN}|[>\u2010-\u2015\u2212-])*")
-"""What may stand between moves that have no sign of their own."""
 
 
 def plain(text: str) -> str:
@@ -114,7 +106,6 @@ def read_sequence(
     between: re.Pattern[str] = BETWEEN,
     *,
     numbered: bool = True,
-    is_sentence: bool = False,
 ) -> list[re.Match[str]] | None:
     """Read a text that holds elements and otherwise only what says nothing.
 
@@ -123,7 +114,6 @@ def read_sequence(
         element: What one element looks like; not empty, in linear time.
         between: What may stand between two of them; something has to.
         numbered: Whether numbers that count from 1 are marks of the elements.
-        is_sentence: Whether an `and` before the last element is an element as well.
 
     Returns:
         At least one; None where the text holds anything else.
@@ -132,8 +122,7 @@ def read_sequence(
     if listed is not None:
         matches = [element.fullmatch(plain(written)) for written in listed]
     else:
-        text = without_brackets(text)
-        text = text if is_sentence else _without_last_and(text, element)
+        text = _without_last_and(without_brackets(text), element)
         matches = list(_elements(text, element, between, numbered))
     read = [match for match in matches if match is not None]
     return read if read and len(read) == len(matches) else None
@@ -152,7 +141,6 @@ def list_of(
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
     *,
     may_be_empty: bool = False,
-    is_sentence: bool = False,
 ) -> Notation:
     """Return the notation of a list, of what the pattern reads or as it is written."""
 
@@ -160,19 +148,12 @@ def list_of(
         if may_be_empty and "".join(answer.split()) in ("[]", "()"):
             return "[]"
         text = plain(answer)
-        elements = read_sequence(text, element, between, is_sentence=is_sentence)
+        elements = read_sequence(text, element, between)
         return (
             answer if elements is None else joined([written(each) for each in elements])
         )
 
     return notation
-
-
-_NODE = re.compile(r"(?<!^[-\u2212])(?<![\s,;>][-\u2212])[0-9]{1,12}\b")
-"""A dash is between two nodes, or before a blank; else it is a sign."""
-
-nodes = list_of(_NODE, " ".join, BETWEEN_STEPS)
-"""Writes a path of numbered nodes with spaces."""
 
 
 def in_brackets(elements: list[str]) -> str:
@@ -183,29 +164,6 @@ def in_brackets(elements: list[str]) -> str:
 def in_quotes(elements: list[str]) -> str:
     """Write a list of strings as Python does."""
     return in_brackets([f"'{element}'" for element in elements])
-
-
-def read_pairs(
-    text: str, pair: re.Pattern[str], *, numbered: bool
-) -> dict[str, str] | None:
-    """Read what each name is said to be, as JSON or as pairs.
-
-    Returns:
-        None where anything else stands in the text or a name stands twice.
-    """
-    try:
-        value = read_value(text)
-    except ValueError:
-        value = None
-    matches: Sequence[re.Match[str] | None]
-    if isinstance(value, dict):
-        if not all(isinstance(v, (int, str)) for v in value.values()):
-            return None
-        matches = [pair.fullmatch(f"{name}={v}") for name, v in value.items()]
-    else:
-        matches = read_sequence(plain(text).strip("{}"), pair, numbered=numbered) or []
-    pairs = {match[1]: match[2] for match in matches if match is not None}
-    return pairs if matches and len(pairs) == len(matches) else None
 
 
 def repetitions(digits: list[str], max_digits: int) -> int | None:

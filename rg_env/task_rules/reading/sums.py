@@ -86,39 +86,6 @@ SUM_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
 MOST_FOR_A_WRONG_SUM = 0.05
 """What the library gives."""
 
-MAX_WRITTEN_CHARS = 2_000
-_SIGNS = (
-    (re.compile(r"\\left(?=[(\[{])|\\right(?=[)\]}])"), ""),
-    (re.compile(r"\\times|\\cdot|\\ast|[\u00d7\u00b7\u22c5\u2217\u2715\u2022]"), "*"),
-    (re.compile(r"(?<=[\d)\]])\s*[xX]\s*(?=[\d(\[])"), " * "),
-    (re.compile(r"\\div|[\u00f7\u2044\u2215]"), "/"),
-    (re.compile("[\u2212\u2013\u2014]"), "-"),
-    (re.compile("\uff0b"), "+"),
-    (re.compile(r"\\?[\[{]"), "("),
-    (re.compile(r"\\?[\]}]"), ")"),
-)
-_ONLY_ARITHMETIC = re.compile(r"[\d\s+\-*/()]+")
-
-
-def without_side(text: str, known: str) -> str:
-    """Return the side of `6 = 2*3` that is not the known one, or the text."""
-    sides = [side.strip() for side in text.split("=")]
-    if len(sides) == 2 and known in sides:
-        return sides[sides[0] == known]
-    return text
-
-
-def as_sum(answer: str, entry: Entry) -> str:
-    """Write a sum with `* / - ( )` and without the number that it is to make."""
-    if len(answer) > MAX_WRITTEN_CHARS:
-        return answer
-    plain = answer
-    for sign, written in _SIGNS:
-        plain = sign.sub(written, plain)
-    target = entry.get("metadata", {}).get("target", 24)
-    plain = without_side(plain, str(target)).strip()
-    return plain if _ONLY_ARITHMETIC.fullmatch(plain) else answer
-
 
 def score_sum(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a sum that uses the entry's numbers, each once."""

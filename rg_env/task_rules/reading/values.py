@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rg_env.task_rules.rules import Entry
+
 MAX_DEPTH = 40
 """Deepest nesting; the golds of the library have 8 at most."""
 
@@ -89,6 +91,14 @@ def read_value(text: str) -> Any:
         return json.loads(_as_json(text), object_pairs_hook=once_each)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def as_json(answer: str, entry: Entry) -> str:
+    """Write a value as JSON does."""
+    try:
+        return json.dumps(read_value(answer), ensure_ascii=False)
+    except ValueError:
+        return answer
 
 
 def _no_constant(name: str) -> str:

@@ -18,7 +18,7 @@ from rg_env.items.item import Item
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
-from rg_env.task_rules.table import fault_of, rejection, rules_of
+from rg_env.task_rules.table import fault_of, rejection
 from rg_env.tasks import datasets, library
 from rg_env.tasks.datasets import kept_dataset
 from rg_env.workers.worker_pool import WorkerPool
@@ -155,7 +155,6 @@ def test_an_output_is_asked_for_without_running_anything(monkeypatch):
 def test_the_same_value_of_json_is_the_right_answer(gold, answers):
     made = entry("", {}, gold, OUTPUT)
     for answer in answers:
-        assert rules_of("codeio").notation(answer, made) == made["answer"]
         assert paid(made, answer) == 1.0
 
 
@@ -176,7 +175,6 @@ def test_the_same_value_of_json_is_the_right_answer(gold, answers):
 def test_another_value_is_wrong_however_near_it_is(gold, answers):
     made = entry("", {}, gold, OUTPUT)
     for answer in answers:
-        assert rules_of("codeio").notation(answer, made) == answer
         assert paid(made, answer) <= READABLE
 
 
