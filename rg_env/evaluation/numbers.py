@@ -254,13 +254,13 @@ def best_of(value: pl.Expr, k: int) -> pl.Expr:
 
     Source: "Evaluating large language models trained on code" (Chen et al., 2021).
     """
-    n = pl.len().cast(pl.Float64)
-    place = pl.int_range(pl.len()).cast(pl.Float64)
+    n = value.count().cast(pl.Float64)
+    place = pl.int_range(value.count()).cast(pl.Float64)
     # The value at place i is the best one of comb(i, k - 1) of the comb(n, k) draws.
     share = k / n
     for j in range(k - 1):
         share = share * (place - j) / (n - 1 - j)
-    ordered = value.cast(pl.Float64).sort()
+    ordered = value.cast(pl.Float64).drop_nulls().sort()
     return pl.when(n >= k).then((ordered * share).sum())
 
 

@@ -8,7 +8,7 @@ const REPORT = (() => {
   const DEFAULTS = { a: ALL, b: NONE, by: "task", task: ALL, outcome: ALL, low: "", high: "", text: "", differ: false, open: NONE };
   const state = { ...DEFAULTS };
   const tables = {}, charts = [], chunks = new Map();
-  let data, parts, metrics, samples, hits = [], ticket = 0, differing = null;
+  let data, parts, samples, hits = [], ticket = 0, differing = null;
 
   // -- texts and elements ------------------------------------------------------------
 
@@ -169,26 +169,20 @@ const REPORT = (() => {
   }
 
   function showRuns() {
-    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, scored: data.scored[run.name] ?? null, ...figures(number, ALL) }));
+    const rows = data.runs.map((run, number) => ({ number, name: run.name, items: run.items, ...figures(number, ALL) }));
     const name = (v, type, row) => (type === "display" ? el("span", { title: v }, link(shortName(row.number), () => choose({ a: row.number }, false))) : visible(v));
     const columns = [{ title: "run or model", data: "name", render: name }];
     for (const [key, label, form, about] of figureColumns()) {
       const shown = (row) => el("span", {}, form(row[key]), key === "score" && known(row.score) ? el("span", {}, " ", bar(row.score)) : "", el("small", { class: "soft" }, span(...(row.ends[key] || []), form)));
       if (rows.some((row) => known(row[key]))) columns.push({ title: label, about: `${about}, with its 95 % interval`, data: null, className: "n", render: (row, type) => (type === "display" ? shown(row) : numeric()(row[key], type)) });
     }
-    for (const [key, title, about] of [["samples", "rollouts"], ["scored", "scored", "Rollouts that the run has scored; its dump files hold some of them"], ["items", "items"]]) {
-      if (rows.some((row) => known(row[key]))) columns.push({ title, about, data: key, className: "n", render: numeric(whole) });
+    for (const [key, title] of [["samples", "rollouts"], ["items", "items"]]) {
+      if (rows.some((row) => known(row[key]))) columns.push({ title, data: key, className: "n", render: numeric(whole) });
     }
     table("run-rows", columns, rows, { order: [] });
   }
 
   const times = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
-
-  function alarmNote() {
-    const named = data.alarms.map(([name, tasks, runs]) => `${name} in ${times(tasks, "task")} of ${times(runs, "run")}`);
-    const newest = data.alarms.map(([name, , , count, text]) => el("p", {}, `${name}, ${times(count, "time")}, the newest: ${text}`));
-    return el("details", { class: "note" }, el("summary", {}, `Alarms: ${named.join(", ")}`), ...newest);
-  }
 
   function showOutcomes() {
     const places = isPair() ? [state.a, state.b] : [state.a], runs = places.map(ofRun);
@@ -245,12 +239,11 @@ const REPORT = (() => {
   const CURVES = { mean_score: "score", "train/mean_score": "score", "train/groups_with_variance": "variance", "train/level": "level", "train/completion_tokens": "length", "train/truncated": "truncated", "eval/mean_score": "score" };
 
   function showCurves() {
-    const key = byId("metric").value, all = key && metrics ? metrics : data.metrics;
     const isOf = (run, one) => data.runs[run].name === one.name || data.runs[run].name.endsWith(`, ${one.name}`);
-    const own = chosenRuns().flatMap((run, hue) => all.filter((one) => isOf(run, one)).map((one) => ({ ...one, hue, label: lettered(run), title: runName(run) })));
-    const drawn = own.length ? own : all.slice(0, HUES.length).map((one, hue) => ({ ...one, hue, label: one.name }));
-    for (const name of key ? [key] : [...new Set(drawn.flatMap((one) => Object.keys(one.values)))]) {
-      const of = drawn.filter((one) => one.values[name] && (key || one.values[name].filter(known).length > 1));
+    const own = chosenRuns().flatMap((run, hue) => data.metrics.filter((one) => isOf(run, one)).map((one) => ({ ...one, hue, label: lettered(run), title: runName(run) })));
+    const drawn = own.length ? own : data.metrics.slice(0, HUES.length).map((one, hue) => ({ ...one, hue, label: one.name }));
+    for (const name of [...new Set(drawn.flatMap((one) => Object.keys(one.values)))]) {
+      const of = drawn.filter((one) => one.values[name]?.filter(known).length > 1);
       if (!of.length) continue;
       const [x, ...values] = uPlot.join(of.map((one) => [one.steps, one.values[name]]));
       const lines = of.map((one, k) => ({ ...one, values: values[k] }));
@@ -310,8 +303,7 @@ const REPORT = (() => {
   }
   async function textsOf(i) {
     const number = chunkOf(i), chunk = await getChunk(number);
-    const row = chunk.rows[i - samples.starts[number - 1]], text = (k) => (row[k] === null ? null : chunk.texts[row[k]]);
-    return { question: text(0), gold: text(1), command: text(2), completion: text(3), answer: text(4), system: text(5), place: text(6), more: row[7] };
+    return chunk.rows[i - samples.starts[number - 1]];
   }
 
   /** Find the items on which A and B disagree. */
@@ -350,9 +342,9 @@ const REPORT = (() => {
     for (let at = 0; at < found.length;) {
       const number = chunkOf(found[at]), chunk = await getChunk(number), start = samples.starts[number - 1];
       if (mine !== ticket) return null;
-      const holds = chunk.texts.map((text) => [].concat(text).some((part) => String(part).toLowerCase().includes(wanted)));
       for (; at < found.length && found[at] - start < chunk.rows.length; at += 1) {
-        if ([0, 1, 3, 4].some((k) => holds[chunk.rows[found[at] - start][k]])) kept.push(found[at]);
+        const { question, gold_answer: gold, completion, answer } = chunk.rows[found[at] - start];
+        if ([question, gold, completion, answer].flat().some((part) => known(part) && String(part).toLowerCase().includes(wanted))) kept.push(found[at]);
       }
       byId("found").textContent = `Looking for the text: ${percent(at / found.length)} read, ${whole(kept.length)} found`;
     }
@@ -425,16 +417,16 @@ const REPORT = (() => {
   }
 
   function oneRollout(i, texts) {
-    const [word, meaning] = data.outcomes[samples.outcome[i]], { more } = texts;
+    const [word, meaning] = data.outcomes[samples.outcome[i]], { gold_answer: gold, facts } = texts;
     const short = (value) => (typeof value === "number" ? Number(value.toFixed(4)) : value);
     const listed = (value) => (value !== null && typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${short(v)}`).join(", ") : String(short(value)));
-    const facts = Object.entries(more).map(([name, value]) => `${name.replaceAll("_", " ")}: ${listed(value)}`);
-    const isSame = texts.answer !== null && texts.answer === texts.gold;
+    const listedFacts = Object.entries(facts).map(([name, value]) => `${name.replaceAll("_", " ")}: ${listed(value)}`);
+    const isSame = texts.answer !== null && texts.answer === gold;
     return el("section", {}, el("p", {}, el("b", {}, runName(samples.run[i])), ` · rollout ${i + 1} · score `, el("b", {}, points(samples.score[i]) || "none"), " · ", el("b", { class: colour(word) }, word), meaning ? `: ${meaning}` : ""),
       el("div", { class: "beside" },
         el("div", {}, el("h3", {}, isSame ? "Extracted answer, equal to the gold answer" : "Extracted answer"), texts.answer === null ? el("p", {}, "None was found.") : el("pre", { tabindex: 0 }, ...shownText(texts.answer, texts.place))),
-        el("div", {}, el("h3", {}, "Gold answer"), texts.gold === null ? el("p", {}, "None is recorded.") : el("pre", { tabindex: 0 }, ...shownText(texts.gold, texts.place)))),
-      facts.length ? el("p", {}, facts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `From ${texts.place}`));
+        el("div", {}, el("h3", {}, "Gold answer"), gold === null ? el("p", {}, "None is recorded.") : el("pre", { tabindex: 0 }, ...shownText(gold, texts.place)))),
+      listedFacts.length ? el("p", {}, listedFacts.join(" · ")) : null, ...completion(texts, word), el("p", {}, `From ${texts.place}`));
   }
 
   async function show(i, isQuiet) {
@@ -454,7 +446,6 @@ const REPORT = (() => {
     byId("rollout").replaceChildren(el("p", { class: "filters" }, el("b", {}, about), step(-1, "‹ previous"), step(1, "next ›"), el("span", { class: "no-print" }, "also with ← and →")),
       el("h3", {}, "Question"), el("pre", { tabindex: 0 }, ...(texts[0].question === null ? ["The file holds none."] : shownText(texts[0].question, texts[0].place))),
       ...(texts[0].system ? [el("details", {}, el("summary", {}, "System prompt"), el("pre", { tabindex: 0 }, ...shownText(texts[0].system, texts[0].place)))] : []),
-      ...(texts[0].command ? [el("details", {}, el("summary", {}, "The command that makes this item again"), el("pre", { tabindex: 0 }, ...shownText(texts[0].command, texts[0].place)))] : []),
       el("div", { class: "beside" }, ...shown.map((k, n) => oneRollout(k, texts[n]))),
       ...(others.length ? [el("h3", {}, "Other rollouts of this item"), el("div", { class: "others" }, ...others.map((k) => el("button", { type: "button", class: colour(data.outcomes[samples.outcome[k]][0]), click: () => show(k) },
         `${data.runs.length > 1 ? `${shortName(samples.run[k])}: ` : ""}${points(samples.score[k])} ${samples.preview[k] ?? "no answer"}`)))] : []));
@@ -545,9 +536,6 @@ const REPORT = (() => {
     byId("by-choice").append(el("label", {}, "scores of ", el("select", { id: "by", change: (event) => choose({ by: event.target.value }, false) }, ...kinds.map(([value, text]) => el("option", { value }, text)))));
     byId("by-choice").hidden = kinds.length < 2;
     byId("rollouts").tabIndex = -1;
-    const drawn = async () => { await load("metrics.js"); showCharts(); };
-    byId("metric-choice").append(el("label", {}, "metric ", el("select", { id: "metric", change: drawn }, el("option", { value: "" }, "the usual ones"), ...data.numbers.map((key) => el("option", { value: key }, key)))));
-    byId("metric-choice").hidden = !data.numbers.length;
     document.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (by && state.open !== NONE && !event.ctrlKey && !event.altKey && !event.metaKey && !event.target.closest("input, select, pre")) move(by);
@@ -560,8 +548,8 @@ const REPORT = (() => {
   }
 
   function about() {
-    byId("about").append(visible(`${times(data.samples, "rollout")} of ${times(data.runs.length, "run")} in ${times(data.files, "file")} of ${data.paths.join(", ")}; made ${data.made}${data.versions.length ? `; by ${data.versions.join("; ")}` : ""}.`));
-    byId("about").after(...(data.alarms.length ? [alarmNote()] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, `${said[0].toUpperCase()}${said.slice(1)}.`)));
+    byId("about").append(visible(`${times(data.samples, "rollout")} of ${times(data.runs.length, "run")} in ${times(data.files, "file")} of ${data.paths.join(", ")}; made ${data.made}.`));
+    byId("about").after(...(data.alarms.length ? [el("details", { class: "note" }, el("summary", {}, times(data.alarms.length, "alarm")), ...data.alarms.map((one) => el("p", {}, one)))] : []), ...data.unread.map((said) => el("p", {}, `Not read: ${said}`)), ...data.notes.map((said) => el("p", { class: "note" }, `${said[0].toUpperCase()}${said.slice(1)}.`)));
   }
 
   return {
@@ -591,7 +579,6 @@ const REPORT = (() => {
       addEventListener("hashchange", () => { Object.assign(state, DEFAULTS); begin(read()); });
       document.body.dataset.ready = performance.now().toFixed(0);
     },
-    metrics(given) { metrics = given; },
     samples(given) { samples = given; },
     texts(given) { chunks.set(given.number, given); },
   };

@@ -3,7 +3,6 @@
     index.html                  the page, with its style
     report.js                   what the page does
     overview.js                 numbers and curves, which the page begins with
-    metrics.js                  all numbers of steps, read when one of them is chosen
     samples.js                  columns of all samples, read when they are looked for
     texts-0001.js ...           their texts, read when one is opened
     datatables.*, uplot.*       tables and charts, copied from installed packages
@@ -21,7 +20,6 @@ import importlib.util
 import json
 import logging
 import re
-import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,8 +29,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rg_env import installation
 from rg_env.errors import SettingError
+from rg_env.evaluation.numbers import row_of, table_of
 from rg_env.evaluation.sources import Sources, files_of, metrics_beside
 from rg_env.pages import runs
 from rg_env.pages.report_tally import ReportTally
@@ -52,6 +50,7 @@ LONGEST_TEXT = 32_000
 """Characters; the middle of a longer one is left out, with a word that says so."""
 
 CHUNK_CHARS = 2**20
+PREVIEW_CHARS = 48
 LIBRARIES = {
     "datatables.js": ("itables", "html/dt_bundle.js"),
     "datatables.css": ("itables", "html/dt_bundle.css"),
@@ -60,25 +59,11 @@ LIBRARIES = {
 }
 """File of the report to the package that has it and its place there."""
 
-SHOWN: tuple[str, ...]
-SHOWN = ("scores", "formats", "normalized", "reward", "reason")
-SHOWN += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
+TEXTS = ("question", "gold_answer", "completion", "answer", "system")
+FACTS: tuple[str, ...]
+FACTS = ("scores", "formats", "normalized", "reward", "reason")
+FACTS += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
 """What the reader shows of a sample's row, unchanged."""
-
-
-def command_of(row: Mapping[str, Any]) -> str | None:
-    """Return the command that makes an item again, None where its file does not say."""
-    task, dataset, index = row.get("task"), row.get("dataset"), row.get("index")
-    if "seed" in row:
-        values = {k: json.dumps(v) for k, v in (row.get("params") or {}).items()}
-        params = [shlex.quote(f"{name}={value}") for name, value in values.items()]
-        options = "".join(f" --param {param}" for param in params)
-        show = f"{installation.COMMAND} show {shlex.quote(str(task))}"
-        return f"{show} --seed {row['seed']}{options}"
-    if dataset and isinstance(index, int):
-        call = f"reasoning_gym.create_dataset({task!r}, **{dataset!r})[{index}]"
-        return f"python -c {shlex.quote(f'import reasoning_gym; print({call})')}"
-    return None
 
 
 # -- the files of the folder -----------------------------------------------------------
@@ -90,46 +75,39 @@ def _script(path: Path, name: str, value: Any) -> None:
     path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
 
 
-def _cut(text: str) -> str | list[Any]:
+def _cut(value: object) -> str | list[Any] | None:
     """Return a text, or its begin, its end and how long it is where it is too long."""
-    half = LONGEST_TEXT // 2
+    text, half = str(value), LONGEST_TEXT // 2
     is_long = len(text) > LONGEST_TEXT
-    return [text[:half], text[-half:], len(text)] if is_long else text
+    short = [text[:half], text[-half:], len(text)] if is_long else text
+    return None if value is None else short
 
 
 class _Texts:
-    """Writes the texts of samples into files of about a megabyte, each text once."""
+    """Writes the texts of samples into files of about a megabyte."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._count, self._size = folder, 0, 0
-        self._rows, self._texts = list[list[Any]](), dict[str, int]()
+        self._rows: list[dict[str, Any]] = []
         self.starts: list[int] = []
 
-    def _number(self, value: object) -> int | None:
-        if value is None:
-            return None
-        text = str(value)
-        if text not in self._texts:
-            self._size += min(len(text), LONGEST_TEXT)
-        return self._texts.setdefault(text, len(self._texts))
-
     def add(self, row: Mapping[str, Any]) -> None:
-        names = ("question", "gold_answer", "command", "completion", "answer", "system")
-        texts = {**row, "command": command_of(row)}
-        numbers = [self._number(texts.get(name)) for name in names]
-        more = {k: row[k] for k in SHOWN if row.get(k) not in (None, False, [], "")}
+        texts = {name: _cut(row.get(name)) for name in TEXTS}
+        facts = {k: row[k] for k in FACTS if row.get(k) not in (None, False, [], "")}
         place = f"{row.get('source')}, {row.get('place')}"
-        self._rows.append([*numbers, self._number(place), more])
+        self._rows.append({**texts, "place": place, "facts": facts})
+        sizes = (len(str(row.get(name, ""))) for name in TEXTS)
+        self._size += sum(min(size, LONGEST_TEXT) for size in sizes)
         if self._size >= CHUNK_CHARS:
             self.flush()
 
     def flush(self) -> None:
         self.starts.append(self._count)
         self._count += len(self._rows)
-        number, texts = len(self.starts), [*map(_cut, self._texts)]
-        chunk = {"number": number, "texts": texts, "rows": self._rows}
+        number = len(self.starts)
+        chunk = {"number": number, "rows": self._rows}
         _script(self._folder / f"texts-{number:04}.js", "texts", chunk)
-        self._rows, self._texts, self._size = [], {}, 0
+        self._rows, self._size = [], 0
 
 
 def _write_page(folder: Path, **values: Any) -> None:
@@ -175,41 +153,50 @@ def write_report(
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
-    tally, dumped = ReportTally(), Counter[runs.Place]()
+    results, dumped = dict[tuple[runs.Place, str | None], int](), Counter[runs.Place]()
+    rows, previews = list[Sequence[Any]](), list[str | None]()
     shows = WorkProgress("report", sources.total_kb, "kB")
     with new_folder(folder, MARK, "a report") as new, shows as progress:
         texts = _Texts(new)
         for sample in sources.samples(progress):
-            source, model = str(sample.row["source"]), sample.row.get("model")
-            place = runs.place_of(source, sample.row.get("run"))
-            tally.add(sample, (place, model))
-            dumped[place] += runs.is_dumped(source)
-            texts.add(sample.row)
+            row, source = sample.row, str(sample.row["source"])
+            place = runs.place_of(source, row.get("run"))
+            result = results.setdefault((place, row.get("model")), len(results))
+            rows.append(row_of(sample, result))
+            previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
+            if runs.is_dumped(source):
+                dumped[place] += 1
+            texts.add(row)
         texts.flush()
         metrics = runs.read_metrics(files)  # last: they know of no less than the dumps
-        if not len(tally) and not metrics:
+        if not rows and not metrics:
             raise sources.no_completion(paths)
-        names = runs.names_of([*(run["place"] for run in metrics), *dumped])
+        places = [*(run["place"] for run in metrics), *(at for at, _ in results)]
+        short = runs.names_of(places)
+        names = [
+            short[at] if not model or model in short[at] else f"{model}, {short[at]}"
+            for at, model in results
+        ]
+        tally, of_runs = (
+            ReportTally(table_of(rows)),
+            runs.overview_of(metrics, dumped, short),
+        )
         overview = {
             **tally.overview(names),
-            **runs.overview_of(metrics, +dumped, names),
+            **of_runs,
             "paths": [Path(path).name or path for path in paths],
             "files": len(files),
             "unread": sources.reasons(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
-        scripts = {
-            "overview": overview,
-            "metrics": runs.curves_of(metrics, names, usual=False),
-            "samples": {**tally.columns(), "starts": texts.starts},
-        }
-        for name, value in scripts.items():
-            _script(new / f"{name}.js", name, value)
+        _script(new / "overview.js", "overview", overview)
+        columns = {**tally.columns(), "preview": previews, "starts": texts.starts}
+        _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report", note=note)
     for reason in sources.reasons():
         logger.warning("not in the report: %s", reason)
-    return len(tally)
+    return len(rows)
 
 
 def report_of(

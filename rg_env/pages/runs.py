@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import counted
-from rg_env.evaluation.samples import finite, grouped
+import polars as pl
+
+from rg_env.evaluation.samples import finite
 from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.rollouts.dumps import METRICS_FOLDER
 
@@ -73,26 +73,22 @@ def names_of(places: Iterable[Place]) -> Mapping[Place, str]:
 
 # -- numbers ---------------------------------------------------------------------------
 
-USUAL: tuple[str, ...]
-USUAL = ("train/mean_score", "train/groups_with_variance", "train/level")
-USUAL += ("train/completion_tokens", "train/truncated", "eval/mean_score", "mean_score")
-USUAL += ("trainer/loss", "trainer/kl", "trainer/entropy")
-"""What is drawn before anything is chosen, in this order."""
+CURVES = ["train/mean_score", "train/groups_with_variance", "train/level"]
+CURVES += ["train/completion_tokens", "train/truncated", "eval/mean_score"]
+CURVES += ["mean_score", "trainer/loss", "trainer/kl", "trainer/entropy"]
+"""What is drawn over the steps, in this order."""
 
 POINTS = 360
-"""The most points of one number in all runs together."""
+"""The most points of one curve in all runs together."""
 MOST_POINTS, FEWEST_POINTS = 150, 12
 
 FEWEST_ROLLOUTS = 32
 """A point has at least so many: a line of `process` is of one group alone."""
 
-SCORED = "train/rollouts_scored"
-
 Run = dict[str, Any]
 """What files of metrics say of a run: its `place`; the `steps` at the ends of the parts
-of its curves, shape (P,); `values`, name of a number to its mean in each part, None for
-none, shape (P,); `alarms` with name, task, count, sentence and examples of each; and
-how many rollouts were `scored`, None where it is not said."""
+of its curves, shape (P,); `values`, curve to its mean in each part, None for none,
+shape (P,); the newest `alarms` of each start; and how many rollouts were `scored`."""
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -109,14 +105,6 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    if not values:
-        return None
-    if values[-1] > 1 and all(isinstance(value, int) for value in values):
-        return values[-1]  # a count, which has no mean
-    return float(f"{math.fsum(values) / len(values):.5g}")
-
-
 def read_metrics(files: Iterable[Path]) -> list[Run]:
     """Read those of some files that are of metrics and have a line."""
     starts: dict[Place, list[list[Any]]] = {}
@@ -128,92 +116,56 @@ def read_metrics(files: Iterable[Path]) -> list[Run]:
 
 
 def _run(place: Place, starts: Sequence[Any], points: int) -> Run:
-    lines = [*chain(*starts)]
-    scored = sum(int(finite(of[-1].get(SCORED)) or 0) for of in starts) or None
-    # The last step has two lines, and a run that went on after a kill some again.
-    by_step: dict[Any, list[Any]] = {}
-    for line in lines:
-        by_step.setdefault(line["step"], []).append(line)
-    steps = sorted(by_step)
-    groups = FEWEST_ROLLOUTS * len(steps) // scored if scored else 0
-    size = max(1, groups, -(-len(steps) // points))
-    parts = [
-        [*chain(*(by_step[step] for step in steps[at : at + size]))]
-        for at in range(0, len(steps), size)
-    ]
-    # A hundred tasks are the table, and not a hundred curves.
-    keys = {key for line in lines for key in line if "/task/" not in key}
-    means = {
-        key: [
-            _mean([of[key] for of in part if finite(of.get(key)) is not None])
-            for part in parts
-        ]
-        for key in sorted(keys - {"step", "time"})
-    }
+    newest = [finite(of[-1].get("train/rollouts_scored")) or 0 for of in starts]
     alarms = [[of["alarms"] for of in start if "alarms" in of] for start in starts]
+    lines = [
+        [finite(line.get(name)) for name in ("step", *CURVES)]
+        for line in chain(*starts)
+    ]
+    # The last step has two lines, and a run that went on after a kill some again.
+    schema = dict.fromkeys(("step", *CURVES), pl.Float64)
+    table, step = pl.DataFrame(lines, schema, orient="row"), pl.col("step")
+    steps, scored = table["step"].n_unique(), int(sum(newest))
+    groups = FEWEST_ROLLOUTS * steps // scored if scored else 0
+    size = max(1, groups, -(-steps // points))
+    part = (step.rank("dense") - 1) // size
+    means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
+    means = means.sort("step").with_columns(pl.col(CURVES).round_sig_figs(5))
     return {
         "place": place,
-        "steps": steps[size - 1 :: size] + steps[-1:] * bool(len(steps) % size),
-        "values": {key: of for key, of in means.items() if {*of} != {None}},
+        "steps": means["step"].to_list(),
+        "values": {key: means[key].to_list() for key in CURVES if means[key].count()},
         "alarms": [*chain(*(of[-1] for of in alarms if of))],
         "scored": scored,
     }
 
 
-def curves_of(
-    runs: Sequence[Run], names: Mapping[Place, str], *, usual: bool
-) -> list[dict[str, Any]]:
-    """Return the usual curves of runs, or all, as the page takes them."""
-    return [
-        {
-            "name": names[run["place"]],
-            "steps": run["steps"],
-            "values": {
-                key: run["values"][key]
-                for key in (USUAL if usual else run["values"])
-                if key in run["values"]
-            },
-        }
-        for run in runs
-    ]
-
-
-def _alarms(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
-    """Return name, tasks, runs, times and newest sentence of each alarm."""
-    rows = [(run["place"], *row) for run in runs for row in run["alarms"]]
-    alarms = []
-    for name, of in grouped(rows, lambda row: row[1]).items():
-        tasks, those = {row[2] for row in of}, {row[0] for row in of}
-        newest = f"{of[-1][2]}: {of[-1][4]}"
-        alarms.append((name, len(tasks), len(those), sum(row[3] for row in of), newest))
-    return alarms
-
-
 def overview_of(
-    runs: Sequence[Run],
-    dumped: Mapping[Place, int],
-    names: Mapping[Place, str],
+    runs: Sequence[Run], dumped: Mapping[Place, int], names: Mapping[Place, str]
 ) -> dict[str, Any]:
-    """Return what the page shows of the runs' own numbers before a click.
+    """Return what the page shows of the runs' own numbers.
 
     `dumped` are the rollouts in dump files.
     """
-    scored = {run["place"]: run["scored"] for run in runs if run["scored"]}
-    more = {run: scored[run] for run in dumped if scored.get(run, 0) > dumped[run]}
-    notes = []
-    if more:
-        held, of = sum(dumped[run] for run in more), sum(more.values())
-        hold = f"the dump files of {counted(len(more), 'run')} hold"
-        what = "numbers and tables are of these, curves and alarms of all"
-        notes.append(f"{hold} {held:,} of {of:,} scored rollouts: {what}")
-    if unknown := dumped.keys() - scored.keys():
-        hold = f"the dump files of {counted(len(unknown), 'run')} hold"
-        why = "the metrics of these runs, with their curves and alarms, are not here"
-        notes.append(f"{hold} groups that were kept, perhaps not all: {why}")
+    scored = {run["place"]: run["scored"] for run in runs}
+    held, of = sum(dumped.values()), sum(scored.get(run, 0) for run in dumped)
+    share = f"{held:,} of {of:,} scored rollouts"
+    if not all(map(scored.get, dumped)):
+        share, of = "groups that were kept, perhaps not all", held + 1
+    note = f"dump files hold {share}: numbers and tables are of these"
     return {
-        "metrics": curves_of(runs, names, usual=True),
-        "numbers": sorted({key for run in runs for key in run["values"]}),
-        "alarms": _alarms(runs),
-        "scored": {names[run]: of for run, of in more.items()},
-        "notes": notes,
+        "metrics": [
+            {
+                "name": names[run["place"]],
+                "steps": run["steps"],
+                "values": run["values"],
+            }
+            for run in runs
+        ],
+        "alarms": [
+            f"{names[run['place']]}: {name} in {task}, {count} times, the newest: {why}"
+            for run in runs
+            for name, task, count, why, *_ in run["alarms"]
+        ],
+        "notes": [note] if held < of else [],
     }

@@ -176,7 +176,7 @@ def test_bad_text_is_kept_as_it_is_in_rows_dumps_and_report(
     assert len(in_rows & expected) >= min(len(expected), 3)
     write_report([str(tmp_path / "rows.jsonl")], tmp_path / "report")
     chunks = map(read_script, (tmp_path / "report").glob("texts-*.js"))
-    texts = [text for chunk in chunks for text in chunk["texts"]]
+    texts = [row["completion"] for chunk in chunks for row in chunk["rows"]]
     assert (LONE in texts) is (LONE in expected)
     if fault == "endless_text":  # it is shown with its length
         assert any(isinstance(t, list) and t[2] == len(ENDLESS_TEXT) for t in texts)

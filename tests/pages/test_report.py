@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +19,6 @@ from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.pages.report_tally import FIGURES
 from tests.support.hostile_texts import HOSTILE
-from tests.support.parts import run_main
 from tests.support.reported import UUID, dump, group, published, read_script, rollout
 
 
@@ -44,14 +42,8 @@ def figures_of(overview: dict[str, Any]) -> dict[str, list[float]]:
 
 def texts_of(folder: Path) -> list[dict[str, Any]]:
     """Return the texts of each sample of a report, in their order."""
-    names = ("question", "gold", "command", "completion", "answer", "system", "place")
-    found = []
-    for path in sorted(folder.glob("texts-*.js")):
-        chunk = read_script(path)
-        for *numbers, more in chunk["rows"]:
-            texts = [None if n is None else chunk["texts"][n] for n in numbers]
-            found.append({**dict(zip(names, texts, strict=True)), "more": more})
-    return found
+    chunks = map(read_script, sorted(folder.glob("texts-*.js")))
+    return [row for chunk in chunks for row in chunk["rows"]]
 
 
 # -- what it reads ---------------------------------------------------------------------
@@ -62,11 +54,6 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     published(tmp_path / "published", "model_one", "lcm", [("What?", "2", 1.0)])
     rows = {"task": "gcd", "scores": [1.0], "outcomes": ["right"], "answers": ["2"]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(rows) + "\n")
-    rows["task_scores"] = [1.0]
-    (tmp_path / "alone.jsonl").write_text(json.dumps(rows) + "\n")
-    (guessed,) = reported(tmp_path / "r", tmp_path / "alone.jsonl")["notes"]
-    assert guessed.startswith("scores say little in gcd: ")
-    (tmp_path / "alone.jsonl").unlink()
     own = tmp_path / "evaluated"
     own.mkdir()
     sample = {"task": "gcd", "question": "What?", "outcome": "no_answer", "score": 0}
@@ -76,6 +63,7 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     names = {run["name"] for run in overview["runs"]}
     assert names == {"0123abcd", "model_one", "rows", "evaluated"}
     assert (overview["samples"], overview["unread"]) == (5, [])
+    assert overview["notes"][-1].startswith("scores say little in gcd: ")
 
 
 def test_files_without_a_sample_are_refused_and_leave_no_report(tmp_path: Path) -> None:
@@ -219,7 +207,7 @@ def test_the_folder_of_a_launch_is_one_run_with_the_numbers_of_its_trainer(
     (curves,) = found["metrics"]
     assert curves["values"]["trainer/loss"] == [0.125, 0.25]
     assert {"trainer/kl", "trainer/entropy", "train/mean_score"} < set(curves["values"])
-    assert found["scored"] == {"launched": 160}
+    assert found["notes"][0].startswith("dump files hold 2 of 160 scored rollouts: ")
     assert found["unread"] == []
     assert read_script(tmp_path / "report" / "samples.js")["step"] == [1, 2]
 
@@ -227,20 +215,17 @@ def test_the_folder_of_a_launch_is_one_run_with_the_numbers_of_its_trainer(
 def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
     numbers = ({"train/mean_score": k % 2} for k in range(8))
     lines = [{**n, "train/rollouts_scored": 8 * k} for k, n in enumerate(numbers, 1)]
-    lines[0] |= {"time": 5, "eval/task/gcd": 1}  # which are no curves
     metrics_of(tmp_path, *lines)
-    reported(tmp_path / "report", tmp_path)
-    (metrics,) = read_script(tmp_path / "report" / "metrics.js")
-    assert metrics["steps"] == [4, 8] and len(metrics["values"]) == 2
-    assert metrics["values"]["train/mean_score"] == [0.5, 0.5]
-    assert metrics["values"]["train/rollouts_scored"] == [32, 64]  # a count, no mean
+    (metrics,) = reported(tmp_path / "report", tmp_path)["metrics"]
+    assert metrics["steps"] == [4, 8]
+    assert metrics["values"] == {"train/mean_score": [0.5, 0.5]}
 
 
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
     found = reported(tmp_path / "r", tmp_path)
-    assert found["alarms"] == [["a", 1, 1, 2, "gcd: 32 groups"]]
+    assert found["alarms"] == ["0123abcd: a in gcd, 2 times, the newest: 32 groups"]
 
 
 @pytest.mark.parametrize("scored", [None, 2, 8])
@@ -254,14 +239,10 @@ def test_one_line_says_that_dump_files_do_not_hold_all_groups(
         line = {"step": 1, "train/rollouts_scored": scored}
         (tmp_path / f"{uuid}_metrics.jsonl").write_text(json.dumps(line))
     found = reported(tmp_path / "r", tmp_path)
-    said = {
-        2: [],
-        8: ["the dump files of 2 runs hold 4 of 16 scored rollouts"],
-        None: ["the dump files of 2 runs hold groups that were kept, perhaps not all"],
-    }
+    hold = {2: [], 8: ["4 of 16 scored rollouts"]}
+    said = hold.get(scored or 0, ["groups that were kept, perhaps not all"])
     *notes, _ = [note.partition(":")[0] for note in found["notes"]]
-    assert notes == said[scored]
-    assert found["scored"] == ({"a123abcd": 8, "b123abcd": 8} if scored == 8 else {})
+    assert notes == [f"dump files hold {one}" for one in said]
 
 
 # -- texts -----------------------------------------------------------------------------
@@ -275,6 +256,7 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> N
     found = texts_of(tmp_path / "report")
     assert [one["question"] for one in found] == texts
     assert [one["completion"] for one in found] == [f"{text}." for text in texts]
+    assert {one["place"].rpartition(".")[2] for one in found} == {"1"}
 
 
 def test_a_long_text_is_cut_in_its_middle_with_its_length(tmp_path: Path) -> None:
@@ -285,19 +267,6 @@ def test_a_long_text_is_cut_in_its_middle_with_its_length(tmp_path: Path) -> Non
     assert begin.startswith("beginx") and end.endswith("xend")
     assert length == len(long)
     assert (tmp_path / "report" / "texts-0001.js").stat().st_size < 100_000
-
-
-@pytest.mark.processes
-def test_the_command_of_an_item_makes_it_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reported(tmp_path / "report", dump(tmp_path / "d", [group(rollout("2"), seed=11)]))
-    (texts,) = texts_of(tmp_path / "report")
-    python, program, *words = shlex.split(texts["command"])
-    assert (python, program) == ("python", "reasoning_gym_environment.py")
-    assert run_main(words) == 0
-    said = capsys.readouterr().out
-    assert "seed" in said and "11" in said and "max_numbers" in said
 
 
 # -- the folder ------------------------------------------------------------------------
