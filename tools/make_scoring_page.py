@@ -19,38 +19,34 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoring.md"
 TEXT = """\
 # Guards and corrected scorers
 
-`python -m tools.make_scoring_page` writes this page from the rows in
-`rg_env/task_rules/` and from reasoning-gym {version}.
+`python -m tools.make_scoring_page` writes this page from `rg_env/task_rules/` and
+reasoning-gym {version}.
 
-The guard of a task checks each answer before the library's scorer sees it. Where that
-scorer has a known fault, it is corrected, unless `scorer_fixes` is false. With a
-corrected scorer, a wrong answer scores at most 0.5; [what answers made without solving
-an item score](trivial_baselines.md) was measured. A correction
-applies only to the scorer it was written for; if the installed library has another one,
-the log names the task.
+Where a scorer of the library has a known fault, it is corrected, unless `scorer_fixes`
+is false. A wrong answer then scores at most 0.5. A correction applies only to the
+scorer it was written for; if the installed library has another one, the log names the
+task.
 
 ## Guards ({num_guards})
 
-A guard rejects answers that contain something no right answer contains. Elsewhere, only
-the length of an answer is limited (`max_answer_chars`). What the scorer does with an
-answer is followed by what the guards admit:
+A guard rejects answers that contain something no right answer contains, before a scorer
+sees them. What the scorer does with an answer is followed by what its guard admits:
 
 {guards}
 
 ## The base scorer ({num_base_tasks} tasks)
 
-These tasks, and those of later library versions, use the library's base scorer. It
-gives credit to any text that contains the right answer, depending on the length of the
-text: 0.5 to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if
-the other words cannot be a second answer.
+The library's base scorer gives credit to any text that contains the right answer: 0.5
+to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if the other
+words cannot be a second answer.
 
 {base_tasks}.
 
 ## Fixes of other scorers ({num_fixes})
 
-This is what the library's scorers do wrong; for some tasks, `rg_env/task_rules/` names
-more. `tests/task_rules/test_library_expectations.py` says which of the library's own
-tests expect other scores.
+This is what the library's scorers do wrong, or the main point of it.
+`tests/task_rules/test_library_expectations.py` says which of the library's own tests
+expect other scores.
 
 {fixes}
 """

@@ -39,13 +39,10 @@ TEXT = """\
 # Settings
 
 Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`,
-`--launch.FIELD VALUE`) or in a YAML file (`--config FILE`); the command line takes
-precedence. `None` is `null` in YAML, and `~` in a path is your home folder. All values
-are checked before anything is started, and unknown names are refused.
-
-The YAML file has the sections `env`, `openai` and `launch`, as in
-[this example](../examples/serve.yaml). Sections of other programs, such as a trainer,
-are ignored.
+`--launch.FIELD VALUE`) or in a YAML file (`--config FILE`) with the sections `env`,
+`openai` and `launch` ([example](../examples/serve.yaml)); the command line takes
+precedence. `None` is `null` in YAML. All values are checked before anything is started,
+and unknown names are refused.
 
 ## What the commands start from
 

@@ -30,38 +30,32 @@ TEXT = """\
 A trivial baseline is the mean score of answers that are given without solving the item,
 here with corrected scorers and reasoning-gym {version}. With [`reward_baseline:
 chance`](answers_and_rewards.md#from-scores-to-rewards), it is subtracted from the
-rewards. The subtracted value is at most {highest}. It is 0 if the baseline is below
-{worth}, if you set dataset parameters, or if the installed library has another version
-of the task.
+rewards, up to {highest}. It is 0 if it is below {worth}, if you set dataset parameters,
+or if the installed library has another version of the task.
 
 {num_strategies} strategies use the form of a question without knowing its task: they
 repeat or reverse a part of it, pick something that it mentions, or fill blanks;
 {num_learned} of them learn from the answers to similar items. Some sixty others were
-the best in no task and are not kept. {num_phrases} fixed texts such as `-1`, `True`
-and `[]`, the most common right answers to other items, and sums of the numbers are
-tried too. One more strategy chooses among all these by counts and likenesses in the
-question, with a forest learned on {learned} items. On {screened} items, the best
-{finalists} are chosen (if one scores {worth_measuring} or more), and on {chosen} more
-the best one, which then answers {measured} more (at least {least} where items are
-slow). The figures and their 95 % intervals come from these.
+the best in no task. {num_phrases} fixed texts such as `-1`, the most common right
+answers, and sums of the numbers are tried too. A forest learned on {learned} items
+chooses among all these. The best of {finalists} finalists answers {measured} fresh
+items (at least {least} where items are slow), from which the figures and their 95 %
+intervals come.
 
-In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. These are the
-tasks in which one scores more than {shown_from}, so that scores say little about a
-model (`screen` and `report` warn), with the strategy behind the highest figure
-(`-`: less than {worth}; `python -m tools.make_baselines`, 2026-11-24 to 27;
-`rg_env/tasks/baselines.json` has all figures, and `python -m
-tools.make_strategies_page` writes this page):
+In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. In these, one
+scores more than {shown_from}, so that scores say little about a model (`screen` and
+`report` warn; `-`: less than {worth}; `python -m tools.make_baselines`, 2026-11-24 to
+27; `rg_env/tasks/baselines.json` has all figures):
 
 | Task | Defaults | Lowest and highest on the scale | Strategy |
 |---|--:|--:|---|
 {table}
 
-The choice by features was measured in acre, binary_alternation,
-knights_knaves, list_functions, mahjong_puzzle and tsumego. In others,
-features may score more: in circuit_logic, course_schedule, game_of_life_halting,
-isomorphic_strings, ransom_note and syllogism, a single one decides most items; in maze
-and mini_sudoku, it decides many; and in number_sequence, they scored 0.68±0.05 on 300
-items at the defaults.
+The choice by features was measured in acre, binary_alternation, knights_knaves,
+list_functions, mahjong_puzzle and tsumego. In others, such as circuit_logic,
+course_schedule, game_of_life_halting, isomorphic_strings, ransom_note and syllogism,
+features may score more; in number_sequence, they scored 0.68±0.05 on 300 items at the
+defaults.
 """
 
 
@@ -96,10 +90,7 @@ def page() -> str:
         num_strategies=len(STRATEGIES),
         num_learned=len(GUESSES),
         num_phrases=len(PHRASES),
-        screened=made.SCREENED_ON,
-        worth_measuring=made.WORTH_MEASURING,
         finalists=made.FINALISTS,
-        chosen=made.CHOSEN_ON,
         measured=made.MEASURED_ON,
         least=min(one.items for row in rows.values() for one in row),
         worth=made.WORTH_SHIPPING,

@@ -79,7 +79,7 @@ class ItemSettings(CheckedModel):
     tasks: Annotated[SomeNames, ChoosesTasks.BY_NAME] = None
     """Names or patterns of tasks, such as `*_sorting`; None means all tasks"""
     categories: Annotated[SomeNames, ChoosesTasks.OTHERWISE] = None
-    """Categories of tasks to use in addition to `tasks`"""
+    """Categories of tasks to use beside `tasks`"""
     exclude_tasks: Annotated[list[str], ChoosesTasks.BY_NAME] = Field([])
     """Names or patterns of tasks to leave out"""
     task_weights: Annotated[dict[str, Weight], ChoosesTasks.BY_NAME] = Field({})
@@ -87,24 +87,20 @@ class ItemSettings(CheckedModel):
     task_params: Annotated[dict[str, dict[str, Any]], ChoosesTasks.BY_NAME] = Field({})
     """Dataset parameters of each task, as the library names them"""
     task_choice: TaskChoosing = "weighted"
-    """How the next task is chosen. weighted: at random, by task_weights; adaptive: more
-    often if its groups have reward variance; in_turn: one task after the other, with
-    levels spread evenly"""
+    """How the next task is chosen. weighted: at random; adaptive: more often if its
+    groups have reward variance; in_turn: one after the other, levels spread evenly"""
     adaptive_floor: Annotated[float, Decides.FEEDBACK] = Field(FLOOR, gt=0.0, le=1.0)
-    """With task_choice adaptive, the share of its weight that a task keeps when its
-    groups have no reward variance"""
+    """Least share of its weight that a task keeps with task_choice adaptive"""
     seed: int = Field(42, ge=0, le=MAX_SEED)
     """Seed of the training items"""
     shard_index: int = Field(
         default_factory=lambda: shard_of_launcher()[0], ge=0, le=1_000_000
     )
-    """Number of this instance, from 0; the default comes from Slurm or torchrun, if one
-    of them started it"""
+    """Number of this instance, from 0; by default that of Slurm or torchrun"""
     num_shards: int = Field(
         default_factory=lambda: shard_of_launcher()[1], ge=1, le=1_000_000
     )
-    """Number of instances that share one stream of items; the default comes from Slurm
-    or torchrun, if one of them started them"""
+    """Number of instances that share one stream of items; by default likewise"""
 
 
 class LevelSettings(CheckedModel):
@@ -120,7 +116,7 @@ class LevelSettings(CheckedModel):
     """Level of the items: None (the library's default parameters), random, curriculum,
     a fixed level, or a range of levels `[low, high]`"""
     task_levels: Annotated[dict[str, Level], ChoosesTasks.BY_NAME] = Field({})
-    """The same for single tasks: a map from a task or pattern to a complexity_mode"""
+    """The same for single tasks: a map from names or patterns"""
     curriculum_target_accuracy: Annotated[float, Decides.FEEDBACK] = Field(
         0.7, ge=0.0, le=1.0
     )
@@ -139,20 +135,19 @@ class SamplingSettings(CheckedModel):
     max_token_length: int = Field(2048, ge=2, le=100_000_000)
     """Maximum length of prompt plus completion, in tokens"""
     temperature: float = Field(1.0, ge=0.0, le=10.0)
-    """Sampling temperature of training rollouts; it is also reported to the trainer"""
+    """Sampling temperature of training rollouts"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
     """Nucleus sampling (top-p) of training rollouts"""
     tokenizer_name: Text = DEFAULT_TOKENIZER
-    """Tokenizer: a name on the Hugging Face hub or a folder. If you do not set it, the
-    commands use the tokenizer of the model"""
+    """Tokenizer: a name on the Hugging Face hub or a folder; if not set, the model's"""
     thinking_mode: bool = False
     """Request reasoning (server type openai only)"""
     reasoning_effort: (
         Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None
     ) = None
-    """Reasoning effort to request (server type openai only); None sends none"""
+    """Reasoning effort to request (server type openai only)"""
     max_reasoning_tokens: int | None = Field(None, ge=1024, le=32_000)
-    """Reasoning tokens to allow (server type openai only); None sends no limit"""
+    """Reasoning tokens to allow (server type openai only)"""
     custom_thinking_prompt: Text | None = None
     """Text to put before the system prompt"""
 
@@ -164,12 +159,12 @@ class RewardSettings(CheckedModel):
 
     scorer_fixes: bool = True
     """Correct the known faults of the library's scorers and skip items whose reference
-    answer is incorrect; false gives the library's own scores and items"""
+    answer is incorrect"""
     normalize_answers: bool = True
     """Also score each answer without its formatting, and use the higher score"""
     max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
-    """Maximum length of an answer, in characters. Longer answers are rejected, unless
-    they are less than four times as long as the reference answer"""
+    """Maximum length of an answer, in characters; at least four times that of the
+    reference answer"""
     reward_baseline: RewardBaseline = "none"
     """chance subtracts the score of the best trivial baseline from the rewards"""
     mask_too_long_completions: bool = True
@@ -177,8 +172,7 @@ class RewardSettings(CheckedModel):
     length_penalty_counts: Literal["prompt_and_completion", "completion"] = (
         "prompt_and_completion"
     )
-    """Length of a rollout for the length penalty: prompt plus completion, or completion
-    only"""
+    """What counts as the length of a rollout for the length penalty"""
     ensure_scores_are_not_same: bool = True
     """Do not send a group whose scores are all equal"""
 
@@ -198,8 +192,7 @@ class EvaluationSettings(CheckedModel):
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)
     """Seed of the evaluation items"""
     eval_level: float | None = Field(None, ge=0.0, le=1.0)
-    """Level of the evaluation items, 0 to 1; None means the library's default
-    parameters"""
+    """Level of the evaluation items; None means the library's default parameters"""
     eval_preset: PresetName | None = None
     """Evaluate on the items of the library's published evaluation, easy or hard"""
     eval_completions: Annotated[int, Decides.EVAL_COMPLETIONS] = Field(
@@ -207,8 +200,7 @@ class EvaluationSettings(CheckedModel):
     )
     """Number of completions for each evaluation item"""
     eval_system_prompt: Annotated[Text | None, Decides.EVAL_COMPLETIONS] = None
-    """System prompt of the evaluation; `published` uses that of the library's published
-    evaluation, None that of training"""
+    """System prompt of the evaluation; `published` uses that of the published one"""
     eval_temperature: Annotated[float, Decides.EVAL_COMPLETIONS] = Field(
         0.0, ge=0.0, le=10.0
     )
@@ -216,15 +208,13 @@ class EvaluationSettings(CheckedModel):
     eval_max_token_length: Annotated[int | None, Decides.EVAL_COMPLETIONS] = Field(
         None, ge=2, le=100_000_000
     )
-    """Maximum length of prompt plus completion in an evaluation, in tokens; None means
-    max_token_length"""
+    """max_token_length in an evaluation; None means the same"""
     steps_per_eval: Annotated[int, Decides.NOTHING] = Field(100, ge=-1, le=MANY)
-    """Number of steps between evaluations; 0 or -1 turns evaluations off"""
+    """Number of steps between evaluations; 0 or -1 turns them off"""
     eval_handling: Annotated[
         Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"], Decides.NOTHING
     ] = "STOP_TRAIN"
-    """During an evaluation, stop sampling for training (STOP_TRAIN), limit it
-    (LIMIT_TRAIN), or go on (NONE)"""
+    """During an evaluation, stop, limit or continue (NONE) sampling for training"""
     eval_limit_ratio: Annotated[float, Decides.NOTHING] = Field(0.5, ge=0.0, le=1.0)
     """With LIMIT_TRAIN, the share of the usual groups in flight during an evaluation"""
     max_eval_workers: Annotated[int, Decides.NOTHING] = Field(16, ge=1, le=100_000)
@@ -243,13 +233,13 @@ class FileSettings(CheckedModel):
     dump_metrics: bool = True
     """Also write the metrics that are logged to W&B to a file"""
     rollout_save_score_threshold: float = Field(0.7, ge=0.0, le=1.0)
-    """Score that a rollout must exceed for dump_rollouts; 1.0 selects perfect ones"""
+    """Score that a rollout must exceed for dump_rollouts"""
     data_dumps_dir: FilePath = str(DATA_DUMPS)
-    """Folder for the dump files; by default, data_dumps beside the code"""
+    """Folder for the dump files; by default beside the code"""
     data_path_to_save_groups: FilePath | None = None
     """File to which groups are written, one row per group"""
     debug_logging: bool = False
-    """Log how each answer was extracted and scored, as -v does"""
+    """Log how each answer was scored, as -v does"""
     suppress_base_env_logs: bool = True
     """Hide the INFO and DEBUG lines of Atropos"""
     use_wandb: bool = True
@@ -261,24 +251,22 @@ class FileSettings(CheckedModel):
     num_rollouts_per_group_for_logging: int = Field(1, ge=-1, le=MAX_GROUP_SIZE)
     """Rollouts of each group in the W&B table; -1 means all"""
     min_items_sent_before_logging: int = Field(2, ge=-MANY, le=MANY)
-    """A step is logged to W&B only if at least this many groups were sent since the
-    last log; with 0 or less, every step is logged"""
+    """Groups that must have been sent since the last log to W&B for another one"""
 
 
 class WorkSettings(CheckedModel):
     """Workers and time limits."""
 
     num_workers: int | None = Field(None, ge=1, le=1024)
-    """Number of worker processes, which make items and score answers; None means half
-    the cores, but at least 2 and at most 8"""
+    """Number of worker processes; None means half the cores, from 2 to 8"""
     worker_memory_mb: int | None = Field(2048, ge=512, le=2**24)
-    """Limit on the address space of each worker process, in MiB; None means no limit"""
+    """Address space of each worker process, in MiB; None means no limit"""
     scoring_deadline_s: float = Field(5.0, ge=SHORTEST_S, le=A_DAY_S)
     """Seconds of CPU time that scoring one answer may take"""
     item_deadline_s: float = Field(20.0, ge=SHORTEST_S, le=A_DAY_S)
     """Seconds of CPU time that making one item may take"""
     give_up_after_s: float = Field(300.0, ge=SHORTEST_S, le=365 * A_DAY_S)
-    """Seconds without a server after which process and evaluate stop with status 1"""
+    """Seconds without a server after which process and evaluate stop"""
     max_num_workers: MinusOneOrMore = Field(-1, le=100_000)
     """Maximum groups in flight; -1 means max_num_workers_per_node for each server"""
     max_num_workers_per_node: int = Field(8, ge=1, le=100_000)
@@ -293,21 +281,17 @@ class RunSettings(CheckedModel):
     rollout_server_url: Url = "http://localhost:8000"
     """URL of the Atropos API (`run-api`)"""
     total_steps: MinusOneOrMore = Field(1000, le=MANY)
-    """Number of training steps (serve) or of groups (process); -1 uses the trainer's
-    number of steps"""
+    """Number of training steps (serve) or groups (process); -1 asks the trainer"""
     batch_size: MinusOneOrMore = Field(-1, le=2**20)
-    """Number of rollouts in a batch; the trainer's value takes precedence, and -1 waits
-    for it"""
+    """Number of rollouts in a batch; the trainer's value takes precedence"""
     max_batches_offpolicy: int = Field(3, ge=0, le=1_000_000)
     """Maximum number of batches that wait for the trainer; 0 means no limit"""
     min_batch_allocation: float | None = Field(None, ge=0.0, le=1.0)
-    """Minimum share of each batch that must come from this environment; None means no
-    minimum"""
+    """Minimum share of each batch that must come from this environment"""
     # The API divides by the sum of the weights and answers every later status request
     # with 500 if it is 0; the framework's documented -1 is such a weight.
     inference_weight: Weight = 1.0
-    """Weight of this environment when environments share the inference servers; above
-    0"""
+    """Weight of this environment when environments share inference servers"""
     include_messages: Annotated[bool, Decides.ROWS] = False
     """Also send the messages to the trainer"""
 

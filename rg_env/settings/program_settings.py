@@ -77,8 +77,7 @@ class CheckedServer(CheckedModel):
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
     """Type of the server; openai is any server with an OpenAI-compatible API"""
     model_name: Text = "default"
-    """Name of the model on the server. If you do not set it, the commands use the only
-    model of the server"""
+    """Name of the model on the server; if not set, that of its only model"""
     api_key: Annotated[str, Field(pattern="^[!-~]*$")] | None = ""
     """API key of the server"""
     tokenizer_name: Text = "none"
@@ -96,7 +95,7 @@ class CheckedServer(CheckedModel):
     rolling_buffer_length: int = Field(1000, ge=0, le=10_000_000)
     """Number of requests over which times are averaged for W&B"""
     headers: Annotated[dict[str, str], AfterValidator(check_headers)] = Field({})
-    """Headers to send with every request, in addition to the key"""
+    """Headers to send with every request"""
     extra_body: Annotated[dict[str, Any], AfterValidator(check_extra_body)] = Field({})
     """Fields to add to the body of every request, such as top_k, stop or seed"""
 
@@ -154,17 +153,16 @@ class LaunchSettings(CheckedModel):
     """Folder of the run: weights, checkpoints, dump files, logs"""
     policy: FilePath | None = None
     """Folder of the weights that vLLM serves and the trainer writes; None means
-    `policy` in the folder of the run"""
+    `policy` in that of the run"""
     python: FilePath | None = None
-    """Python of an environment that has vLLM and what the trainer needs; None means the
-    one that runs this command"""
+    """Python that has vLLM and what the trainer needs; None means this one"""
     vllm_args: Arguments = ""
     """More arguments of `vllm serve`"""
     vllm_variables: dict[str, str] = Field({})
     """Environment variables of vLLM, such as CUDA_VISIBLE_DEVICES"""
     trainer: Trainer | None = None
-    """Command line of another trainer; {api}, {server}, {model}, {folder},
-    {group_size}, {batch_size}, {max_token_length} and {total_steps} are replaced"""
+    """Command line of another trainer, with {api}, {server}, {model}, {folder},
+    {group_size}, {batch_size}, {max_token_length} and {total_steps}"""
     trainer_args: Arguments = ""
     """More arguments of our trainer, such as --learning-rate"""
     trainer_variables: dict[str, str] = Field({})
