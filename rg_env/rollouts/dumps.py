@@ -33,12 +33,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_FILE_BYTES = 2**28
-"""A file of megabyte texts is complete before it holds all its groups, which stay in
-memory as long as it is written."""
-
-PROGRESS_EVERY_GROUPS = 10
-
 GROUPS_PER_FILE = {
     "reasoning_gym_environment_rollouts": 100,
     "reasoning_gym_environment_FAILED_rollouts": 50,
@@ -107,34 +101,24 @@ class DumpWriter:
         self.groups_total += 1
         self._hand_over()
         file = self._current()
-        if file.waiting:
-            return
-        if file.lines >= self._groups_per_file or file.end > MAX_FILE_BYTES:
+        if not file.waiting and file.lines >= self._groups_per_file:
             self.finish()
-        elif file.lines and file.lines % PROGRESS_EVERY_GROUPS == 0:
-            of = (file.lines, self._groups_per_file)
-            logger.info("%s: %d of %d groups", file.path.stem, *of)
 
     def _hand_over(self) -> None:
         """Give the file the groups that it does not have yet."""
         while self._handed_over < len(self._buffer):
-            group = self._buffer[self._handed_over]
+            group, is_taken = self._buffer[self._handed_over], False
             try:
                 line = encode_group(group, release_gil=release_gil) + b"\n"
                 is_taken = self._current().put(line)
             except (TypeError, ValueError, RecursionError) as error:
                 logger.error("%s: a group cannot be dumped: %s", self._stem, error)
-                is_taken = False
             if is_taken:
                 self._handed_over += 1
             else:
                 del self._buffer[self._handed_over]
-                self._lose(1)
-
-    def _lose(self, groups: int) -> None:
-        self.groups_lost += groups
-        # A caller may have appended groups without counting them.
-        self.groups_total = max(0, self.groups_total - groups)
+                self.groups_lost += 1
+                self.groups_total -= 1
 
     def finish(self) -> Path | None:
         """Complete the file being written and begin the next.
@@ -151,15 +135,12 @@ class DumpWriter:
             complete = file.complete()
         except OSError as error:
             logger.error("%s cannot be completed: %s", file.path, error)
-            del self._buffer[: self._handed_over]  # else it would grow with the file
-            self._handed_over = 0
             return None
         if complete is not None:
             logger.info("wrote %d groups to %s", file.lines, complete)
             self.batch_num += 1
-        self._file = None
+        self._file, self._handed_over = None, 0
         self._buffer.clear()
-        self._handed_over = 0
         return complete
 
     def close(self) -> None:
@@ -168,11 +149,9 @@ class DumpWriter:
         if (file := self._file) is None:
             return
         if lost := len(file.waiting):
-            # Without them, the file can be completed.
-            file.waiting.clear()
-            del self._buffer[-lost:]
-            self._handed_over -= lost
-            self._lose(lost)
+            self.groups_lost += lost
+            self.groups_total -= lost
+            file.waiting.clear()  # without them, the file can be completed
             self.finish()
             logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
         file.close()
@@ -214,7 +193,6 @@ class Dumps:
         self._keep_good, self._threshold = keep_good, threshold
         self._keep_failed, self._keep_numbers = keep_failed, keep_numbers
         self._is_closed = False
-        self._lost_before = 0
         self.versions: dict[str, str] = {}
         self._step: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
@@ -280,36 +258,20 @@ class Dumps:
         """Complete the file that a writer is writing."""
         await self._run(writer.finish)
 
-    def _close_all(self) -> None:
-        for writer in self._all:
-            writer.close()
-        self._numbers.close()
-
     async def close(self) -> None:
         """Complete all files after what is still being written; may be called twice."""
         if not self._is_closed:
             self._is_closed = True
-            await self._run(self._close_all)
+            files = (*self._all, self._numbers)
+            await self._run(lambda: [file.close() for file in files])
             await asyncio.to_thread(self._thread.shutdown)
 
     def losses(self) -> dict[str, int]:
-        """Return the groups that wait for the disk, and those that are lost.
-
-        The latter in former processes as well.
-        """
-        lost = sum(writer.groups_lost for writer in self._all)
-        waiting = sum(writer.groups_waiting for writer in self._all)
+        """Return the groups that wait for the disk, and those that are lost."""
         return {
-            "dump_groups_lost": self._lost_before + lost,
-            "dump_groups_waiting": waiting,
+            "dump_groups_lost": sum(writer.groups_lost for writer in self._all),
+            "dump_groups_waiting": sum(writer.groups_waiting for writer in self._all),
         }
-
-    def take_over_losses(self, ledger: Mapping[str, Any]) -> None:
-        """Continue a former process' `losses`; what waited there is lost now."""
-        waiting = int(ledger.get("dump_groups_waiting", 0))
-        self._lost_before = int(ledger.get("dump_groups_lost", 0)) + waiting
-        if waiting:
-            logger.error("%d groups that waited for the disk were lost", waiting)
 
 
 def _now() -> str:

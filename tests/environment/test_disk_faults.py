@@ -6,9 +6,7 @@ outside and taken back.
 
 import asyncio
 import contextlib
-import json
 import resource
-import signal
 import uuid
 
 import pytest
@@ -17,11 +15,8 @@ from rg_env import whole_files
 from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.faults import listed
 from tests.support.groups import scored
-from tests.support.inference_server import faulty_server
 from tests.support.parts import until
-from tests.support.world import World
 
 LANES = 8
 LINE_BYTES = 5000
@@ -120,50 +115,3 @@ async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     assert load.dumps.saved.groups_lost == 0
     assert logged.text.count("takes no lines") == 2
     assert logged.text.count("takes lines again") == 2
-
-
-# -- in a run --------------------------------------------------------------------------
-
-
-def size_of_part(folder):
-    return sum(path.stat().st_size for path in folder.glob("*_rollouts_*.part"))
-
-
-def newest_ledger(folder):
-    paths = folder.rglob("ledger.json")
-    return json.loads(max(paths, key=lambda path: path.stat().st_mtime_ns).read_bytes())
-
-
-async def killed_while_groups_wait(folder):
-    """Return the ledger that a kill leaves, and that of the next run at its end."""
-    saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1000}
-    async with (
-        faulty_server(listed(), latency_ms=200) as server,
-        World(folder) as world,
-        world.with_api(**saving),
-    ):
-        run = world.start(server.url, dump_failed_rollouts="true")
-        dumps = folder / "dumps"
-        await until(lambda: size_of_part(dumps) > 50_000, "groups are dumped")
-        resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (50_000, -1))
-        await until(lambda: "takes no lines" in run.said, "the disk is full")
-        before = server.faults.requests
-        await until(lambda: server.faults.requests > before + 30, "it goes on")
-        await run.end(signal.SIGKILL)
-        left = newest_ledger(folder)
-        run = world.start(server.url)
-        before = left["queried"]
-        await until(
-            lambda: newest_ledger(folder)["queried"] > before, "the next run queries"
-        )
-        await run.end(signal.SIGTERM)
-        return left, newest_ledger(folder), run.said
-
-
-@pytest.mark.processes
-def test_groups_that_waited_for_the_disk_at_a_kill_are_counted_lost(tmp_path):
-    left, ended, said = asyncio.run(killed_while_groups_wait(tmp_path))
-    assert left["dump_groups_waiting"] > 0
-    assert ended["dump_groups_waiting"] == 0
-    assert ended["dump_groups_lost"] == left["dump_groups_waiting"]
-    assert f"{left['dump_groups_waiting']} groups that waited" in said

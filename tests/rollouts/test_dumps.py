@@ -3,14 +3,12 @@
 import asyncio
 import contextlib
 import json
-import logging
 import resource
 import threading
 
 import numpy as np
 import pytest
 
-from rg_env.rollouts import dumps as dumps_module
 from rg_env.rollouts.dumps import Dumps, DumpWriter, line_of
 from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import read_groups
@@ -89,24 +87,6 @@ def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
     assert numbers(writer.finish()) == [*range(written), 7, 8]
 
 
-def test_progress_is_logged_every_ten_groups(folder, caplog):
-    caplog.set_level(logging.INFO)
-    writer = DumpWriter(folder, "rollouts", "uuid", 100)
-    write(writer, range(25))
-    writer.close()
-    lines = [r.getMessage() for r in caplog.records if " of 100 " in r.getMessage()]
-    assert lines == [f"rollouts_uuid_0000.jsonl: {n} of 100 groups" for n in (10, 20)]
-
-
-def test_a_file_of_long_groups_is_complete_before_it_holds_all(
-    writer, folder, monkeypatch
-):
-    monkeypatch.setattr(dumps_module, "MAX_FILE_BYTES", 500)
-    writer.write({**group(0), "text": "x" * 600})
-    assert names(folder) == [name(0)]
-    assert writer.buffer == []
-
-
 # -- what is refused -------------------------------------------------------------------
 
 
@@ -161,20 +141,6 @@ def test_what_still_waits_at_the_end_is_counted_lost(writer, folder, caplog):
     assert caplog.text.count("2 groups were lost") == 1
     assert names(folder) == [name(0)]
     assert all_numbers(folder) == [0]
-
-
-def test_a_file_that_cannot_be_completed_keeps_the_memory_bounded(
-    writer, folder, caplog
-):
-    write(writer, [0])
-    obstacle = folder / name(0)
-    obstacle.mkdir()
-    write(writer, range(1, 50))
-    assert len(writer.buffer) < PER_FILE
-    assert "cannot be completed" in caplog.text
-    obstacle.rmdir()
-    assert numbers(writer.finish()) == list(range(50))
-    assert writer.groups_lost == 0
 
 
 # -- counters --------------------------------------------------------------------------
