@@ -9,11 +9,9 @@ step passes although what waits would fill the part of a batch allotted to nobod
     sees another one without, at `LOOKS` looks     it ends that registration
     had no look for more than 1.5 times that       it registers again
 
-While no step passes, no group leaves the queue. A registration that is ended had no
-group for three looks; a living owner has renewed it meanwhile, or has missed a look and
-renews it at its next one. So one that lives is never ended for good, and it loses no
-group. Other programs do not renew theirs and are named only: those of this program have
-a mark in the product of weight and length, which decides shares.
+A living owner has renewed its registration before that, or does so at its next look; no
+group has left the queue meanwhile. Environments of this program have a mark in the
+product of weight and length, which decides shares; others are left alone.
 
 Mends B6, B17 and B26 of docs/host_defects.md.
 """
@@ -50,19 +48,17 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 JSON = {"Content-Type": "application/json"}
-LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 REQUEST_TIMEOUT_S, FRONT_TIMEOUT_S, LEAVE_WITHIN_S = 60.0, 5.0, 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0  # between two tries
 POLL_S = 1.0  # between two questions to an API that waits for its trainer
 SAY_AGAIN_S = 60.0  # between two lines about one outage
-TRIES = 3
-"""Odd replies in a row that count: a proxy may answer before it has found the API, and
-a single failed status does not mean that the API has forgotten us."""
+
+STATUS_TRIES = 4
+"""A single failed status does not mean that the API has forgotten us."""
 
 LOOK_EVERY_S, LOOKS = 15.0, 4  # the promise of the module needs this many
 UNIT, MARK = 1e-3, 0.37  # products are rounded to it; the mark is a part of it
-SMALLEST_WEIGHT = 0.01  # the API raises smaller shares to it, which tells nothing
 ALL_FREE = 1 - 1e-9  # a part of a batch above it is all, but for rounding
 
 _now = time.time
@@ -101,8 +97,7 @@ class ApiSession:
     Attributes:
         name: Address for messages, without a path, which may be a secret.
         is_far: Whether it is on another machine, as far as its address tells.
-        events: Counts requests that had to be tried again, and batches that
-            environments of other programs hold up, since the run began.
+        events: Counts requests that had to be tried again.
         env_id: The API's number for this environment, None before it is registered.
         status: The API's newest status of this environment, {} before the first.
     """
@@ -110,14 +105,14 @@ class ApiSession:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.name = without_path(self.url)
-        self.is_far = urlsplit(self.url).hostname not in LOOPBACK_HOSTS
+        host = urlsplit(self.url).hostname
+        self.is_far = host not in ("localhost", "127.0.0.1", "::1")
         self.events = collections.Counter(api_retries=0)
         self.env_id: int | None = None
         self.status: dict[str, Any] = {}
-        self._status_s = self._said_s = -math.inf
+        self._status_s = self._warned_s = -math.inf
         self._http: aiohttp.ClientSession | None = None
         self._product = 0.0
-        self._said_at_step = -1
         self._begin_looks()
 
     # -- requests ----------------------------------------------------------------------
@@ -132,15 +127,9 @@ class ApiSession:
         needs: Sequence[str] = (),
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> dict[str, Any]:
-        """Send one request and return the decoded reply.
+        """Send one request and return the decoded reply, which has the keys it `needs`.
 
-        Args:
-            method: GET or POST.
-            path: Below the URL, with a slash before it.
-            payload: What is sent as JSON, or that as bytes; None for nothing.
-            headers: Of the payload.
-            needs: Keys that every reply of the Atropos API contains.
-            timeout_s: For the whole reply.
+        The payload is sent as JSON, or is that as bytes, with its headers.
 
         Raises:
             ApiError: There is no reply that can be used.
@@ -163,17 +152,16 @@ class ApiSession:
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
             ) as http:
                 content, status = await http.read(), http.status
-            text = content.decode("utf-8", "replace")
+            words = body_summary(content.decode("utf-8", "replace"))
             if status >= FIRST_REDIRECT:
-                words = http.headers.get("Location") or body_summary(text)
-                words = f"status {status}: {words}"
+                words = f"status {status}: {http.headers.get('Location') or words}"
             else:
                 reply = orjson.loads(content)
                 if isinstance(reply, dict) and reply.keys() >= {*needs}:
                     return reply
-                words = f"not a reply of the Atropos API: {body_summary(text)}"
+                words = f"not a reply of the Atropos API: {words}"
         except orjson.JSONDecodeError:  # as of a proxy in place of the API
-            words = f"the reply is no JSON: {body_summary(text)}"
+            words = f"the reply is no JSON: {words}"
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
             raise self._error(f"{method} {path}: {no_reply(error).text}") from error
         raise self._error(f"{method} {path}: {words}", status)
@@ -182,6 +170,9 @@ class ApiSession:
         secret = urlsplit(self.url).path  # which run-api may have
         text = text.replace(secret, "/...") if secret else text
         return ApiError(printable(text), status)
+
+    async def _get(self, path: str, *needs: str) -> dict[str, Any]:
+        return await self.patiently(lambda: self.request("GET", path, needs=needs))
 
     async def patiently(
         self,
@@ -200,23 +191,22 @@ class ApiSession:
             first_pause_s=FIRST_PAUSE_S,
             longest_pause_s=LONGEST_PAUSE_S,
         )
-        if self._said_s > -math.inf:
-            self._said_s = -math.inf
+        if self._warned_s > -math.inf:
+            self._warned_s = -math.inf
             logger.warning("the Atropos API at %s answers again", self.name)
         return result
 
-    def _note_retry(self, error: Exception) -> None:
+    def _note_retry(self, error: Any) -> None:
         self.events["api_retries"] += 1
-        if time.monotonic() - self._said_s < SAY_AGAIN_S:
+        if time.monotonic() - self._warned_s < SAY_AGAIN_S:
             return
-        self._said_s = time.monotonic()
-        if isinstance(error, ApiError) and (error.is_fault or error.is_refusal):
-            how = f"answers with an error ({error})"
-        else:
-            how = (
-                f"does not answer ({error}); start it with `run-api --port PORT`, or"
-                " set env.rollout_server_url"
-            )
+        self._warned_s = time.monotonic()
+        how = (
+            f"answers with an error ({error})"
+            if error.is_fault or error.is_refusal
+            else f"does not answer ({error}); start it with `run-api --port PORT`, or"
+            " set env.rollout_server_url"
+        )
         logger.warning("the Atropos API at %s %s; trying again", self.name, how)
 
     # -- beginning ---------------------------------------------------------------------
@@ -237,26 +227,20 @@ class ApiSession:
             is_there = error.has_reply and not error.is_fault
             return not is_there and permanent_fault(error) is None
 
-        for _ in range(TRIES):
-            try:
-                return await self.patiently(front, may_come)
-            except ApiError as error:
-                fault = error
-            await asyncio.sleep(POLL_S / 2)
-        raise SettingError(
-            f"env.rollout_server_url: what is at {self.name} is not the Atropos API"
-            f" ({fault}); set the address of the API, which `run-api --port PORT`"
-            " starts, with its secret if it has one"
-        ) from fault
+        try:
+            await self.patiently(front, may_come)
+        except ApiError as error:
+            raise SettingError(
+                f"env.rollout_server_url: what is at {self.name} is not the Atropos API"
+                f" ({error}); set the address of the API, which `run-api --port PORT`"
+                " starts, with its secret if it has one"
+            ) from error
 
     async def wandb_place(self) -> tuple[str | None, str]:
         """Wait for the trainer; return the group and project of its W&B runs."""
         await self.find()
-        needs = ("group", "project")
         while True:
-            info = await self.patiently(
-                lambda: self.request("GET", "/wandb_info", needs=needs)
-            )
+            info = await self._get("/wandb_info", "group", "project")
             if info["project"] is not None:
                 return info["group"], info["project"]
             await asyncio.sleep(POLL_S)
@@ -300,8 +284,7 @@ class ApiSession:
 
     async def trainer_limits(self) -> tuple[int, int]:
         """Return the trainer's batch, in rollouts, and limit of length, in tokens."""
-        needs = ("batch_size", "max_token_len")
-        info = await self.patiently(lambda: self.request("GET", "/info", needs=needs))
+        info = await self._get("/info", "batch_size", "max_token_len")
         return info["batch_size"], info["max_token_len"]
 
     # -- status ------------------------------------------------------------------------
@@ -311,15 +294,14 @@ class ApiSession:
         """Seconds since the API last told our status."""
         return time.monotonic() - self._status_s
 
-    async def status_of(self, env_id: int | None) -> dict[str, Any]:
-        """Request the status of any environment; raises as `request`."""
+    async def _status_of(self, env_id: int | None) -> dict[str, Any]:
         needs = ("current_step", "queue_size", "env_weight", "unallocated_fraction")
         return await self.request("GET", "/status-env", {"env_id": env_id}, needs=needs)
 
     async def read_status(self) -> None:
         """Request our status once and use it from then on; raises as `request`."""
         env_id = self.env_id
-        status = await self.status_of(env_id)
+        status = await self._status_of(env_id)
         # We may have registered again meanwhile, under another number.
         if env_id == self.env_id:
             self.status, self._status_s = status, time.monotonic()
@@ -330,34 +312,28 @@ class ApiSession:
         Returns:
             Whether the API knows this environment: it may have been restarted or reset.
         """
-        odd_replies = 0
-        while odd_replies <= TRIES:
+        for _ in range(STATUS_TRIES):
             try:
                 await self.read_status()
                 return True
             except ApiError as error:
-                if error.is_refusal or error.is_fault:
-                    odd_replies += 1
-                    await asyncio.sleep(POLL_S / 2)
-                    continue
-            # Not our status: an API that has forgotten us answers its front page.
-            odd_replies = 0
-            await self.patiently(lambda: self.request("GET", "/"))
+                if not error.has_reply:
+                    await self._get("/")  # which waits until it is up
+            await asyncio.sleep(POLL_S / 2)
         return False
 
     # -- registrations of dead processes -----------------------------------------------
 
     def _begin_looks(self) -> None:
         self._step = -1
-        self._looks: collections.Counter[int] = collections.Counter()
+        self._looks: dict[int, int] = {}
         self._looked_s = _now()
 
-    async def may_be_ended(self, batch_size: int, own_share: float) -> bool:
+    async def may_be_ended(self, batch_size: int) -> bool:
         """Look, if it is time to; end registrations of the dead that hold up a batch.
 
         Args:
             batch_size: The trainer's, in rollouts.
-            own_share: Our own minimum allocation, 0 without.
 
         Returns:
             Whether others may end our registration, or have: it has to be renewed.
@@ -371,53 +347,37 @@ class ApiSession:
         would_do = (waiting + 1) * status["max_group_size"] >= batch_size * free
         is_same_step = status["current_step"] == self._step
         is_held_up = is_same_step and waiting > 0 and would_do and free < ALL_FREE
-        if is_held_up and free + own_share < ALL_FREE:
-            await self._look_at_others(waiting)
-        else:
-            self._looks.clear()
         self._step, self._looked_s = status["current_step"], _now()
+        without = await self._others_without_group() if is_held_up else []
+        self._looks = {env_id: self._looks.get(env_id, 0) + 1 for env_id in without}
+        for env_id, looks in self._looks.items():
+            if looks >= LOOKS:
+                await self.end(env_id)
+                logger.warning(
+                    "ended the registration of environment %d, which was killed or"
+                    " hangs, and held up batches",
+                    env_id,
+                )
         if is_held_up and status["self_queue_size"] == 0:
             await self.end(self.env_id)
             return True
         return passed_s > 1.5 * LOOK_EVERY_S
 
-    async def _look_at_others(self, waiting: int) -> None:
-        looks: collections.Counter[int] = collections.Counter()
-        ours = set()
+    async def _others_without_group(self) -> list[int]:
+        """Return the numbers of this program's environments without a group there."""
+        without: list[int] = []
         for env_id in itertools.count():
             try:
-                its = await self.status_of(env_id)
+                its = await self._status_of(env_id)
             except ApiError as error:
-                if error.is_fault:  # as it answers for one that was never there
-                    break
-                raise
-            if env_id == self.env_id or its["self_queue_size"]:
-                continue
-            looks[env_id] = self._looks[env_id] + 1
-            shares = its["env_weight"], self.status["env_weight"]
-            if min(shares) > SMALLEST_WEIGHT:
-                product = shares[0] / shares[1] * self._product
-                ours |= {env_id} if is_marked(product) else set()
-        self._looks = looks
-        due = [env_id for env_id, number in looks.items() if number >= LOOKS]
-        for env_id in ours.intersection(due):
-            await self.end(env_id)
-            logger.warning(
-                "ended the registration of environment %d, which was killed or hangs,"
-                " and held up batches",
-                env_id,
-            )
-        if due and not ours.intersection(due) and self._said_at_step != self._step:
-            self._said_at_step = self._step
-            self.events["batches_held_up"] += 1
-            logger.warning(
-                "the API makes no batch of the %d groups that are waiting, because at"
-                " least one of the environments without a group there (%s) has a"
-                " minimum allocation; end the registrations of those that were killed:"
-                " curl -X POST %s/disconnect-env -H 'Content-Type: application/json'"
-                " -d '{\"env_id\": %d}'",
-                *(waiting, ", ".join(map(str, due)), self.name, due[0]),
-            )
+                if not error.is_fault:
+                    raise
+                return without  # there is none of this number
+            share = its["env_weight"] / self.status["env_weight"]
+            is_ours = is_marked(share * self._product)
+            if is_ours and env_id != self.env_id and not its["self_queue_size"]:
+                without.append(env_id)
+        return without
 
     # -- ending ------------------------------------------------------------------------
 
@@ -436,13 +396,9 @@ class ApiSession:
             logger.warning("the API was not told that environment %d ends", env_id)
 
     async def leave(self) -> None:
-        """Tell the API that this environment ends, and close the connections."""
+        """Tell the API of our end, and close the connections; may be called twice."""
         if self.env_id is not None:
             await self.end(self.env_id)
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections; may be called twice."""
         if self._http is not None:
             await self._http.close()
             self._http = None

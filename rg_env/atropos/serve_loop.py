@@ -188,8 +188,7 @@ class Serving(BaseEnv):
         """Register again where others may take this environment for a killed one."""
         config = self.config
         try:
-            own_share = config.min_batch_allocation or 0.0
-            is_due = await self._session.may_be_ended(config.batch_size, own_share)
+            is_due = await self._session.may_be_ended(config.batch_size)
         except ApiError:  # which is said elsewhere
             return
         if is_due:
