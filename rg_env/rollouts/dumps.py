@@ -262,7 +262,7 @@ class Dumps:
         """Complete all files after what is still being written; may be called twice."""
         if not self._is_closed:
             self._is_closed = True
-            files = (*self._all, self._numbers)
+            files: list[Any] = [*self._all, self._numbers]
             await self._run(lambda: [file.close() for file in files])
             await asyncio.to_thread(self._thread.shutdown)
 
