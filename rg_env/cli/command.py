@@ -26,41 +26,31 @@ HELP_NAMES: dict[str, Any] = {
 
 
 def at_once(
-    names: Sequence[str], text: str, act: Callable[..., object], **how: Any
+    names: Sequence[str], text: str, act: Callable[[click.Context], object]
 ) -> click.Option:
-    """Return an option that does something before the others are read."""
+    """Return a flag that does something before the other options are read."""
 
-    def callback(context: click.Context, option: click.Parameter, value: Any) -> None:
-        if value:
-            act(context, value)
+    def callback(context: click.Context, option: click.Parameter, is_on: bool) -> None:
+        if is_on:
+            act(context)
 
-    how = {"is_flag": "type" not in how, "expose_value": False, **how}
-    return click.Option(names, is_eager=True, callback=callback, help=text, **how)
+    how: Any = {"is_flag": True, "is_eager": True, "expose_value": False}
+    return click.Option(names, callback=callback, help=text, **how)
 
 
 class Command(click.Command):
-    """A command whose help begins with an example, and which has -v and -q.
-
-    Args:
-        example: A command line of it, without the program.
-    """
+    """A command whose help has an example (without the program), and with -v and -q."""
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         kwargs["context_settings"] = HELP_NAMES
         kwargs["epilog"] = f"\b\nExample:\n  {START} {example}"
         super().__init__(*args, **kwargs)
-        for short, long, text, level in (
-            ("-v", "--verbose", "Log more, with tracebacks", logging.DEBUG),
-            ("-q", "--quiet", "Log only warnings and errors", logging.WARNING),
+        for names, text, level in (
+            ("-v --verbose", "Log more, with tracebacks", logging.DEBUG),
+            ("-q --quiet", "Log only warnings and errors", logging.WARNING),
         ):
-            act = lambda *_, level=level: logs.set_own_level(level)  # noqa: E731
-            self.params.append(at_once([short, long], text, act))
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_usage(ctx, formatter)
-        self.format_help_text(ctx, formatter)
-        self.format_epilog(ctx, formatter)
-        self.format_options(ctx, formatter)
+            act = lambda _, level=level: logs.set_own_level(level)  # noqa: E731
+            self.params.append(at_once(names.split(), text, act))
 
 
 def loaded(env_cls: Any) -> Any:
@@ -99,34 +89,20 @@ def flag(*names: str, text: str) -> Callable[[Any], Any]:
     return click.option(*names, is_flag=True, help=text)
 
 
-class Names(click.ParamType[list[str]]):
-    """Names that are separated by commas, each as a check returns it."""
-
-    name = "names"
-
-    def __init__(self, check: Callable[[str], str] = str) -> None:
-        self._check = check
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[str]:
-        try:
-            return [self._check(name.strip()) for name in value.split(",")]
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def _module(name: str) -> str:
+def _modules(_: object, option: click.Parameter, text: str | None) -> list[str]:
     from rg_env.tasks.own_tasks import checked
 
-    return checked(name)
+    try:
+        return [checked(name.strip()) for name in text.split(",")] if text else []
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
-task_modules_option = option(
+task_modules_option = click.option(
     "--task_modules",
-    Names(_module),
-    None,
-    "Modules of your own tasks, as env.task_modules: names, or paths of .py",
+    callback=_modules,
+    metavar="NAMES",
+    help="Modules of your own tasks, as env.task_modules: names, or paths of .py",
 )
 json_option = flag("--json", "as_json", text="Print one JSON document instead")
 no_fixes_option = flag(
@@ -140,7 +116,7 @@ LATENCY_MS = click.FloatRange(0.0, 600_000.0)
 
 
 @contextlib.contextmanager
-def workers(count: int, task_modules: Sequence[str] | None) -> Iterator[WorkerPool]:
+def workers(count: int, task_modules: Sequence[str]) -> Iterator[WorkerPool]:
     """Yield worker processes that know a user's own tasks."""
     from rg_env.items import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
@@ -150,14 +126,13 @@ def workers(count: int, task_modules: Sequence[str] | None) -> Iterator[WorkerPo
         yield pool
 
 
-def rendered(*parts: RenderableType, width: int | None = None) -> str:
-    """Return what a terminal is sent for tables and texts, at most so wide."""
+def rendered(*parts: RenderableType) -> str:
+    """Return what a terminal is sent for tables and texts."""
     from rich.console import Console  # 0.1 s, which most commands do without
 
     from rg_env.reports.terminal import width_of
 
-    widest = width_of(Console())
-    console = Console(width=min(width or widest, widest), highlight=False)
+    console = Console(width=width_of(Console()), highlight=False)
     with console.capture() as captured:
         for part in parts:
             console.print(part)

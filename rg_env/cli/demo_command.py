@@ -7,11 +7,9 @@ the policy behind the inference server and the trainer, which trains nothing.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,35 +36,37 @@ LINE_EVERY_S = 3.0
     fields={"seed", "complexity_mode"},
     is_bare=True,
 )
-@option(
-    "--steps", click.IntRange(1, 1_000_000), 12, "Number of batches the trainer takes"
-)
+@option("--steps", click.IntRange(1), 12, "Number of batches the trainer takes")
 @option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
 @option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
 @option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
 @option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
-def demo(command: SettingsCommand, given: Given, **own: Any) -> int:
+def demo(
+    command: SettingsCommand, given: Given, latency_ms: float, steps: int, **own: Any
+) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
     no GPU, no account and no network. The status is 0 only if groups were delivered.
     """
-    settings, _ = given.over(command.start)
-    level = settings.complexity_mode
-    options = SimpleNamespace(**own, seed=settings.seed, complexity_mode=level)
-    if options.batch_size % options.group_size:
+    if own["batch_size"] % own["group_size"]:
         raise SettingError(
-            f"command line: --batch_size {options.batch_size} is no multiple of"
-            f" --group_size {options.group_size}, so the API would make no batch"
+            f"command line: --batch_size {own['batch_size']} is no multiple of"
+            f" --group_size {own['group_size']}, so the API would make no batch"
         )
+    settings, _ = given.over(command.start)
+    own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
     note = "\n{}: shutting down; a second signal ends the process at once"
-    work = _demo(loaded(command.env_cls), options)
+    work = _demo(loaded(command.env_cls), latency_ms, total_steps=steps, **own)
     return ending.run(work, lambda number: print(note.format(number.name), flush=True))
 
 
-async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
+async def _demo(env_cls: Any, latency_ms: float, dumps: str, **settings: Any) -> int:
     """Run all parts; return the exit status."""
     # A second of imports, which --help does without.
+    from atroposlib.envs.server_handling.server_manager import APIServerConfig
+
+    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
     from rg_env.demo.child_process import RUN_API, running_program
     from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
     from rg_env.demo.model import AnswerKey, PolicyModel
@@ -74,19 +74,33 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
 
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     key = AnswerKey()
-    app = build_app(InferenceServer(PolicyModel(key), options.latency_ms))
+    app = build_app(InferenceServer(PolicyModel(key), latency_ms))
     running_api = running_program(RUN_API, "--port=0")
     async with running_api as api, serve_app(app) as server:
-        print(f"API {api}, simulated inference server {server}", flush=True)
-        env = _build_env(_telling(env_cls, key), options, api, server)
-        config = TrainerConfig(
-            api_url=api,
-            batch_size=options.batch_size,
-            group_size=options.group_size,
-            max_token_len=MAX_TOKENS,
-            num_steps=options.steps,
+        settings |= {
+            "tokenizer_name": str(TOKENIZER_FOLDER),
+            "rollout_server_url": api,
+            "use_wandb": False,
+            "max_token_length": MAX_TOKENS,
+            "steps_per_eval": 0,
+            "min_batch_allocation": None,
+            "num_eval_samples_per_task": 1,
+            "dump_rollouts": True,
+            "dump_failed_rollouts": True,
+            "rollout_save_score_threshold": 0.0,  # the report shows every group
+            "data_dumps_dir": dumps,
+        }
+        served = APIServerConfig(
+            base_url=f"{server}/v1",
+            model_name="simulated-policy",
+            server_type="vllm",
+            num_max_requests_at_once=128,
         )
-        trainer = StandInTrainer(config)
+        config = env_cls.config_init()[0].model_copy(update=settings)
+        env = _telling(env_cls, key)(config, [served])
+        group_size, steps = settings["group_size"], settings["total_steps"]
+        sizes = (settings["batch_size"], group_size, MAX_TOKENS, steps)
+        trainer = StandInTrainer(TrainerConfig(api, *sizes))
         print("Setting up the environment over all tasks ...", flush=True)
         # Its progress would drown the demo's own.
         logging.getLogger("rg_env.rollouts.dumps").setLevel(logging.WARNING)
@@ -94,14 +108,13 @@ async def _demo(env_cls: Any, options: SimpleNamespace) -> int:
         # policy writes them on purpose, and the report counts them.
         logging.getLogger("rg_env.reports.metrics").setLevel(logging.ERROR)
         try:
-            await _run(env, trainer, options.steps)
+            await _run(env, trainer, steps)
         finally:
-            print(f"\n{_progress(env, trainer, options.steps)}")
-            _write_report(env, Path(options.dumps))
+            print(f"\n{_progress(env, trainer, steps)}")
+            _write_report(env, Path(dumps))
     counts = trainer.counts
     if counts.invalid_groups:
-        faults = json.dumps(counts.faults)
-        print(f"{counts.invalid_groups} groups no trainer takes: {faults}")
+        print(f"{counts.invalid_groups} groups no trainer takes: {counts.faults}")
     is_well = counts.groups and not counts.invalid_groups
     return int(not is_well or bool(env.metrics.ledger.in_flight))
 
@@ -120,41 +133,6 @@ def _telling(env_cls: Any, key: AnswerKey) -> Any:
     return Telling
 
 
-def _build_env(env_cls: Any, options: SimpleNamespace, api: str, server: str) -> Any:
-    from atroposlib.envs.server_handling.server_manager import APIServerConfig
-
-    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-
-    default, _ = env_cls.config_init()
-    config = default.model_copy(
-        update={
-            "tokenizer_name": str(TOKENIZER_FOLDER),
-            "rollout_server_url": api,
-            "use_wandb": False,
-            "group_size": options.group_size,
-            "batch_size": options.batch_size,
-            "total_steps": options.steps,
-            "seed": options.seed,
-            "max_token_length": MAX_TOKENS,
-            "steps_per_eval": 0,
-            "min_batch_allocation": None,
-            "num_eval_samples_per_task": 1,
-            "complexity_mode": options.complexity_mode,
-            "dump_rollouts": True,
-            "dump_failed_rollouts": True,
-            "rollout_save_score_threshold": 0.0,  # the report shows every group
-            "data_dumps_dir": options.dumps,
-        }
-    )
-    served = APIServerConfig(
-        base_url=f"{server}/v1",
-        model_name="simulated-policy",
-        server_type="vllm",
-        num_max_requests_at_once=128,
-    )
-    return env_cls(config, [served])
-
-
 async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
     """Run environment and trainer together; either's error ends both."""
 
@@ -163,37 +141,29 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
             await asyncio.sleep(LINE_EVERY_S)
             print(_progress(env, trainer, steps), flush=True)
 
-    work = [trainer.run(steps), env.env_manager()]
-    tasks = [asyncio.create_task(each) for each in work]
-    watching = asyncio.create_task(watch())
+    parts = (trainer.run(steps), env.env_manager(), watch())
+    tasks = [asyncio.create_task(part) for part in parts]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        done, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_EXCEPTION)
     finally:
         # Each is cancelled once: what the environment does then is its end.
-        for task in [watching, *tasks]:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(watching, *tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
 
 
 def _progress(env: Any, trainer: StandInTrainer, steps: int) -> str:
-    """Return in one line how far the run is, with the levels of a curriculum."""
     from rg_env.scoring.extraction import FORMAT_FAILURES
 
-    counts, outcomes = trainer.counts, env.metrics.outcomes
-    line = f"step {counts.steps}/{steps}: {counts.groups} groups sent"
+    outcomes = env.metrics.outcomes
+    line = f"step {trainer.counts.steps}/{steps}: {trainer.counts.groups} groups sent"
     if not (scored := outcomes.total()):
         return f"{line}; nothing scored yet"
     failures = sum(outcomes[name] for name in FORMAT_FAILURES) / scored
     line += f"; {scored} rollouts scored, mean score {env.metrics.mean_score:.2f}"
-    line += f", format failures {failures:.0%}"
-    if env.config.complexity_mode == "curriculum":
-        levels = (
-            "{level_changes} changes of levels, now {avg_complexity:.2f} on average"
-        )
-        line += f"; {levels.format(**env.get_curriculum_stats())}"
-    return line
+    return f"{line}, format failures {failures:.0%}"
 
 
 def _write_report(env: Any, folder: Path) -> None:
@@ -202,8 +172,7 @@ def _write_report(env: Any, folder: Path) -> None:
     from rg_env.rollouts.dumps import METRICS_FOLDER
 
     run = env.run_uuid
-    files = folder.rglob(f"*_{run}_*.jsonl")
-    dumps = sorted(files, key=lambda path: ("FAILED" in path.name, path.name))
+    dumps = sorted(folder.rglob(f"*_{run}_*.jsonl"))
     if not dumps:
         return
     print("\nDump files, one group a line:")

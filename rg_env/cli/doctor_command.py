@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -13,36 +12,26 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import (
-    Names,
     command,
-    json_option,
     no_fixes_option,
     option,
-    rendered,
     task_modules_option,
     workers,
 )
-from rg_env.errors import counted, in_section
+from rg_env.errors import counted, in_section, printable
 from rg_env.items.installed_library import read_library
 from rg_env.items.task_check import check_task
-from rg_env.reports.terminal import NumberTable, WorkProgress
+from rg_env.reports.terminal import WorkProgress
 from rg_env.tasks.selection import StreamSettings, build_selection
 
 
 @command("doctor gcd '*_sorting' --items 8")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
-@option("--tasks", Names(), None, "Names or patterns, separated by commas")
 @task_modules_option
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
-@json_option
 @no_fixes_option
 def doctor(
-    names: Sequence[str],
-    tasks: list[str] | None,
-    task_modules: Sequence[str] | None,
-    items: int,
-    as_json: bool,
-    no_fixes: bool,
+    names: Sequence[str], task_modules: Sequence[str], items: int, no_fixes: bool
 ) -> int:
     """Check this installation: the tasks that are named, or all of them.
 
@@ -52,26 +41,22 @@ def doctor(
     """
     cores = os.cpu_count() or 1
     places = asyncio.Semaphore(2 * cores)
-    versions = {"python": sys.version.split()[0]}
 
     async def check_all() -> dict[str, str | None]:
         library = await read_library(pool)
-        versions.update(library.versions)
         with in_section("command line: "):
-            chosen = build_selection(
-                library, StreamSettings([*names, *(tasks or [])] or None)
-            )
+            chosen = build_selection(library, StreamSettings(names or None))
+        tasks = sorted({choice.task for choice in chosen})
 
-        async def checked(task: str) -> str | None:
+        async def check(task: str) -> str | None:
             async with places:
                 fault = await check_task(pool, other, task, not no_fixes, items)
             progress.advance(task)
             return fault
 
-        of_tasks = sorted({choice.task for choice in chosen})
-        with WorkProgress("doctor", len(of_tasks), "tasks") as progress:
-            each = await asyncio.gather(*map(checked, of_tasks))
-        return dict(zip(of_tasks, each, strict=True))
+        with WorkProgress("doctor", len(tasks), "tasks") as progress:
+            faults = await asyncio.gather(*map(check, tasks))
+        return dict(zip(tasks, faults, strict=True))
 
     # The second is the other process that has to make the same items.
     with (
@@ -80,20 +65,11 @@ def doctor(
     ):
         faults = ending.run(check_all())
         layers = ", ".join(pool.sandbox_layers)
-    versions["atroposlib"] = metadata.version("atroposlib")
-    failed = [task for task, fault in faults.items() if fault]
+    failed = {task: fault for task, fault in faults.items() if fault}
+    for task, fault in failed.items():
+        print(f"{task}: {printable(fault)}")
+    packages = [f"{p} {metadata.version(p)}" for p in ("reasoning-gym", "atroposlib")]
+    print(f"python {sys.version.split()[0]}, {', '.join(packages)}; sandbox: {layers}")
     passed = len(faults) - len(failed)
-    if as_json:
-        document = {"versions": versions, "passed": passed, "faults": faults}
-        print(json.dumps(document, indent=2))
-    else:
-        table = NumberTable(["task", "finding"], [], title="Tasks of this installation")
-        for task in sorted(faults, key=lambda task: (not faults[task], task)):
-            style = "bold red" if faults[task] else None
-            table.add_row(task, faults[task] or "passed", style=style)
-        last = f"passed: {passed} of {counted(len(faults), 'task')}"
-        last += f"; failed: {', '.join(failed)}" if failed else ""
-        known = ", ".join(f"{name} {version}" for name, version in versions.items())
-        sandbox = f"workers are sandboxed by: {layers}"
-        print(rendered(table, known, sandbox, last))
+    print(f"passed: {passed} of {counted(len(faults), 'task')}")
     return int(bool(failed))

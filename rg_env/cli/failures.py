@@ -81,7 +81,6 @@ def _is_defect(record: logging.LogRecord) -> bool:
 
 
 def _end_at_import(kind: Any, error: BaseException, trace: Any) -> NoReturn:
-    """End a process in which no command has begun."""
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(128 + signal.SIGINT)
     sentence = installation.explain(error)
@@ -95,14 +94,12 @@ def _outcome(error: BaseException) -> tuple[int, str | None]:
     if isinstance(error, ImportError) and (sentence := installation.explain(error)):
         return EXIT_REFUSED, sentence
     if isinstance(error, RunError):
-        in_worker = bool(error.detail)
-        return error.exit_status, _of_worker(error) if in_worker else error.sentence
+        return error.exit_status, _of_worker(error) if error.detail else error.sentence
     if isinstance(error, MemoryError):
         return EXIT_FAILED, "the machine's memory is full; end other programs"
     package = type(error).__module__.partition(".")[0]
     if package in FOREIGN:
-        words = " ".join(str(error).split())
-        return EXIT_FAILED, f"{package} failed ({type(error).__name__}: {words})"
+        return EXIT_FAILED, f"{package} failed ({type(error).__name__}: {error})"
     return EXIT_FAILED, str(error) if isinstance(error, OSError) else None
 
 

@@ -39,19 +39,17 @@ COMMANDS = {
     "doctor": "check this installation, task by task",
     "demo": "run everything on this machine with a simulated model",
 }
-"""Command to what it does, those first that are wanted most."""
+"""Command to what it does, the most wanted ones first."""
 
 MODULES = {
-    **dict.fromkeys(
-        ("launch", "serve", "process", "evaluate", "screen"), "run_commands"
-    ),
-    **dict.fromkeys(("compare", "report", "rescore"), "result_commands"),
-    **dict.fromkeys(("run-api", "score-server"), "server_commands"),
+    "run_commands": ("launch", "serve", "process", "evaluate", "screen"),
+    "result_commands": ("compare", "report", "rescore"),
+    "server_commands": ("run-api", "score-server"),
 }
-"""Command to its module, where that has another name."""
+"""Modules with several commands."""
 
 
-def _print_versions(context: click.Context, is_on: bool) -> None:
+def _print_versions(context: click.Context) -> None:
     names = ("atroposlib", "reasoning-gym")
     others = ", ".join(f"{name} {metadata.version(name)}" for name in names)
     click.echo(f"reasoning_gym_environment {installation.VERSION} ({others})")
@@ -64,23 +62,19 @@ class Program(click.Group):
     Those with settings are made for the class that is run, the context's `obj`.
     """
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = cmd_name.replace("_", "-")
         if cmd_name not in COMMANDS:
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
         name = cmd_name.replace("-", "_")
-        module = f"rg_env.cli.{MODULES.get(cmd_name, f'{name}_command')}"
-        command = getattr(importlib.import_module(module), name)
+        several = (module for module, names in MODULES.items() if cmd_name in names)
+        module = next(several, f"{name}_command")
+        command = getattr(importlib.import_module(f"rg_env.cli.{module}"), name)
         return command if isinstance(command, click.Command) else command(ctx.obj)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for option in self.get_params(ctx) for name in option.opts}
-        first = args[0] if args else ""
-        is_of_serve = first.startswith("-") and first.split("=")[0] not in own
-        if is_of_serve or not args:
+        if not args or (args[0].startswith("-") and args[0] not in own):
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 
@@ -98,13 +92,7 @@ PROGRAM = Program(
     context_settings=HELP_NAMES,
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
-    params=[
-        at_once(
-            ["--version"],
-            "Show the versions of this environment, Atropos and reasoning-gym",
-            _print_versions,
-        ),
-    ],
+    params=[at_once(["--version"], "Show the versions", _print_versions)],
 )
 
 

@@ -40,8 +40,6 @@ def build(
     name, is_serve = str(command.name), command.name == "serve"
     config, servers = given.over(command.start_of(env_cls))
     config = change(config)
-    if given.testing:  # a mock server answers only what a test has put into it
-        raise SettingError("--testing: true is not allowed; use `simulated-server`")
     start_checks.check_command(name, config, servers)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     if is_serve or given.env.get("use_wandb") is not None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rg_env import ending
-from rg_env.cli.command import Names, command, flag, option
+from rg_env.cli.command import command, flag, option
 from rg_env.cli.settings_command import (
     OF_STREAM,
     Given,
@@ -22,6 +23,11 @@ from rg_env.cli.settings_command import (
     stream_of,
 )
 from rg_env.errors import SettingError, shown
+
+if TYPE_CHECKING:
+    from rg_env.serving import ClientCheck
+
+logger = logging.getLogger(__name__)
 
 WAITING_CONNECTIONS = 2048
 """As many as the framework's API lets wait."""
@@ -45,9 +51,13 @@ def _client_options(function: Any) -> Any:
     text = "File with a secret that clients must put into the URL,"
     text += " http://HOST:PORT/SECRET, or send as a bearer token"
     secret = option("--secret_file", click.Path(), None, text)
-    text = "Names, beside those of this machine, by which clients reach this server,"
-    text += " such as the name of a service"
-    return secret(option("--allowed_hosts", Names(), None, text)(function))
+    text = "Further names by which clients reach this server, separated by commas"
+    return secret(option("--allowed_hosts", str, "", text)(function))
+
+
+def is_near(listener: socket.socket) -> bool:
+    """Return whether only this machine reaches a socket."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -62,54 +72,34 @@ def listen(host: str, port: int) -> socket.socket:
         raise SettingError(f"{where}: nothing can listen there ({error})") from error
 
 
-def checked(served: Any, path: str | None, names: Iterable[str]) -> Any:
-    """Return an application whose clients are checked; see `ClientCheck`.
+def checked(
+    served: Any, host: str, secret_file: str | None, allowed_hosts: str
+) -> ClientCheck:
+    """Return an application whose clients are checked.
 
-    `path` is that of the file with the secret, None without one. Raises `SettingError`
-    if there is no secret that can be used, without repeating it.
+    Raises:
+        SettingError: The file has no secret that can be used, which is not repeated.
     """
     from rg_env.serving import ClientCheck
 
-    if path is None:
+    names = [host, *allowed_hosts.replace(",", " ").split()]
+    if secret_file is None:
         return ClientCheck(served, None, names)
     try:
-        secret = Path(path).read_text(encoding="utf-8").strip()
+        secret = Path(secret_file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no text"
-        raise SettingError(
-            f"--secret_file {path}: cannot be read ({reason}); {_ADVICE}"
-        ) from error
+        where = f"--secret_file {secret_file}: cannot be read ({reason})"
+        raise SettingError(f"{where}; {_ADVICE}") from error
     if not _SECRET_FORM.fullmatch(secret):
         raise SettingError(
-            f"--secret_file {path}: holds no secret of 16 to 256 letters, digits and"
-            f" signs of -_.~; {_ADVICE}"
+            f"--secret_file {secret_file}: holds no secret of 16 to 256 letters, digits"
+            f" and signs of -_.~; {_ADVICE}"
         )
     return ClientCheck(served, secret, names)
 
 
-def who_reaches(host: str, secret_file: str | None, risk: str) -> str:
-    """Return in a sentence who can use what listens at an address.
-
-    `risk` is what everybody can do without a secret.
-    """
-    is_near = ipaddress.ip_address(host).is_loopback
-    who = "programs on this machine" if is_near else "all machines that reach this port"
-    if secret_file is not None:
-        place = "http://HOST:PORT/SECRET"
-        return f"open to {who} that know the secret of {secret_file}, at {place}"
-    if is_near:
-        return f"open only to {who}; --host 0.0.0.0 opens it to others"
-    return f"open to {who}: {risk}; --secret_file FILE requires a secret"
-
-
-def _serve(
-    what: str,
-    listener: socket.socket,
-    served: Any,
-    secret_file: str | None,
-    risk: str = "",
-    **options: Any,
-) -> int:
+def _serve(what: str, listener: socket.socket, served: Any, **options: Any) -> int:
     """Say what is ready, and serve it until a signal ends it in order."""
     from rg_env import serving
 
@@ -117,8 +107,7 @@ def _serve(
     name = f"[{host}]" if ":" in host else host
 
     async def run() -> None:
-        print(f"{what} ready on http://{name}:{port}")
-        print(who_reaches(host, secret_file, risk), flush=True)
+        print(f"{what} ready on http://{name}:{port}", flush=True)
         await serving.serve(served, listener, **options)
 
     ending.run(run())
@@ -128,17 +117,18 @@ def _serve(
 @command("run-api --port 8000")
 @address_options(8000)
 @_client_options
-def run_api(
-    host: str, port: int, secret_file: str | None, allowed_hosts: list[str] | None
-) -> int:
+def run_api(host: str, port: int, **clients: Any) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     from rg_env.atropos import run_api as api
 
-    risk = "each can register, take batches and send groups that are trained on"
     with listen(host, port) as listener:
-        names = [host, *(allowed_hosts or ())]
-        served = checked(api.application(), secret_file, names)
-        return _serve("Atropos API", listener, served, secret_file, risk)
+        if clients["secret_file"] is None and not is_near(listener):
+            logger.warning(
+                "all machines that reach this port can register, take batches and send"
+                " groups that are trained on; --secret_file FILE requires a secret"
+            )
+        served = checked(api.application(), host, **clients)
+        return _serve("Atropos API", listener, served)
 
 
 @settings_command(
@@ -164,19 +154,16 @@ def score_server(
     gold: bool,
     mask_sample: bool,
     openenv: bool,
-    secret_file: str | None,
-    allowed_hosts: list[str] | None,
+    **clients: Any,
 ) -> int:
     """Serve items and scores over HTTP, to any trainer and to NeMo Gym.
 
     The other options are settings of the environment and choose the stream of items.
     Scores are those of any item.
     """
-    settings, _ = given.over(command.start)
-    stream = stream_of(settings)
+    stream = stream_of(given.over(command.start)[0])
     with listen(host, port) as listener:
-        bound = listener.getsockname()[0]
-        if secret_file is None and not ipaddress.ip_address(bound).is_loopback:
+        if clients["secret_file"] is None and not is_near(listener):
             raise SettingError(
                 f"--host {host}: other machines would reach this server, so"
                 f" --secret_file must name a file with a secret; {_ADVICE}"
@@ -189,13 +176,13 @@ def score_server(
 
             others = application(stream)
         inner = ScoreServer(stream, shows_gold=gold, masks=mask_sample, others=others)
-        served = checked(inner, secret_file, [host, *(allowed_hosts or ())])
+        served = checked(inner, host, **clients)
         stream.categories()  # names a task that does not exist
         # The rest is for closing: after END_WITHIN_S the process is killed.
         ends = int(ending.END_WITHIN_S - 2)
         # What a client sends is no news.
         how: dict[str, Any] = {"end_within_s": ends, "log_level": "error", "ws": "auto"}
-        return _serve("score server", listener, served, secret_file, **how)
+        return _serve("score server", listener, served, **how)
 
 
 if __name__ == "__main__":  # the API of the demo

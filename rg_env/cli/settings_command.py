@@ -5,8 +5,8 @@
     --FIELD VALUE          a field of the environment, of a command that takes few
     --config FILE          YAML with the sections `env` and `openai`
 
-Names, kinds, texts and groups of the options are those of the models, which need no
-framework. `--help` shows ten of the settings, `--help_all` all.
+Names, kinds and texts of the options are those of the models, which need no framework.
+`--help` shows ten of the settings, `--help_all` all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import functools
 import inspect
 import logging
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import Annotated, Any
 
@@ -28,11 +28,7 @@ from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.items.tasks import Tasks
 from rg_env.settings import environment_settings, program_settings, setting_types
-from rg_env.settings.environment_settings import (
-    GROUPS,
-    CheckedSettings,
-    choosing_tasks,
-)
+from rg_env.settings.environment_settings import CheckedSettings, choosing_tasks
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import CheckedModel, ChoosesTasks, kinds
 from rg_env.tasks.selection import refuse_unlisted
@@ -55,16 +51,9 @@ FIRST = {
 }
 """Command to the ten settings that `--help` shows; the README has those of `serve`."""
 
-FLAGS = {
-    "slurm": "Find the inference servers from Slurm's environment variables",
-    "testing": "Only for the tests of Atropos; must be false",
-}
-"""Options, and keys of a file, that are in no section."""
-
+METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
 """An option whose value may be left out."""
-
-METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 
 OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
 OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
@@ -91,10 +80,8 @@ def stream_of(settings: Any) -> Tasks:
 class SettingOption(click.Option):
     """The option of one field; its value is the text that was typed."""
 
-    def __init__(
-        self, section: str, name: str, model: BaseModel, group: str, prefix: str
-    ) -> None:
-        self.section, self.field, self.group = section, name, group
+    def __init__(self, section: str, name: str, model: BaseModel, prefix: str) -> None:
+        self.section, self.field, self.path = section, name, f"{section}.{name}"
         info, start = type(model).model_fields[name], getattr(model, name)
         self.kinds = dict.fromkeys(kinds(info.annotation))
         self.takes_none = self.kinds.pop(type(None), self) is None
@@ -124,7 +111,7 @@ class SettingOption(click.Option):
         try:
             return yaml_text.load(text)
         except YamlError as error:
-            raise SettingError(f"{self.section}.{self.field}: {error}") from error
+            raise SettingError(f"{self.path}: {error}") from error
 
 
 def _words(kind: Any) -> Sequence[str]:
@@ -132,19 +119,6 @@ def _words(kind: Any) -> Sequence[str]:
         return [str(member.value) for member in kind]
     is_choice = typing.get_origin(kind) is typing.Literal
     return list(map(str, typing.get_args(kind))) if is_choice else ()
-
-
-def _options(section: str, model: BaseModel, prefix: str) -> Iterator[SettingOption]:
-    """Yield an option for each field of a section, in the order of its groups."""
-    every: list[type[BaseModel]] = [*GROUPS, CheckedServer, LaunchSettings]
-    groups = [group for group in every if isinstance(model, group)]
-    names = dict.fromkeys(name for group in groups for name in group.model_fields)
-    others = dict.fromkeys(type(model).model_fields)
-    for name in names | others:
-        own = [group.__doc__ or "" for group in groups if name in group.model_fields]
-        title, *_ = (*own, "Others, of the class that is run")
-        title = title.partition("\n")[0].rstrip(".")
-        yield SettingOption(section, name, model, title, prefix)
 
 
 # -- what was set ----------------------------------------------------------------------
@@ -161,7 +135,7 @@ class Given(CheckedModel):
     openai: dict[str, Any] | Servers = Field({})
     launch: dict[str, Any] = Field({})
     slurm: bool = False
-    testing: bool = False
+    testing: typing.Literal[False] = False
 
     def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
         """Return what was set of each server; those of a list are others."""
@@ -170,29 +144,23 @@ class Given(CheckedModel):
         return [self.openai] * len(servers)
 
     def over(self, start: Start) -> Start:
-        """Build the settings of the environment and of its servers.
-
-        An endpoint of type openai is not queried for a token every second to see if it
-        is well, unless `health_check` says so: that would cost money.
-        """
+        """Build the settings of the environment and of its servers."""
         first, firsts = start
         env = setting_types.build("env", type(first), first.model_dump() | self.env)
         is_one, servers = isinstance(self.openai, Mapping), []
         for number, part in enumerate(self.parts(firsts)):
             section = "openai" if is_one else f"openai.{number}"
             first = firsts[number if is_one else 0]
-            quiet = (
-                {"health_check": False} if part.get("server_type") == "openai" else {}
-            )
-            values = {**first.model_dump(), **quiet, **part}
+            values = first.model_dump()
+            if part.get("server_type") == "openai":
+                values["health_check"] = False  # a token every second would cost money
+            values |= part
             servers.append(setting_types.build(section, type(first), values))
         return env, servers
 
 
-def _read_file(path: str | None) -> dict[str, Any]:
+def _read_file(path: str) -> dict[str, Any]:
     """Return the sections of a file, without those of other programs."""
-    if path is None:
-        return {}
     try:
         content = yaml_text.read(path)
     except YamlError as error:
@@ -207,6 +175,9 @@ def _read_file(path: str | None) -> dict[str, Any]:
         if isinstance(content[name], dict) and not nearest(str(name), known):
             logger.info("--config: section %s is ignored", shown(name))
             del content[name]
+    servers = content.get("openai")
+    if isinstance(servers, list) and len(servers) == 1:
+        (content["openai"],) = servers
     return {name: value for name, value in content.items() if value is not None}
 
 
@@ -220,46 +191,51 @@ class SettingsCommand(Command):
         run: Called with the command, what was set, and the values of its own options,
             which the help shows first; its docstring is the summary.
         example: A command line of it, with its name.
+        env_cls: The class.
         starts: Returns what it starts from, where that differs from `serve`, of the
             name of the class.
         fields: The fields of `env` that it has, without other sections; None for all.
         is_bare: Whether the names of these options are without `env.`.
-        env_cls: The class.
     """
 
     def __init__(
         self,
         run: Callable[..., int],
         example: str,
-        starts: Callable[[str], Mapping[str, Any]],
-        fields: Collection[str] | None,
-        is_bare: bool,
         env_cls: Any,
+        *,
+        starts: Callable[[str], Mapping[str, Any]] = lambda name: {},
+        fields: Collection[str] | None = None,
+        is_bare: bool = False,
     ) -> None:
         name, _, _ = example.partition(" -")
         self.env_cls = env_cls
-        self._starts = starts(getattr(env_cls, "name", None) or "reasoning_gym")
+        self._starts = dict(starts(getattr(env_cls, "name", None) or "reasoning_gym"))
         self.start = self.start_of(env_cls)
         env, (server, *_) = self.start
-        models = {"openai": server, "env": env} if fields is None else {"env": env}
+        models = {"env": env}
+        if fields is None:
+            models |= {"openai": server}
         if name == "launch":
-            models["launch"] = LaunchSettings.model_validate({})
+            models |= {"launch": LaunchSettings.model_validate({})}
         self.settings = [
-            option
+            SettingOption(section, field, model, "" if is_bare else f"{section}.")
             for section, model in models.items()
-            for option in _options(section, model, "" if is_bare else f"{section}.")
-            if fields is None or option.field in fields
+            for field in type(model).model_fields
+            if fields is None or field in fields
         ]
+        first = FIRST.get(name, "").split()
+        for option in self.settings:
+            option.hidden = bool(first) and option.path not in first
         own = getattr(run, "__click_params__", [])[::-1]
         others = [
             click.Option(["--config"], metavar="FILE", help="YAML file with settings")
         ]
         if fields is None:
-            for flag, text in FLAGS.items():
-                others.append(
-                    click.Option([f"--{flag}"], type=bool, help=text, **SWITCH)
-                )
-            others.append(at_once(["--help_all"], "Show all options", self._print_all))
+            text = "Find the inference servers from Slurm's environment variables"
+            others.append(click.Option(["--slurm"], type=bool, help=text, **SWITCH))
+            text = f"Show all {len(self.settings)} settings, not only the ten below"
+            others.append(at_once(["--help_all"], text, self._print_all))
         super().__init__(
             name,
             params=[*own, *others, *self.settings],
@@ -274,7 +250,7 @@ class SettingsCommand(Command):
     def start_of(self, env_cls: Any) -> Start:
         """Return what it starts from for a class, or for what imports it later."""
         if not isinstance(env_cls, type):
-            values = environment_settings.START | {**self._starts}
+            values = environment_settings.START | self._starts
             return CheckedSettings(**values), [CheckedServer(**program_settings.START)]
         from rg_env.atropos.config import checked_kind
 
@@ -282,7 +258,7 @@ class SettingsCommand(Command):
         servers = list(servers) if isinstance(servers, Sequence) else [servers]
         kind = checked_kind(type(servers[0]))
         copies = [kind.model_construct(**server.model_dump()) for server in servers]
-        return env.model_copy(update=dict(self._starts)), copies
+        return env.model_copy(update=self._starts), copies
 
     def read(self, values: Mapping[str, Any]) -> Given:
         """Return what the options of a command line and the file that they name say.
@@ -290,12 +266,9 @@ class SettingsCommand(Command):
         Raises:
             SettingError: An option, key or file is wrong.
         """
-        content = _read_file(values["config"])
-        flags = {flag: values.get(flag) for flag in FLAGS}
-        content |= {flag: value for flag, value in flags.items() if value is not None}
-        servers = content.get("openai")
-        if isinstance(servers, list) and len(servers) == 1:
-            (content["openai"],) = servers
+        content = {} if values["config"] is None else _read_file(values["config"])
+        if values.get("slurm") is not None:
+            content["slurm"] = values["slurm"]
         given: Given = setting_types.build("--config", Given, content)
         for option in self.settings:
             text, below = values[str(option.name)], getattr(given, option.section)
@@ -312,44 +285,20 @@ class SettingsCommand(Command):
         """Return what was set, checked as far as it can be without the framework."""
         given = self.read(values)
         settings, _ = given.over(self.start)
-        has_others = isinstance(self.env_cls, type) or settings.task_modules
-        if not has_others:
+        if not isinstance(self.env_cls, type) and not settings.task_modules:
             fields = choosing_tasks(ChoosesTasks.BY_NAME)
             refuse_unlisted({name: getattr(settings, name) or () for name in fields})
         return given
 
-    def _print_all(self, ctx: click.Context, is_on: bool) -> None:
-        ctx.meta["all"] = True
+    def _print_all(self, ctx: click.Context) -> None:
+        for option in self.settings:
+            option.hidden = False
         click.echo(self.get_help(ctx))
         ctx.exit()
 
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
-        others = [o for o in self.get_params(ctx) if not isinstance(o, SettingOption)]
-        groups: dict[str, list[click.Parameter]] = {"Options": others}
-        if self.name in FIRST and not ctx.meta.get("all"):
-            # The flags are what the framework has for its own machines.
-            groups["Options"] = [o for o in others if o.name not in FLAGS]
-            by_name = {f"{o.section}.{o.field}": o for o in self.settings}
-            more = f"Settings (10 of {len(by_name)}; --help_all shows all)"
-            groups[more] = [by_name[name] for name in FIRST[self.name].split()]
-        else:
-            for option in self.settings:
-                groups.setdefault(option.group, []).append(option)
-        for title, options in groups.items():
-            with formatter.section(title):
-                records = [option.get_help_record(ctx) for option in options]
-                formatter.write_dl([r for r in records if r], col_max=34)
-
 
 def settings_command(
-    example: str,
-    *,
-    starts: Callable[[str], Mapping[str, Any]] = lambda name: {},
-    fields: Collection[str] | None = None,
-    is_bare: bool = False,
+    example: str, **how: Any
 ) -> Callable[[Callable[..., int]], Callable[[Any], SettingsCommand]]:
     """Return what makes a command of a function; see `SettingsCommand`."""
-    how = (example, starts, fields, is_bare)
-    return lambda run: functools.partial(SettingsCommand, run, *how)
+    return lambda run: functools.partial(SettingsCommand, run, example, **how)

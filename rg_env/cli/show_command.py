@@ -1,11 +1,10 @@
-"""`show`: one item of a task as the model gets it, and the score of an answer to it."""
+"""`show`: an item of a task as the model gets it, and the score of an answer."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from types import SimpleNamespace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -26,13 +25,10 @@ from rg_env.items.installed_library import read_library, read_scales
 from rg_env.items.item import Item, first_usable
 from rg_env.items.task_check import why_no_entry
 from rg_env.reports import task_sheets
-from rg_env.reports.task_sheets import Values, answer_values, step_values
-from rg_env.reports.terminal import WorkProgress
+from rg_env.reports.task_sheets import Values
 from rg_env.scoring.extraction import Extraction, extract_answer
-from rg_env.scoring.prompt import SYSTEM_PROMPT, build_messages
-from rg_env.scoring.score import Score
+from rg_env.scoring.score import OUTCOMES, Score
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.rules import MIXTURE
 from rg_env.task_rules.table import solution, source_task
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.workers.pool_errors import PoolError
@@ -46,31 +42,25 @@ TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
 def _params(_: object, option: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
     """Return the values, which are YAML, of texts NAME=VALUE."""
-    params = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        try:
-            params[name] = yaml_text.load(value)
-        except YamlError as error:
-            raise click.BadParameter(f"{text!r} has no YAML value: {error}") from error
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-    return params
+    pairs = [text.partition("=") for text in texts]
+    try:
+        return {name: yaml_text.load(value) for name, _, value in pairs}
+    except YamlError as error:
+        raise click.BadParameter(f"a value is no YAML: {error}") from error
 
 
-async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
-    """Make the item that a command line names; return what is known of it."""
-    name, level, scale = options.task, options.level, None
-    library = await read_library(pool)
-    if name == MIXTURE:
-        raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
+async def _item(
+    pool: WorkerPool,
+    name: str,
+    level: float | None,
+    seeds: Sequence[int],
+    params: Mapping[str, Any],
+    checked: bool,
+) -> tuple[Item, Values]:
+    """Make the item of the first seed that gives one; return what is known of it."""
+    library, scale = await read_library(pool), None
     if name not in library.tasks:
         raise unknown_name("command line", name, library.tasks, "task")
-    known = library.tasks[name].parameters
-    for param in options.param:
-        if param not in known:
-            where = f"command line: --param of {name}"
-            raise unknown_name(where, param, known, "parameter")
     if level is not None:
         scales, reasons = await read_scales(pool, library, [name])
         if (scale := scales.get(name)) is None:
@@ -79,25 +69,21 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
 
     def attempt(seed: int) -> Item:
         step = scale.step_at(level, mix_of_seed(seed)).params if scale else {}
-        return Item(name, {**step, **options.param}, seed, level)
+        return Item(name, {**step, **params}, seed, level)
 
-    seeds = range(100) if options.seed is None else [options.seed]
-    limit = f"given up after {MAKE_DEADLINE_S:g} s of CPU time"
-    how: Any = {"deadline_s": MAKE_DEADLINE_S, "checked": not options.no_fixes}
-    with WorkProgress(f"making an item of {name}, {limit}"):
-        item = await first_usable(pool, map(attempt, seeds), **how)
-    entry, mix = item.entry, mix_of_seed(item.seed)
+    how: Any = {"deadline_s": MAKE_DEADLINE_S, "checked": checked}
+    item = await first_usable(pool, map(attempt, seeds), **how)
+    entry = item.entry
     # In a worker, which has the rules of a user's own tasks as well.
     solved = await pool.run(solution, name, entry, deadline_s=JOB_DEADLINE_S)
-    return {
+    return item, {
         "task": name,
         "category": library.tasks[name].category,
         "reasoning_gym": library.version,
         "level": level,
-        "step": scale and step_values(scale, scale.step_at(level, mix), mix),
         "params": dict(item.params),
         "seed": item.seed,
-        "messages": [*map(dict, build_messages(entry["question"], SYSTEM_PROMPT))],
+        "messages": [*map(dict, item.messages)],
         "question": entry["question"],
         "gold_answer": entry["answer"],
         "solution": solved,
@@ -105,44 +91,31 @@ async def _make(pool: WorkerPool, options: SimpleNamespace) -> Values:
     }
 
 
-async def _score(
-    pool: WorkerPool, item: Values, text: str, source: str, rules: ScoringRules
+async def _answer(
+    pool: WorkerPool, item: Item, text: str, rules: ScoringRules
 ) -> Values:
     """Score an answer, or the answer of a completion, as in training."""
     is_completion = any(tag in text for tag in TAGS)
     read = extract_answer(text) if is_completion else Extraction(text.strip(), None)
-    if read.answer is None:
-        failed = Score(0.0, str(read.failure), None)
-        return answer_values(source, is_completion, failed, None)
-    task, question, gold = item["task"], item["question"], item["gold_answer"]
-    entry = {"question": question, "answer": gold, "metadata": item["metadata"]}
-    spec = Item(task, item["params"], item["seed"])
-    scorer = GroupScorer(pool, rules=rules)
-    (score,) = await scorer.score_group(spec, entry, [read.answer])
-    reason = None
+    score, reason = Score(0.0, str(read.failure), None), None
+    if read.answer is not None:
+        scorer = GroupScorer(pool, rules=rules)
+        (score,) = await scorer.score_group(item, item.entry, [read.answer])
     if score.outcome == "rejected":
-        call = (rules.rejection, source_task(task, entry), entry, read.answer)
+        source = source_task(item.task, item.entry)
+        call = (rules.rejection, source, item.entry, read.answer)
         reason = await pool.run(*call, deadline_s=JOB_DEADLINE_S)
-    return answer_values(source, is_completion, score, reason)
-
-
-def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
-    item = ending.run(_make(pool, options))
-    if not options.as_json:
-        print("\n".join(task_sheets.lines(item)), flush=True)
-        if options.prompt:
-            print("\n".join(task_sheets.message_lines(item["messages"])), flush=True)
-    answer, text, source = None, options.answer, "the command line"
-    if text is not None:
-        if text == "-":
-            # Between two loops and not in one: a thread that reads cannot be ended.
-            text, source = sys.stdin.read(), "standard input"
-        rules = ScoringRules(scorer_fixes=not options.no_fixes)
-        answer = ending.run(_score(pool, item, text, source, rules))
-    if options.as_json:
-        print(json.dumps({**item, "answer": answer}, indent=2, default=str))
-    elif answer is not None:
-        print("\n".join(task_sheets.lines(answer)))
+    return {
+        "answer": score.answer,
+        "read_as": "completion" if is_completion else "answer",
+        "score": score.value,
+        "bare": score.formats.bare if score.formats else None,
+        "tagged": score.formats.tagged if score.formats else None,
+        "normalized": score.normalized,
+        "outcome": score.outcome,
+        "meaning": OUTCOMES[score.outcome],
+        "reason": reason,
+    }
 
 
 @command("show gcd --level 0.5 --answer 12")
@@ -179,18 +152,42 @@ def _show(options: SimpleNamespace, pool: WorkerPool) -> None:
 @no_fixes_option
 @task_modules_option
 @json_option
-def show(**given: Any) -> int:
+def show(
+    task: str,
+    level: float | None,
+    seed: int | None,
+    param: dict[str, Any],
+    answer: str | None,
+    prompt: bool,
+    no_fixes: bool,
+    task_modules: Sequence[str],
+    as_json: bool,
+) -> int:
     """Print an item of a task as the model gets it, and the score of an answer.
 
     The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library;
     `tasks` lists the tasks.
     """
-    options = SimpleNamespace(**given)
+    seeds = range(100) if seed is None else [seed]
+    rules, scored = ScoringRules(scorer_fixes=not no_fixes), None
     try:
-        with workers(1, options.task_modules) as pool:
-            _show(options, pool)
+        with workers(1, task_modules) as pool:
+            making = _item(pool, task, level, seeds, param, not no_fixes)
+            item, values = ending.run(making)
+            if not as_json:
+                print("\n".join(task_sheets.lines(values)), flush=True)
+            if prompt and not as_json:
+                print("\n".join(task_sheets.message_lines(item.messages)), flush=True)
+            if answer == "-":
+                # Between two event loops: a thread that reads cannot be ended.
+                answer = sys.stdin.read()
+            if answer is not None:
+                scored = ending.run(_answer(pool, item, answer, rules))
     except PoolError as error:
-        reason = f"{options.task}: {why_no_entry(error)}"
         advice = "another --seed, or other parameters, may make another item"
-        raise RunError(f"{reason}; {advice}") from error
+        raise RunError(f"{task}: {why_no_entry(error)}; {advice}") from error
+    if as_json:
+        print(json.dumps({**values, "answer": scored}, indent=2, default=str))
+    elif scored is not None:
+        print("\n".join(task_sheets.lines(scored)))
     return 0

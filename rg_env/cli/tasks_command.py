@@ -55,26 +55,15 @@ async def _facts(
     ]
 
 
-def _text(library: LibraryDescription, facts: Sequence[TaskFacts]) -> str:
-    cost_from = f"as measured with reasoning-gym {load_shipped().library_version}"
-    if len(facts) == 1:
-        return task_sheets.details(facts[0], library.version, cost_from)
-    return task_sheets.listing(facts, cost_from)
-
-
 @command("tasks '*_sorting' --category games")
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
-@click.option(
-    "--category",
-    multiple=True,
-    help="Show only tasks of this category; can be repeated",
-)
+@click.option("--category", multiple=True, help="Category of tasks; can be repeated")
 @task_modules_option
 @json_option
 def tasks(
     names: Sequence[str],
     category: Sequence[str],
-    task_modules: Sequence[str] | None,
+    task_modules: Sequence[str],
     as_json: bool,
 ) -> int:
     """List the tasks with their questions, their levels and the time to make an item.
@@ -84,9 +73,12 @@ def tasks(
     """
     with workers(1, task_modules) as pool:
         library, facts = ending.run(_facts(names, category, pool))
+    cost_from = f"as measured with reasoning-gym {load_shipped().library_version}"
     if as_json:
         document = task_sheets.as_json(facts, library.version)
         print(json.dumps(document, indent=2, default=str))
+    elif len(facts) == 1:
+        print(task_sheets.details(facts[0], library.version, cost_from))
     else:
-        print(_text(library, facts))
+        print(task_sheets.listing(facts, cost_from))
     return 0

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import on_one_line, visible
-from rg_env.scoring.score import OUTCOMES, Score
 from rg_env.tasks.library import TaskInfo
-from rg_env.tasks.scales import Scale, Step
+from rg_env.tasks.scales import Scale
 
 ASKS: Mapping[str, str] = json.loads(
     Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
@@ -189,44 +188,6 @@ MISSING = {
     "answer": "none was found",
 }
 """What the text says of a value that is None; any other is left out."""
-
-
-def step_values(scale: Scale, step: Step, mix: float) -> Values:
-    """Return where on its task's scale an item lies that a step of it has made."""
-    number = next(i for i, other in enumerate(scale.steps) if other is step)
-    return {
-        "number": number + 1,
-        "of": len(scale.steps),
-        "position": scale.level_of(number),
-        "rg_levels": list(step.levels),
-        "mix": mix,
-        **({"note": scale.note} if scale.is_dead else {}),
-    }
-
-
-def answer_values(
-    source: str, is_completion: bool, score: Score, reason: str | None
-) -> Values:
-    """Return an answer and its score.
-
-    Args:
-        source: Where the text came from, e.g. "standard input".
-        is_completion: Whether the text was read as a whole completion.
-        score: The score of what was extracted, or of the text as it stands.
-        reason: Why it was rejected; None where it was not.
-    """
-    return {
-        "answer": score.answer,
-        "source": source,
-        "read_as": "completion" if is_completion else "answer",
-        "score": score.value,
-        "bare": score.formats.bare if score.formats else None,
-        "tagged": score.formats.tagged if score.formats else None,
-        "normalized": score.normalized,
-        "outcome": score.outcome,
-        "meaning": OUTCOMES[score.outcome],
-        "reason": reason,
-    }
 
 
 def lines(values: Values) -> list[str]:

@@ -10,7 +10,8 @@ import urllib.request
 
 import pytest
 
-from rg_env.cli.server_commands import checked, run_api, who_reaches
+from rg_env.cli import server_commands
+from rg_env.cli.server_commands import checked
 from rg_env.errors import SettingError
 from rg_env.settings.kept_settings import env_settings
 from tests.support.parts import ENTRY, GUARD_S, env_config, run_main
@@ -39,22 +40,13 @@ def test_a_port_in_use_is_named(capsys):
     assert f"--port {port}: nothing can listen there" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("host", "file", "expected"),
-    [
-        ("::1", None, "only to programs on this machine; --host 0.0.0.0"),
-        ("0.0.0.0", None, "to all machines that reach this port: each can register"),
-        ("::", "f", "to all machines that reach this port that know the secret of f"),
-    ],
-)
-def test_a_line_says_who_reaches_it(host, file, expected):
-    said = who_reaches(host, file, "each can register")
-    assert said.startswith(f"open {expected}")
-
-
-def test_it_listens_to_its_own_machine_unless_it_is_told_otherwise():
-    (host,) = [option for option in run_api.params if option.name == "host"]
-    assert host.default == "127.0.0.1"
+@pytest.mark.parametrize(("host", "count"), [("127.0.0.1", 0), ("0.0.0.0", 1)])
+def test_it_warns_if_other_machines_reach_it_without_a_secret(
+    host, count, monkeypatch, logged
+):
+    monkeypatch.setattr(server_commands, "_serve", lambda *_: 0)
+    assert run_main(["run-api", "--host", host, "--port", "0"]) == 0
+    assert logged.text.count("--secret_file FILE requires a secret") == count
 
 
 @pytest.mark.parametrize("text", [None, "too-short", "with/slash/0123456789", b"\xff"])
@@ -63,7 +55,7 @@ def test_a_file_without_a_usable_secret_is_refused_and_not_repeated(tmp_path, te
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SettingError, match=r"--secret_file .*openssl rand") as error:
-        checked(None, str(path), [])
+        checked(None, "::1", str(path), "")
     assert not text or str(text) not in str(error.value)
 
 
@@ -81,7 +73,6 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
         [sys.executable, ENTRY, "run-api", *options], stdout=subprocess.PIPE, text=True
     ) as process:
         url = process.stdout.readline().split()[-1]
-        who = process.stdout.readline()
         api = RealApi(f"{url}/{secret}", tmp_path)
         api.start_trainer()
         asyncio.run(run(api.url))
@@ -90,7 +81,7 @@ def test_serve_meets_the_trainer_behind_the_secret_which_nobody_repeats(tmp_path
             asyncio.run(run(f"{url}/{secret[:-1]}"))
         process.terminate()
         rest = process.communicate(timeout=GUARD_S)[0]
-    assert secret[:-1] not in f"{url}{who}{rest}{error.value}"
+    assert secret[:-1] not in f"{url}{rest}{error.value}"
 
 
 def test_what_is_kept_of_the_settings_has_no_secret():

@@ -53,7 +53,7 @@ def facts(pool):
 
 @pytest.fixture(scope="module")
 def listing(facts):
-    return command._text(*facts)
+    return task_sheets.listing(facts[1], "")
 
 
 @pytest.fixture(scope="module")
