@@ -68,7 +68,9 @@ async def _item(
             raise SettingError(f"command line: --level: {why}")
 
     def attempt(seed: int) -> Item:
-        step = scale.step_at(level, mix_of_seed(seed)).params if scale else {}
+        step: Mapping[str, Any] = {}
+        if scale and level is not None:
+            step = scale.step_at(level, mix_of_seed(seed)).params
         return Item(name, {**step, **params}, seed, level)
 
     how: Any = {"deadline_s": MAKE_DEADLINE_S, "checked": checked}
