@@ -84,7 +84,7 @@ from rg_env.atropos.serve_loop import Serving
 from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.ending import Lifetime
-from rg_env.inference.client import Client, close_clients
+from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.items import worker_jobs
 from rg_env.items.run_stream import PATIENCE_S, prepare_items
@@ -248,10 +248,9 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
             self._dumps.close,
             self._delivery.close_rows,
             self._checkpoints.end,
-            partial(close_clients, self.server.servers),
+            self._servers.close,
             self._session.leave,
             self._finish_wandb,
-            self._servers.stop,
             self._close_workers,
             self._groups.say_summary,
         )

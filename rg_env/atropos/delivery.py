@@ -25,7 +25,7 @@ from atroposlib.envs.base import BaseEnv
 from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.atropos.pipeline import RowRefusedError
 from rg_env.atropos.result_files import RowWriter
-from rg_env.inference.completions import PROMPT_MASK
+from rg_env.atropos.rollout_requests import PROMPT_MASK
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.dumps import Dumps

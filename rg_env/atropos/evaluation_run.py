@@ -20,7 +20,6 @@ from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.sources import METRICS
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.inference.servers import NoServerError
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
@@ -227,7 +226,7 @@ class Evaluating(BaseEnv):
                 value = float(await self.rollout_and_score_eval(item))
             except RequestFailedError as error:
                 # No server was there, which is not this item's fault.
-                tries += not isinstance(error, NoServerError)
+                tries += not self._servers.is_down
                 outcome, reason = "request_failed", str(error)
                 await self._servers.note_failure(error.failure)
             except ScoringUnavailableError as error:

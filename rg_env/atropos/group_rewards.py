@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.inference.completions import PROMPT_MASK
+from rg_env.atropos.rollout_requests import PROMPT_MASK
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.items.group_scorer import GroupScorer, extract_in_time
 from rg_env.items.item import shared_pool

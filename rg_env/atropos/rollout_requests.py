@@ -10,18 +10,23 @@ from typing import Any
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
 from rg_env.inference.completions import Prompts, Sampling, render_prompt
-from rg_env.inference.connection import template_kwargs_of
+from rg_env.inference.connection import extra_body_of
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.servers import Servers
 from rg_env.items.item import Item
 from rg_env.items.run_stream import NoItemsError, RunStream
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.settings.environment_settings import PUBLISHED
+from rg_env.settings.program_settings import TEMPLATE_KWARGS
 
 logger = logging.getLogger(__name__)
 
 LONG_PROMPTS_IN_A_ROW = 200
 """Items whose prompt leaves no room before the run ends."""
+
+# What the framework's managed server writes.
+PROMPT_MASK = -100
+PROMPT_LOGPROB = 1.0
 
 SHORT_QUESTION = "What is 2 + 2?"
 
@@ -44,7 +49,7 @@ class RolloutRequests:
         self._config = config
         self._tokenizer = tokenizer
         self._servers = servers
-        self._template_kwargs = template_kwargs_of(server)
+        self._template_kwargs = extra_body_of(server).get(TEMPLATE_KWARGS) or {}
         self.prompts = Prompts(tokenizer, self._template_kwargs)
         self.published_prompt = ""
         self.default_prompt: Callable[[], str] = lambda: SYSTEM_PROMPT
@@ -170,6 +175,7 @@ class RolloutRequests:
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))
         sampling = Sampling(max_tokens=room, split=split, **how)
         completions = await self._servers.generate(prompt, n, sampling, on_reply)
+        given = list(prompt.tokens)
         return [
             {
                 "messages": [
@@ -179,9 +185,10 @@ class RolloutRequests:
                 "rg_item": entry,
                 "dataset_obj": dataset,
                 "finish_reason": completion.finish_reason,
-                "tokens": completion.tokens,
-                "masks": completion.masks,
-                "logprobs": completion.logprobs,
+                "tokens": given + completion.tokens,
+                "masks": [PROMPT_MASK] * len(given) + completion.tokens,
+                "logprobs": completion.logprobs
+                and [PROMPT_LOGPROB] * len(given) + completion.logprobs,
                 "thinking_open": prompt.thinking_open,
             }
             for completion in completions

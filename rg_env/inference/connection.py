@@ -11,8 +11,6 @@ Mends B23 of docs/host_defects.md: a connection is opened and closed for every r
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -21,8 +19,7 @@ import orjson
 from rg_env.inference.request_failures import (
     FIRST_REDIRECT,
     FIRST_SERVER_FAULT,
-    LONG_REPLY,
-    Failure,
+    LONGEST_READ,
     RequestFailedError,
     bad_reply,
     no_reply,
@@ -38,8 +35,8 @@ PAGE_S = 10.0
 """Time limit of a page: the health, the models."""
 
 MEBIBYTE = 2**20
-REFUSAL_BYTES = 2**14
-"""Read of a reply that refuses a request."""
+LONGEST_REPLY_BYTES = 512 * MEBIBYTE
+"""vLLM writes about 150 bytes a token, with its id, text and log-probability."""
 
 
 # -- the settings of a server; a config that is not ours may lack some -----------------
@@ -65,8 +62,7 @@ def headers_of(config: Any) -> dict[str, str]:
 
 def secrets_of(config: Any) -> list[str]:
     """Return the values that no message may repeat: the key and the headers."""
-    values = headers_of(config).values()
-    return [*values, *(value.removeprefix("Bearer ") for value in values)]
+    return [value.removeprefix("Bearer ") for value in headers_of(config).values()]
 
 
 def extra_body_of(config: Any) -> dict[str, Any]:
@@ -80,41 +76,22 @@ def sampling_extra_of(config: Any) -> dict[str, Any]:
     return {name: extra[name] for name in extra if name != TEMPLATE_KWARGS}
 
 
-def template_kwargs_of(config: Any) -> dict[str, Any]:
-    """Return what a prompt is rendered with."""
-    return dict(extra_body_of(config).get(TEMPLATE_KWARGS) or {})
-
-
 # -- requests --------------------------------------------------------------------------
 
 
-async def read_bounded(blocks: AsyncIterable[bytes], most_bytes: int) -> list[bytes]:
-    """Return the blocks of a body; `RequestFailedError` where there are more bytes."""
-    read, room = [], most_bytes
-    async for block in blocks:
-        room -= len(block)
-        if room < 0:
-            most = most_bytes // MEBIBYTE
-            text = f"the reply is longer than {most} MiB, far more than was asked for"
-            raise bad_reply(text, LONG_REPLY)
-        read.append(block)
-    return read
-
-
 class Connection:
-    """The connections to one server; one of OpenAI's kind may be behind a proxy."""
+    """The connections to one server; one of OpenAI's kind may be behind a proxy.
+
+    Whatever is wrong with a request is a `RequestFailedError`.
+    """
 
     def __init__(self, config: Any, *, is_openai: bool) -> None:
         self.config = config
         self._is_openai = is_openai
         self._session: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     def _opened(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        # A session belongs to one event loop; a program may run several in turn.
-        if self._session is None or self._loop is not loop:
-            self._loop = loop
+        if self._session is None:
             self._session = aiohttp.ClientSession(
                 # The semaphores of the framework limit what is under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
@@ -123,12 +100,13 @@ class Connection:
             )
         return self._session
 
-    @contextlib.asynccontextmanager
-    async def _reply(
-        self, method: str, path: str, body: Any = None, timeout_s: float = 0.0
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request; what is wrong with a connection is a `RequestFailedError`."""
+    async def _request(
+        self, method: str, path: str, timeout_s: float, body: Any = None
+    ) -> list[bytes]:
+        """Return the blocks of a reply's body."""
         config, headers = self.config, headers_of(self.config)
+        blocks: list[bytes] = []
+        room = LONGEST_REPLY_BYTES
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -138,39 +116,37 @@ class Connection:
                 data=None if body is None else orjson.dumps(body),
                 # Where a redirect leads, the key and the prompt are not for.
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=timeout_s or PAGE_S),
+                timeout=aiohttp.ClientTimeout(total=timeout_s),
             ) as reply:
-                # What fails while the body is read is raised here, and caught below.
-                yield reply
+                async for block in reply.content.iter_any():
+                    blocks.append(block)
+                    if (room := room - len(block)) < 0:
+                        most = LONGEST_REPLY_BYTES // MEBIBYTE
+                        raise bad_reply(f"the reply is longer than {most} MiB")
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise RequestFailedError(no_reply(error, *secrets_of(config))) from error
+        if reply.status >= FIRST_REDIRECT:
+            text = b"".join(blocks)[:LONGEST_READ].decode("utf-8", "replace")
+            text = text or reply.reason or ""
+            failure = refusal(reply.status, text, reply.headers, *secrets_of(config))
+            raise RequestFailedError(failure)
+        return blocks
 
-    async def post(self, path: str, body: Any, most_bytes: int) -> list[bytes]:
+    async def post(self, path: str, body: Any) -> list[bytes]:
         """Return the blocks of the reply to a request."""
-        async with self._reply("POST", path, body, self.config.timeout) as reply:
-            if reply.status >= FIRST_REDIRECT:
-                raise RequestFailedError(await self._refusal(reply))
-            return await read_bounded(reply.content.iter_any(), most_bytes)
-
-    async def _refusal(self, reply: aiohttp.ClientResponse) -> Failure:
-        body = b""
-        while len(body) < REFUSAL_BYTES and (block := await reply.content.readany()):
-            body += block
-        words = body[:REFUSAL_BYTES].decode("utf-8", "replace") or reply.reason or ""
-        return refusal(reply.status, words, reply.headers, *secrets_of(self.config))
+        return await self._request("POST", path, self.config.timeout, body)
 
     async def check_health(self) -> None:
         """Raise an error if the health check fails; a server without one passes."""
-        async with self._reply("GET", "/health") as reply:
-            if reply.status >= FIRST_SERVER_FAULT:
-                raise RequestFailedError(await self._refusal(reply))
+        try:
+            await self._request("GET", "/health", PAGE_S)
+        except RequestFailedError as error:
+            if (error.failure.status or FIRST_SERVER_FAULT) >= FIRST_SERVER_FAULT:
+                raise
 
-    async def models(self, timeout_s: float = 0.0) -> list[Any]:
+    async def models(self, timeout_s: float) -> list[Any]:
         """Return what the server says of each of its models, of any form."""
-        async with self._reply("GET", "/v1/models", None, timeout_s) as reply:
-            if reply.status >= FIRST_REDIRECT:
-                raise RequestFailedError(refusal(reply.status, reply.reason or ""))
-            blocks = await read_bounded(reply.content.iter_any(), MEBIBYTE)
+        blocks = await self._request("GET", "/v1/models", timeout_s)
         try:
             return list(orjson.loads(b"".join(blocks))["data"])
         except (LookupError, TypeError, ValueError) as error:

@@ -31,10 +31,8 @@ BUSY = frozenset({408, 425, TOO_MANY_REQUESTS})
 
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 OF_THE_KEY = frozenset({401, 402, 403})
-OF_THE_PATH = frozenset({NOT_FOUND, 405, 410, 501})
 
-BAD_REPLY, LONG_REPLY = "BadReplyError", "BodyTooLongError"
-UNUSABLE, CUT_OFF = "unusable", "finish_reason_"
+BAD_REPLY, UNUSABLE, CUT_OFF = "BadReplyError", "unusable", "finish_reason_"
 """Kinds, which are names of metrics; the last begins that of a completion that was
 broken off."""
 
@@ -73,18 +71,7 @@ class Failure:
         # It may repeat a server's words.
         object.__setattr__(self, "text", printable(self.text))
 
-    @property
-    def is_temporary(self) -> bool:
-        """Whether the same request may be answered later."""
-        return self.status is None or is_temporary(self.status)
 
-    @property
-    def is_absence(self) -> bool:
-        """Whether the server does not have the path that was queried."""
-        return self.status in OF_THE_PATH and self.setting is None
-
-
-NO_SERVER = Failure("NoServerError", "no request is answered", NOTHING)
 SILENCE = Failure("TimeoutError", SILENT, NOTHING)
 
 
@@ -98,9 +85,9 @@ class RequestFailedError(RunError):
         self.failure = failure
 
 
-def bad_reply(text: str, kind: str = BAD_REPLY) -> RequestFailedError:
+def bad_reply(text: str) -> RequestFailedError:
     """Return the error for a reply that cannot be used; the text says why."""
-    return RequestFailedError(Failure(kind, text))
+    return RequestFailedError(Failure(BAD_REPLY, text))
 
 
 # -- no reply came ---------------------------------------------------------------------
@@ -148,19 +135,14 @@ _CONTEXT = re.compile(
     r"|reduce the length|max_(new_|completion_)?tokens",
     re.IGNORECASE,
 )
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_PARAMETER = re.compile(r'"param"\s*:\s*"(?:body\.)?(\w+)"')
 
 
-def _setting_of(status: int, text: str, parameter: str) -> str | None:
+def _setting_of(status: int, text: str) -> str | None:
     if status in OF_THE_KEY:
         return KEY
-    if status not in ABOUT_THE_REQUEST | {NOT_FOUND}:
-        return None
-    if parameter == "model" or _MODEL.search(text):
+    if status in ABOUT_THE_REQUEST | {NOT_FOUND} and _MODEL.search(text):
         return MODEL
-    is_context = _CONTEXT.search(f"{parameter} {text}")
-    return CONTEXT if is_context and status != NOT_FOUND else None
+    return CONTEXT if status in ABOUT_THE_REQUEST and _CONTEXT.search(text) else None
 
 
 def _line(text: str, secrets: Sequence[str]) -> str:
@@ -185,27 +167,22 @@ def body_summary(text: str, *secrets: str) -> str:
         message = _message(orjson.loads(text))
     except (orjson.JSONDecodeError, RecursionError):
         message = None
-    # A page of HTML without a title has no sentence to repeat.
-    title = _TITLE.search(text)
-    plain = title[1] if title else "" if "<" in text[:50] else text
-    return _line(message or plain, secrets)
+    is_page = text.lstrip().startswith("<")
+    return _line(message or ("a web page" if is_page else text), secrets)
 
 
 def refusal(
     status: int, body: str, headers: Mapping[str, str] | None = None, *secrets: str
 ) -> Failure:
     """Return the failure of a request that a reply refuses; see `body_summary`."""
-    named, headers = _PARAMETER.search(body), headers or {}
-    words = body_summary(body, *secrets)
-    setting = _setting_of(status, words, named[1] if named else "")
-    text = f"{status} {words}".rstrip()
+    headers, words = headers or {}, body_summary(body, *secrets)
+    setting, text = _setting_of(status, words), f"{status} {words}".rstrip()
     if status < NOT_FOUND and "Location" in headers:
         leads = _line(headers["Location"], secrets)
         text, setting = f"{status}, it redirects to {leads}", URL
     rest_s = BUSY_REST_S if status == TOO_MANY_REQUESTS else None
     wait = headers.get("Retry-After", "").strip()
-    if wait.isdecimal():  # a date counts as none
-        text = f"it asks to wait {float(wait):.0f} s; {text}"
-        rest_s = float(wait) if status in (TOO_MANY_REQUESTS, UNAVAILABLE) else None
+    if wait.isdecimal() and status in (TOO_MANY_REQUESTS, UNAVAILABLE):  # no date
+        rest_s = float(wait)
     text += ADVICE.get(setting or "", "")
     return Failure(f"status_{status}", text, ERROR, status, setting, rest_s)

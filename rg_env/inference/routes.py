@@ -21,12 +21,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from rg_env.inference.request_failures import bad_reply
+from rg_env.inference.request_failures import Failure, bad_reply
+from rg_env.scoring.prompt import Message
 
 NEUTRAL = {
     "top_k": -1,
@@ -37,8 +38,6 @@ NEUTRAL = {
 }
 """Sampling that changes nothing."""
 
-CHAT = "/v1/chat/completions"
-
 NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
 """What reading a reply raises that is of another form; msgspec's are of the last."""
 
@@ -46,28 +45,48 @@ Body = dict[str, Any]
 Fields = Mapping[str, Any]
 
 
-class TokenChoice(NamedTuple):
-    """A completion as a server returns it; nothing is checked but the types."""
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """An item's messages, rendered to token ids."""
 
+    messages: Sequence[Message]
+    tokens: Sequence[int]
+    thinking_open: bool  # whether the template ends it with `<think>` or the like
+
+
+class Completion(msgspec.Struct):
+    """One completion of a prompt.
+
+    Attributes:
+        server_text: As the server returns it.
+        tokens: Those of the completion alone.
+        logprobs: One for each token; None of a chat.
+        prompt: The prompt's tokens, where the server says them.
+        text: As our tokenizer decodes it, once it was checked.
+        unusable: Why the completion cannot be used; None if it can.
+    """
+
+    server_text: Any
     tokens: list[int]
-    logprobs: list[float | None]  # None, as SGLang writes a NaN, makes it unusable
-    finish_reason: Any  # the server's word, or SGLang's object
-    text: Any = None
-    prompt: Any = None  # the prompt's tokens, where the server says them
+    logprobs: list[float] | None
+    finish_reason: Any
+    prompt: Any = None
+    text: str = ""
+    unusable: Failure | None = None
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenRoute:
-    """One way of querying for token ids.
+class Route:
+    """One way of querying.
 
     `body` makes that of a request, of prompt, sampling, name of the model and what the
-    setting `extra_body` adds. `read` yields the completions of a reply's body to a
-    request for a model; it raises one of `NO_SUCH_FORM`.
+    setting `extra_body` adds. `read` yields the completions of a reply's body, where
+    nothing is checked but the types; it raises one of `NO_SUCH_FORM`.
     """
 
     path: str
-    body: Callable[[list[int], Fields, str, Fields], Body]
-    read: Callable[[bytes, str], Iterator[TokenChoice]]
+    body: Callable[[Prompt, Fields, str, Fields], Body]
+    read: Callable[[bytes, Prompt, str], Iterator[Completion]]
 
 
 def _with_limit(sampling: Fields, name: str) -> Body:
@@ -112,8 +131,7 @@ def _is_another_model(asked: str, named: Any) -> bool:
     return not a.startswith(b) and not b.startswith(a)
 
 
-def read_completions(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
-    """Read a reply of `/v1/completions`; see `TokenRoute.read`."""
+def _read_completions(body: bytes, _: Prompt, asked: str) -> Iterator[Completion]:
     reply = _CHOICES.decode(body)
     if _is_another_model(asked, reply.model):
         raise bad_reply(f"the reply is of the model {reply.model!r}, not {asked!r}")
@@ -126,19 +144,19 @@ def read_completions(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
             ids = [int(each[1]) for each in written if each is not None]
             if len(ids) < len(written):
                 raise bad_reply("the reply has no token ids")
-        if of_tokens.token_logprobs is None:
+        logprobs: Any = of_tokens.token_logprobs
+        if logprobs is None:
             raise bad_reply("the reply has no log-probabilities")
         prompt = choice.prompt_token_ids or reply.prompt_token_ids
-        both, end = (ids, of_tokens.token_logprobs), choice.finish_reason
-        yield TokenChoice(*both, end, choice.text, prompt)
+        yield Completion(choice.text, ids, logprobs, choice.finish_reason, prompt)
 
 
 def _completions_body(
-    prompt: list[int], sampling: Fields, model: str, extra: Fields
+    prompt: Prompt, sampling: Fields, model: str, extra: Fields
 ) -> Body:
     return {
         "model": model,
-        "prompt": prompt,
+        "prompt": list(prompt.tokens),
         **NEUTRAL,
         **_with_limit(sampling, "max_tokens"),
         **extra,
@@ -149,7 +167,7 @@ def _completions_body(
     }
 
 
-COMPLETIONS = TokenRoute("/v1/completions", _completions_body, read_completions)
+COMPLETIONS = Route("/v1/completions", _completions_body, _read_completions)
 
 
 # -- the server of Atropos' example trainer --------------------------------------------
@@ -166,25 +184,23 @@ _ATROPOS = msgspec.json.Decoder(_AtroposReply)
 _ATROPOS_TOKENS = msgspec.json.Decoder(list[list[dict[int, float | None]]])
 
 
-def read_atropos(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
-    """Read a reply of Atropos' vLLM server, which names no model."""
+def _read_atropos(body: bytes, *_: object) -> Iterator[Completion]:
     reply = _ATROPOS.decode(body)
     texts = reply.text or [None] * len(reply.logprobs)
     ends = reply.finish_reasons
     for raw, end, text in zip(reply.logprobs, ends, texts, strict=False):
         firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
-        ids, logprobs = [token for token, _ in firsts], [logp for _, logp in firsts]
-        yield TokenChoice(ids, logprobs, end, text, reply.prompt_token_ids)
+        logprobs: Any = [logprob for _, logprob in firsts]
+        ids = [token for token, _ in firsts]
+        yield Completion(text, ids, logprobs, end, reply.prompt_token_ids)
 
 
-def _atropos_body(
-    prompt: list[int], sampling: Fields, model: str, extra: Fields
-) -> Body:
-    own = {"prompt": {"prompt_token_ids": prompt}, "logprobs": 0}
+def _atropos_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
+    own = {"prompt": {"prompt_token_ids": list(prompt.tokens)}, "logprobs": 0}
     return {**own, **_with_limit(sampling, "max_tokens"), **extra}
 
 
-ATROPOS = TokenRoute("/generate", _atropos_body, read_atropos)
+ATROPOS = Route("/generate", _atropos_body, _read_atropos)
 
 
 # -- SGLang ----------------------------------------------------------------------------
@@ -209,27 +225,27 @@ _SGLANG = msgspec.json.Decoder(list[_SglangResult] | _SglangResult)
 _SGLANG_TOKENS = msgspec.json.Decoder(list[_SglangToken])
 
 
-def read_sglang(body: bytes, asked: str = "") -> Iterator[TokenChoice]:
-    """Read a reply of SGLang, which names no model here."""
+def _read_sglang(body: bytes, *_: object) -> Iterator[Completion]:
     results = _SGLANG.decode(body)
     for each in results if isinstance(results, list) else [results]:
-        tokens = _SGLANG_TOKENS.decode(each.meta_info.output_token_logprobs)
-        ids, logprobs = [t.id for t in tokens], [t.logprob for t in tokens]
-        yield TokenChoice(ids, logprobs, each.meta_info.finish_reason, each.text)
+        meta = each.meta_info
+        tokens = _SGLANG_TOKENS.decode(meta.output_token_logprobs)
+        logprobs: Any = [t.logprob for t in tokens]
+        yield Completion(
+            each.text, [t.id for t in tokens], logprobs, meta.finish_reason
+        )
 
 
-def _sglang_body(
-    prompt: list[int], sampling: Fields, model: str, extra: Fields
-) -> Body:
+def _sglang_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
     return {
-        "input_ids": prompt,
+        "input_ids": list(prompt.tokens),
         "sampling_params": {**_with_limit(sampling, "max_new_tokens"), **extra},
         "return_logprob": True,
         "return_text_in_logprobs": False,
     }
 
 
-SGLANG = TokenRoute("/generate", _sglang_body, read_sglang)
+SGLANG = Route("/generate", _sglang_body, _read_sglang)
 
 ROUTES = COMPLETIONS, ATROPOS, SGLANG
 """In the order in which they are tried; the type `sglang` begins with its own."""
@@ -238,11 +254,28 @@ ROUTES = COMPLETIONS, ATROPOS, SGLANG
 # -- a chat ----------------------------------------------------------------------------
 
 
-def chat_of(bodies: Iterable[bytes]) -> dict[str, Any]:
-    """Return chats as one; raises one of `NO_SUCH_FORM` where one is none."""
+def _read_chat(body: bytes, prompt: Prompt, _: str) -> Iterator[Completion]:
     # orjson refuses half a pair of UTF-16.
-    chats = [json.loads(body) for body in bodies]
-    choices = [choice for chat in chats for choice in chat["choices"]]
-    if not all(isinstance(choice["message"], dict) for choice in choices):
-        raise TypeError("a choice without a message")
-    return {**chats[0], "choices": choices}
+    for choice in json.loads(body)["choices"]:
+        end, message = choice.get("finish_reason"), choice["message"]
+        texts = {name: v for name, v in message.items() if isinstance(v, str)}
+        text = texts.get("content", texts.get("refusal"))
+        # A reasoning parser has taken it out; rows and extraction need all of it.
+        thinking = texts.get("reasoning_content") or texts.get("reasoning")
+        # A model may use up its tokens with thinking that it does not show.
+        if text is None and end == "length":
+            text = ""
+        if thinking and "</think>" not in (text or ""):
+            is_open = prompt.thinking_open or thinking.startswith("<think>")
+            # Cut in the midst of its thinking, it never ended that.
+            close = "" if not text and end == "length" else "</think>"
+            text = f"{'' if is_open else '<think>'}{thinking}{close}{text or ''}"
+        yield Completion(text, [], None, end)
+
+
+def _chat_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
+    messages = [dict(message) for message in prompt.messages]
+    return {"model": model, "messages": messages, **sampling, **extra}
+
+
+CHAT = Route("/v1/chat/completions", _chat_body, _read_chat)

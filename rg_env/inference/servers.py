@@ -26,15 +26,16 @@ from typing import Any
 
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client, ServerLeftOutError
-from rg_env.inference.completions import Completion, Prompt, Sampling
+from rg_env.inference.completions import Sampling
 from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.request_failures import (
-    NO_SERVER,
     NOTHING,
+    SILENCE,
     UNUSABLE,
     Failure,
     RequestFailedError,
 )
+from rg_env.inference.routes import Completion, Prompt
 from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ logger = logging.getLogger(__name__)
 COMPLETION_TRIES = 3
 """Requests for one group, each for the choices that are missing, before it failed."""
 
-COMPLETION_FIRST_PAUSE_S, COMPLETION_LONGEST_PAUSE_S = 0.5, 10.0
+COMPLETION_FIRST_PAUSE_S = 0.5
 
 LONGEST_WAIT_FOR_SERVER_S = 60.0
 """For a server to query. A group that waited longer could be cancelled, and its item be
@@ -51,16 +52,12 @@ lost after a few times; one that failed because none is there is free to come ba
 LOOK_FOR_SERVER_S = (0.05, 0.2)
 """By chance in between, so that all that wait do not query at one moment."""
 
-OUTAGE_AFTER_S = 2.0
+OUTAGE_AFTER_S = 3.0
 """Nothing but failures of all servers for so long is an outage."""
 
 OUTAGE_LOOK_EVERY_S = 1.0
 OUTAGE_FIRST_PAUSE_S, OUTAGE_LONGEST_PAUSE_S = 0.5, 30.0
 OUTAGE_SAY_AGAIN_S = 60.0
-
-
-class NoServerError(RequestFailedError):
-    """No server was available for a long time, so the item is not at fault."""
 
 
 class Servers:
@@ -79,17 +76,15 @@ class Servers:
         self.clients = [each for each in clients if isinstance(each, Client)]
         self.gave_up = asyncio.Event()
         self.kinds: Counter[str] = Counter()
-        self._left_out: set[Client] = set()
         self._give_up_after_s: float | None = None
         self._watching: asyncio.Task[None] | None = None
         self._failing_since: float | None = None
         self._logged_s: float | None = None
-        self._newest = NO_SERVER
+        self._newest = SILENCE
         self._has_answered = False
         self._starting: asyncio.Task[Any] | None = None
         self._refusal: SettingError | None = None
         for client in self.clients:
-            client.on_change = partial(self._log_change, client)
             client.on_failure = partial(self._end_start_if_refused, client)
             client.tokenizer = client.tokenizer or tokenizer
 
@@ -109,11 +104,6 @@ class Servers:
         kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
         return {"failed_requests": self.failures, **kinds}
 
-    @property
-    def is_down(self) -> bool:
-        """Whether an outage is going on."""
-        return self._logged_s is not None
-
     # -- completions -------------------------------------------------------------------
 
     async def generate(
@@ -131,73 +121,61 @@ class Servers:
             RequestFailedError: No usable reply, or too few choices, in
                 `COMPLETION_TRIES`; or it is time to give up.
         """
-        request = asyncio.ensure_future(self._generate(prompt, n, sampling, on_reply))
-        giving_up = asyncio.ensure_future(self.gave_up.wait())
-        try:
-            await asyncio.wait(
-                {request, giving_up}, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not request.done():
-                text = "given up after env.give_up_after_s"
-                raise RequestFailedError(Failure(UNUSABLE, text, NOTHING))
-            completions = request.result()
-        finally:
-            request.cancel()
-            giving_up.cancel()
+        usable: list[Completion] = []
+        pause_s = COMPLETION_FIRST_PAUSE_S
+        for left in reversed(range(COMPLETION_TRIES)):
+            try:
+                some = await self._query(prompt, n - len(usable), sampling, on_reply)
+                usable += [each for each in some if each.unusable is None]
+                whys = [each.unusable for each in some if each.unusable is not None]
+                why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
+                text = f"{len(usable)} of {n} usable completions ({why.text})"
+                failure = dataclasses.replace(why, text=text)
+            except RequestFailedError as error:
+                failure = error.failure
+            if len(usable) >= n:
+                break
+            if not left or self.gave_up.is_set():
+                raise RequestFailedError(failure)
+            self.kinds[failure.kind] += 1
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+            pause_s *= 2
         self.note_answer()
-        return completions
+        for each in usable:
+            if len(each.tokens) > sampling.max_tokens:  # the server did not keep to it
+                each.tokens = each.tokens[: sampling.max_tokens]
+                each.logprobs = each.logprobs and each.logprobs[: sampling.max_tokens]
+                each.finish_reason = "length"
+        return usable[:n]
 
-    async def _generate(
+    async def _query(
         self,
         prompt: Prompt,
         n: int,
         sampling: Sampling,
         on_reply: Callable[[], None] | None,
     ) -> list[Completion]:
-        limit = len(prompt.tokens) + sampling.max_tokens
-        usable: list[Completion] = []
-        tries = 0
-        while len(usable) < n:
-            client = await self._free_client(trains=sampling.split == "train")
-            try:
-                missing = n - len(usable)
-                some = await client.complete(prompt, missing, sampling, on_reply)
-                usable += [each.cut(limit) for each in some if each.unusable is None]
-                whys = [each.unusable for each in some if each.unusable is not None]
-                why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
-                text = f"{len(usable)} of {n} usable completions ({why.text})"
-                failure = dataclasses.replace(why, text=text)
-            except ServerLeftOutError:
-                await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
-                continue
-            except RequestFailedError as error:
-                failure = error.failure
-            tries += 1
-            if len(usable) < n:
-                if tries == COMPLETION_TRIES:
-                    raise RequestFailedError(failure)
-                self.note_retry(failure)
-                pause_s = COMPLETION_FIRST_PAUSE_S * 2 ** (tries - 1)
-                pause_s = min(pause_s, COMPLETION_LONGEST_PAUSE_S)
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-        return usable[:n]
+        """Query the server with the most places, once one is there."""
 
-    async def _free_client(self, *, trains: bool) -> Client:
-        """Wait for a server that was probed; return that with the most places."""
+        def places(client: Client) -> int:
+            sem = client.sem if sampling.split == "train" else client.eval_sem
+            value: int = sem._value
+            return value
+
         ends_s = time.monotonic() + LONGEST_WAIT_FOR_SERVER_S
-        while True:
-            admitting = [client for client in self.clients if client.admits]
-            probed = [client for client in admitting if client.is_probed]
-            if probed:
-                places = [(c.sem if trains else c.eval_sem)._value for c in probed]
-                return probed[places.index(max(places))]
-            for client in admitting:
-                client.recover()
-            if time.monotonic() > ends_s:
+        while not self.gave_up.is_set():
+            admitting = [client for client in self.clients if client.server_healthy]
+            if admitting:
+                client = max(admitting, key=places)
+                with contextlib.suppress(ServerLeftOutError):
+                    return await client.complete(prompt, n, sampling, on_reply)
+            elif time.monotonic() > ends_s:
                 why = self.why_none() or self._newest
                 text = f"no server is left: {why.text}"
-                raise NoServerError(Failure("NoServerError", text, why.how))
+                raise RequestFailedError(Failure("NoServerError", text, why.how))
             await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
+        text = "given up after env.give_up_after_s"
+        raise RequestFailedError(Failure(UNUSABLE, text, NOTHING))
 
     # -- the start ---------------------------------------------------------------------
 
@@ -232,18 +210,14 @@ class Servers:
             verb = " says" if failure.status else ":"
             text = f"{client.config.base_url}{verb} {failure.text}"
             self._refusal = SettingError(f"{failure.setting}: {text}")
-            self.gave_up.set()  # requests under way need not be waited for
+            self._give_up(failure)
             self._starting.cancel()
 
     # -- failed requests ---------------------------------------------------------------
 
-    def note_retry(self, failure: Failure) -> None:
-        """Count a request that failed and is tried again."""
-        self.kinds[failure.kind] += 1
-
     async def note_failure(self, failure: Failure) -> None:
         """A request failed; wait a growing while before the caller tries again."""
-        self.note_retry(failure)
+        self.kinds[failure.kind] += 1
         if self.gave_up.is_set():
             return
         self._note_failing(failure)
@@ -261,13 +235,18 @@ class Servers:
 
     def note_answer(self) -> None:
         """A request was answered."""
-        if self.is_down:
+        if self._logged_s is not None:
             again = " again" if self._has_answered else ""
             logger.warning("inference answers%s after %.0f s", again, self._failing_s())
         self._failing_since = self._logged_s = None
         self._has_answered = True
 
     # -- an outage ---------------------------------------------------------------------
+
+    @property
+    def is_down(self) -> bool:
+        """Whether no server can be queried, or none has answered for long."""
+        return self.why_none() is not None or self._failing_s() >= OUTAGE_AFTER_S
 
     def why_none(self) -> Failure | None:
         """Return why no server can be queried now; None if one can."""
@@ -283,12 +262,14 @@ class Servers:
         self._give_up_after_s = give_up_after_s
         self._watching = asyncio.create_task(self._watch())
 
-    async def stop(self) -> None:
-        """Stop watching; may be called twice."""
+    async def close(self) -> None:
+        """Stop watching and close the clients; may be called twice."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
             self._watching = None
+        for client in self.clients:
+            await client.close()
 
     async def _watch(self) -> None:
         while not self.gave_up.is_set():
@@ -302,15 +283,17 @@ class Servers:
         began = self._failing_since
         return 0.0 if began is None else time.monotonic() - began
 
+    def _give_up(self, failure: Failure) -> None:
+        self.gave_up.set()
+        for client in self.clients:  # what hangs there need not be waited for
+            client.leave_out(failure, is_gone=True)
+
     def _note_failing(self, failure: Failure) -> None:
         """Log the beginning of an outage, that it goes on, and the giving up."""
-        self._newest, now, none = failure, time.monotonic(), self.why_none()
+        self._newest, now = failure, time.monotonic()
         self._failing_since = self._failing_since or now
-        is_lost = none is not None and not any(c.is_resting for c in self.clients)
-        # Nothing was answered for long, or all servers are out and none only rests.
-        is_outage = is_lost or self._failing_s() >= OUTAGE_AFTER_S
-        is_due = self._logged_s is None or (now - self._logged_s >= OUTAGE_SAY_AGAIN_S)
-        limit_s, why = self._give_up_after_s, none or failure
+        is_due = self._logged_s is None or now - self._logged_s >= OUTAGE_SAY_AGAIN_S
+        limit_s, why = self._give_up_after_s, self.why_none() or failure
         urls = ", ".join(client.config.base_url for client in self.clients)
         if limit_s is not None and self._failing_s() >= limit_s:
             logger.error(
@@ -318,33 +301,17 @@ class Servers:
                 " (env.give_up_after_s)",
                 *(urls, why.how, why.text, limit_s),
             )
-            self.gave_up.set()
-        elif is_outage and is_due:
-            self._logged_s, how, for_s = now, why.how, ""
-            if how == NOTHING and not self._has_answered:
-                how += " yet"
+            self._give_up(why)
+        elif self._failing_s() >= OUTAGE_AFTER_S and is_due:
+            self._logged_s, how, more = now, why.how, ""
             if limit_s is not None:
-                rest_s = round(limit_s - self._failing_s(), 1)
-                for_s = f" for {rest_s:g} s (env.give_up_after_s)"
-            if why.how == NOTHING:
-                for_s += "; start the server or set --openai.base_url"
+                more = f" for {limit_s:g} s (env.give_up_after_s)"
+            if how == NOTHING:
+                how += "" if self._has_answered else " yet"
+                more += "; start the server or set --openai.base_url"
             logger.log(
                 # At a start it is normal: programs are started in any order.
                 logging.ERROR if self._has_answered else logging.WARNING,
                 "inference at %s %s (%.300s); trying again%s",
-                *(urls, how, why.text, for_s),
-            )
-
-    def _log_change(self, client: Client) -> None:
-        """Name a server that was left out while others are queried, or is back."""
-        url = client.config.base_url
-        if client in self._left_out and not client.is_out:
-            self._left_out.remove(client)
-            out_s = time.monotonic() - client.out_since
-            logger.warning("inference at %s is back after %.0f s", url, out_s)
-        elif client.is_out and self.why_none() is None:
-            self._left_out.add(client)
-            logger.warning(
-                "inference at %s is not used for now, other servers are (%.300s)",
-                *(url, client.failure.text),
+                *(urls, how, why.text, more),
             )

@@ -125,7 +125,7 @@ def test_a_secret_in_the_address_is_not_repeated():
 
 OTHERS = {
     "a stock vLLM": (stock_vllm, "status 404: Not Found"),
-    "a web page": (web_page, "the reply is no JSON: Welcome"),
+    "a web page": (web_page, "the reply is no JSON: a web page"),
     "what is not known": (lambda: Odd({}), "status 404: Not Found"),
     "a place that leads elsewhere": (
         lambda: moved("https://t.example/"),

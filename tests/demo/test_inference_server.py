@@ -13,7 +13,8 @@ from rg_env.demo.model import AnswerKey, PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.completions import why_unusable
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.inference.routes import read_completions
+from rg_env.inference.routes import COMPLETIONS as ROUTE
+from rg_env.inference.routes import Prompt
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 QUESTION = "What is 6 times 7?\nAnswer with a number."
@@ -57,15 +58,16 @@ def tokens_of(profile=ALWAYS_RIGHT, **more):
     """Return the completions of a prompt, as our client reads them."""
     body = {"prompt": PROMPT, "n": 2, **IDS, **more}
     _, (reply,) = ask("POST", COMPLETIONS, profile=profile, json=body)
-    return list(read_completions(json.dumps(reply).encode()))
+    prompt = Prompt([], [], False)
+    return list(ROUTE.read(json.dumps(reply).encode(), prompt, "simulated"))
 
 
 def test_completions_can_be_used_and_end_with_the_end_token():
     for choice in tokens_of(max_tokens=2000):
-        assert why_unusable(*choice[:3]) is None and choice.finish_reason == "stop"
+        assert why_unusable(choice) is None and choice.finish_reason == "stop"
         assert choice.tokens.index(END_ID) == len(choice.tokens) - 1
         decoded = TOKENIZER.decode(choice.prompt, skip_special_tokens=False)
-        assert decoded == PROMPT and "<answer>42</answer>" in choice.text
+        assert decoded == PROMPT and "<answer>42</answer>" in choice.server_text
 
 
 def test_a_long_completion_is_cut_at_the_limit_without_end_token():

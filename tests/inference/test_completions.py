@@ -1,22 +1,39 @@
 """Completions are whole and as many as asked for, whatever field holds their text."""
 
 import asyncio
+import json
 
 import pytest
 
 from rg_env.inference import servers
 from rg_env.inference.completions import (
-    Prompt,
     Prompts,
     Sampling,
-    from_chat,
+    read_texts,
+    read_tokens,
     render_prompt,
-    why_unusable,
 )
 from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.routes import ATROPOS, CHAT, Completion, Prompt
 from rg_env.scoring.extraction import extract_answer
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
+
+
+class Vocabulary:
+    """A tokenizer of 1,000 tokens."""
+
+    def get_vocab(self):
+        return {str(i): i for i in range(1000)}
+
+    def decode(self, ids, **how):
+        return ""
+
+
+def why_unusable(ids, logprobs, end):
+    completion = Completion(None, ids, logprobs, end)
+    return read_tokens(Vocabulary(), [completion])[0].unusable
+
 
 WHOLE = ([5, 6], [-0.5, -1.0])
 
@@ -56,7 +73,7 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
     ],
 )
 def test_what_a_trainer_cannot_use_is_said(ids, logprobs, why):
-    assert why in why_unusable(ids, logprobs, "stop", 999_999).text
+    assert why in why_unusable(ids, logprobs, "stop").text
 
 
 # -- the text of a chat ----------------------------------------------------------------
@@ -89,7 +106,9 @@ def test_thinking_that_a_parser_took_out_is_put_back(
 ):
     end = more.get("end", "stop")
     choice = {"message": {"content": content, **more}, "finish_reason": end}
-    (made,) = from_chat(Encoding(), Prompt([], [1], opened), [choice])
+    body = json.dumps({"choices": [choice]}).encode()
+    read = CHAT.read(body, Prompt([], [1], opened), "m")
+    (made,) = read_texts(Encoding(), read)
     found = made.text
     assert found == text
     assert extract_answer(found, thinking_open=opened).answer == answer
@@ -112,8 +131,8 @@ def sampled(server, kind="vllm", n=2, max_tokens=9999, left=()):
         async with server as url:
             env = build_env(url, kind)
             for client in env.server.servers:
-                client.is_probed = True  # these replies are all to groups
-                client.route = None if kind == "openai" else client.routes[1]
+                client.is_out = False  # these replies are all to groups
+                client.route = CHAT if kind == "openai" else ATROPOS
             prompt = render_prompt(env.tokenizer, env._requests.messages("2 + 2?"))
             sampling = Sampling(max_tokens, 1.0, 1.0, "train")
             try:
@@ -156,16 +175,15 @@ def test_missing_choices_are_queried_for_again_and_surplus_ones_left_out():
 
 
 def test_too_few_choices_again_and_again_are_a_failure():
-    replies = [vllm_reply([RIGHT] * n) for n in (2, 1, 1)]
-    with pytest.raises(RequestFailedError, match="4 of 5"):
-        completions(*replies, n=5)
+    replies = [vllm_reply([RIGHT] * n) for n in (2, 2, 1)]
+    with pytest.raises(RequestFailedError, match="5 of 6"):
+        completions(*replies, n=6)
 
 
 def test_a_completion_that_is_too_long_is_cut_and_counts_as_truncated():
-    prompt, made, _ = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
+    _, made, _ = completions(vllm_reply(["word " * 100] * 2), max_tokens=10)
     for completion in made:
-        assert len(completion.tokens) == len(prompt.tokens) + 10
-        assert len(completion.masks) == len(completion.logprobs)
+        assert len(completion.tokens) == len(completion.logprobs) == 10
         assert completion.finish_reason == "length"
 
 

@@ -10,21 +10,22 @@ from hypothesis import strategies as st
 from rg_env.inference import routes
 from rg_env.inference.completions import why_unusable
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.inference.routes import NO_SUCH_FORM
+from rg_env.inference.routes import NO_SUCH_FORM, Completion, Prompt
 from tests.support.odd_servers import recorded
 
 
-def read_with(read):
+def read_with(route):
     def columns(body, asked=""):
-        rows = [choice[:3] for choice in read(body, asked)]
-        return tuple(map(list, zip(*rows, strict=True))) if rows else ([], [], [])
+        made = list(route.read(body, Prompt([], [5], False), asked))
+        names = ("tokens", "logprobs", "finish_reason")
+        return tuple([getattr(each, name) for each in made] for name in names)
 
     return columns
 
 
-read_atropos = read_with(routes.read_atropos)
-read_sglang = read_with(routes.read_sglang)
-read_completions = read_with(routes.read_completions)
+read_atropos = read_with(routes.ATROPOS)
+read_sglang = read_with(routes.SGLANG)
+read_completions = read_with(routes.COMPLETIONS)
 
 
 def as_host_reads_vllm(reply):
@@ -149,7 +150,7 @@ def test_what_a_stock_vllm_has_said_is_read(name):
     for sent, row in zip(reply["choices"], zip(*read, strict=True), strict=True):
         told = sent["logprobs"]["token_logprobs"]
         assert row == (sent["token_ids"], told, sent["finish_reason"])
-        assert why_unusable(*row) is None
+        assert why_unusable(Completion(None, *row)) is None
 
 
 def test_ids_that_are_written_as_tokens_are_the_same():

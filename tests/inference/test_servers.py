@@ -45,9 +45,9 @@ def hurried(monkeypatch, tmp_path):
     for name in ("client.CIRCUIT", "servers.COMPLETION", "servers.OUTAGE"):
         name = f"rg_env.inference.{name}"
         monkeypatch.setattr(f"{name}_FIRST_PAUSE_S", 0.01)
-        monkeypatch.setattr(f"{name}_LONGEST_PAUSE_S", 0.05)
-    monkeypatch.setattr("rg_env.inference.client.PROBE_SILENT_AFTER_S", 0.5)
+        monkeypatch.setattr(f"{name}_LONGEST_PAUSE_S", 0.05, raising=False)
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.1)
 
 
 class Bare(ReasoningGymEnv):
@@ -230,14 +230,6 @@ async def test_a_server_that_hangs_is_given_up_in_time(logged):
 # -- outages ---------------------------------------------------------------------------
 
 
-def client_of(url=NOWHERE):
-    return Client(server_config(url))
-
-
-def servers_of(*clients):
-    return Servers(list(clients), None)
-
-
 def begun(logged):
     """Return the lines that say that an outage has begun."""
     return [line for line in logged.messages if "answers with an error" in line]
@@ -245,7 +237,9 @@ def begun(logged):
 
 async def failing(*statuses, answers=True):
     """Let requests fail, with or without an answer after each."""
-    servers = servers_of(client_of())
+    client = Client(server_config(NOWHERE))
+    client.is_out = False
+    servers = Servers([client], None)
     for status in statuses:
         await servers.note_failure(refusal_of(status, ""))
         if answers:
