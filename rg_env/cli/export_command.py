@@ -82,9 +82,7 @@ def items(
     kind: files.Kind = "verl" if is_verl else "items"
     form = "parquet" if is_verl else form
     with files.new_export(out, kind, form, card) as export:
-        chosen = tasks.evaluation_items(each, how, settings.eval_level)
-        total = each * len(tasks.categories())
-        held_out = list(_counted("export of test", total, "items", chosen))
+        held_out = tasks.evaluation(each, how, settings.eval_level)
         export.left_out["draws without an item"] = tasks.failures.total()
         new = files.new_items(tasks, held_out, export.left_out)
         new = itertools.islice(new, number)

@@ -71,10 +71,10 @@ async def _item(
         step: Mapping[str, Any] = {}
         if scale and level is not None:
             step = scale.step_at(level, mix_of_seed(seed)).params
-        return Item(name, {**step, **params}, seed, level)
+        rules = ScoringRules(scorer_fixes=checked)
+        return Item(name, {**step, **params}, seed, level, rules=rules)
 
-    how: Any = {"deadline_s": MAKE_DEADLINE_S, "checked": checked}
-    item = await first_usable(pool, map(attempt, seeds), **how)
+    item = await first_usable(pool, map(attempt, seeds), MAKE_DEADLINE_S)
     entry = item.entry
     # In a worker, which has the rules of a user's own tasks as well.
     solved = await pool.run(solution, name, entry, deadline_s=JOB_DEADLINE_S)

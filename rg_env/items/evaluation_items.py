@@ -37,9 +37,8 @@ from rg_env.tasks.selection import TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
-if TYPE_CHECKING:  # what makes items must not need pydantic
+if TYPE_CHECKING:
     from rg_env.items.run_stream import RunStream
-    from rg_env.settings.environment_settings import CheckedSettings
 
 logger = logging.getLogger(__name__)
 
@@ -115,14 +114,13 @@ def evaluation_specs(
     ]
 
 
-def wanted_items(
-    settings: CheckedSettings, stream: Stream
-) -> tuple[dict[str, list[Attempts]], set[str]]:
+def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
     """Return the attempts at evaluation items by task, and the tasks evaluated.
 
     Of a task that is not evaluated, there is one item, to check it.
     """
-    name, seed, choices = settings.eval_preset, settings.eval_seed, stream.choices
+    settings, choices = stream.settings, stream.choices
+    name, seed = settings.eval_preset, settings.eval_seed
     how: Any = (seed, stream.difficulty, settings.eval_level)
     preset = None if name is None else load_preset(name)
     evaluated = [c for c in choices if preset is None or c.task in preset.params]
@@ -161,13 +159,11 @@ class EvaluationItems:
     def __init__(
         self,
         pool: WorkerPool,
-        settings: CheckedSettings,
         wanted: Mapping[str, Sequence[Attempts]],
         evaluated: Collection[str],
         items: RunStream,
     ) -> None:
         self._pool = pool
-        self._settings = settings
         self._wanted = wanted
         self._evaluated = evaluated
         self._items = items
@@ -229,7 +225,7 @@ class EvaluationItems:
             LibraryError: No chosen task can make an item.
         """
         rest = [task for task in self._wanted if task not in self._results]
-        places = asyncio.Semaphore(self._settings.worker_count)
+        places = asyncio.Semaphore(self._items.stream.settings.worker_count)
 
         async def checked(task: str) -> None:
             async with places:
@@ -248,23 +244,20 @@ class EvaluationItems:
         return self._made
 
     async def _check(self, task: str, pool: WorkerPool) -> None:
-        wanted, settings = self._wanted[task], self._settings
+        wanted, stream = self._wanted[task], self._items.stream
         items, missing = list[Item](), list[Missing]()
-        how: Any = {"deadline_s": settings.item_deadline_s}
-        how |= {"checked": settings.scorer_fixes}
         fault: str | None = None
         try:
             for attempts in wanted:
+                each = (dataclasses.replace(one, **stream.fields) for one in attempts)
                 try:
-                    item = await first_usable(pool, attempts, **how)
+                    deadline_s = stream.settings.item_deadline_s
+                    items.append(await first_usable(pool, each, deadline_s))
                 except (PoolClosedError, WorkerLostError):
                     raise
                 except PoolError as error:
                     fault = error.message if is_unusable(error) else str(error)
                     missing.append((attempts[0], fault))
-                else:
-                    fields = self._items.stream.fields
-                    items.append(dataclasses.replace(item, **fields))
         except WorkerLostError as error:
             # Of a task of the library this says nothing: the machine has failed.
             fault = None if task in TASKS else str(error)

@@ -162,7 +162,7 @@ class Item:
         if self._entry is not None:
             return self._entry
         try:
-            item = await first_usable(pool, [self], deadline_s=MAKING_DEADLINE_S)
+            item = await first_usable(pool, [self])
         except NOT_MADE as error:
             why = f"{self.task}: the item is not made: {error}"
             raise LostItemError(why) from error
@@ -220,17 +220,14 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
 async def first_usable(
     pool: WorkerPool,
     attempts: Iterable[Item],
-    *,
-    deadline_s: float,
-    checked: bool = True,
+    deadline_s: float = MAKING_DEADLINE_S,
 ) -> Item:
     """Return the first of several attempts whose entry can be used, with its entry.
 
     Args:
         pool: Its workers make the entries.
-        attempts: At least one.
+        attempts: At least one. Faulty entries are rejected where `scorer_fixes` are on.
         deadline_s: CPU time of each attempt.
-        checked: Whether faulty entries are rejected; see `library.make_entry`.
 
     Raises:
         PoolError: An entry cannot be made, or no attempt can be used.
@@ -238,7 +235,7 @@ async def first_usable(
     unusable: PoolError | None = None
     for item in attempts:
         job = (worker_jobs.make_entry, item.task, dict(item.params), item.seed)
-        how = (checked, item.published, item.place)
+        how = (item.rules.scorer_fixes, item.published, item.place)
         try:
             entry = await pool.run(*job, *how, deadline_s=deadline_s)
         except JobError as error:

@@ -20,7 +20,7 @@ import math
 import struct
 from collections import Counter, deque
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -42,9 +42,6 @@ from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.selection import StreamSettings
 from rg_env.workers.pool_errors import PoolClosedError, PoolError
 from rg_env.workers.worker_pool import WorkerPool
-
-if TYPE_CHECKING:  # what makes items must not need pydantic
-    from rg_env.settings.environment_settings import CheckedSettings
 
 logger = logging.getLogger(__name__)
 
@@ -113,18 +110,13 @@ class RunStream:
     evaluation: EvaluationItems  # an entry is made after the check of its task
 
     def __init__(
-        self,
-        pool: WorkerPool,
-        settings: CheckedSettings,
-        stream: Stream,
-        lookahead: int = LOOKAHEAD,
+        self, pool: WorkerPool, stream: Stream, lookahead: int = LOOKAHEAD
     ) -> None:
         self._pool = pool
-        self._settings = settings
         self.stream = stream
         self._lookahead = lookahead
         # One worker is left free to score.
-        self._places = asyncio.Semaphore(max(1, settings.worker_count - 1))
+        self._places = asyncio.Semaphore(max(1, stream.settings.worker_count - 1))
         self._drawn = 0
         self._ahead: list[_Ahead] = []
         self._turn = asyncio.Lock()
@@ -211,12 +203,8 @@ class RunStream:
             await self.evaluation.checked(item.task)
             if item.task in self.left_out:
                 return None
-            return await first_usable(
-                self._pool,
-                [item],
-                deadline_s=self._settings.item_deadline_s,
-                checked=self._settings.scorer_fixes,
-            )
+            deadline_s = self.stream.settings.item_deadline_s
+            return await first_usable(self._pool, [item], deadline_s)
 
     def _next_draw(self) -> _Ahead:
         draw = self.stream.draw(self._drawn)
@@ -328,40 +316,37 @@ class RunStream:
 
 
 async def prepare_items(
-    pool: WorkerPool, settings: CheckedSettings, feedback: Feedback
+    pool: WorkerPool, of_run: object, feedback: Feedback
 ) -> RunStream:
     """Return the items of a run, whose levels follow the feedback.
+
+    `of_run` has the settings of a run.
 
     Raises:
         SettingError: A name or parameter does not exist.
         LibraryError: reasoning-gym cannot be used.
     """
+    settings = StreamSettings.of(of_run)
     library = await read_library(pool)
     logger.info(
         "reasoning-gym %s from %s: %d tasks",
         *(library.release, library.location, len(library.tasks)),
     )
-    if settings.scorer_fixes:
+    if settings.scoring_rules.scorer_fixes:
         fixes = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
         logger.info("%d scorers of the library are corrected", sum(fixes.values()))
         if resting := [task for task, holds in fixes.items() if not holds]:
             what = "other scorers than those that were corrected stay as they are"
             logger.warning("%s: %s", what, ", ".join(resting))
     with in_section("env."):
-        of_stream = StreamSettings.of(settings)
-        stream = await prepare_stream(pool, library, of_stream, feedback)
+        stream = await prepare_stream(pool, library, settings, feedback)
         logger.info("%s chosen", counted(len(stream.task_names), "task"))
         if settings.reward_baseline == "chance":
             own = {choice.task for choice in stream.choices if choice.params}
             how = (pool, stream.task_names, own)
             stream.baselines = await prepare_baselines(*how)
-        stream.fields = {
-            "deadline_s": settings.scoring_deadline_s,
-            "rules": settings.scoring_rules,
-            "task_modules": tuple(settings.task_modules),
-        }
-        items = RunStream(pool, settings, stream)
+        items = RunStream(pool, stream)
         items.library = library
-        wanted, evaluated = wanted_items(settings, stream)
-    items.evaluation = EvaluationItems(pool, settings, wanted, evaluated, items)
+        wanted, evaluated = wanted_items(stream)
+    items.evaluation = EvaluationItems(pool, wanted, evaluated, items)
     return items

@@ -43,7 +43,7 @@ class Stream:
 
     Args:
         choices: What the draws fall on, shape (C,).
-        settings: Seed, shard and how the choices are drawn.
+        settings: Seed, shard, how the choices are drawn and the items scored.
         difficulty: The levels of the items.
         adaptive: What the weights of the choices are multiplied by.
     """
@@ -56,12 +56,17 @@ class Stream:
         adaptive: AdaptiveWeights | None = None,
     ) -> None:
         self.choices = choices
+        self.settings = settings
         self.difficulty = difficulty
-        self._settings = settings
         self._adaptive = adaptive
         self._in_turn = settings.task_choice == "in_turn"
-        self.fields: dict[str, Any] = {}  # those that every item has
         self.baselines = NO_BASELINES
+        # Those that every item has.
+        self.fields: dict[str, Any] = {
+            "deadline_s": settings.scoring_deadline_s,
+            "rules": settings.scoring_rules,
+            "task_modules": tuple(settings.task_modules),
+        }
 
     @property
     def task_names(self) -> list[str]:
@@ -69,13 +74,13 @@ class Stream:
         return sorted({choice.task for choice in self.choices})
 
     def _index_at(self, position: int) -> int:
-        return position * self._settings.num_shards + self._settings.shard_index
+        return position * self.settings.num_shards + self.settings.shard_index
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""
         if position < 0:
             raise ValueError(f"position must be at least 0, found {position!r}")
-        seed, index = self._settings.seed, self._index_at(position)
+        seed, index = self.settings.seed, self._index_at(position)
         if self._in_turn:
             choice, point = draw_in_turn(seed, index, len(self.choices))
         else:
@@ -94,7 +99,7 @@ class Stream:
 
     def attempt(self, drawn: Draw, number: int = 0) -> Item:
         """Return an attempt at the item of a draw, without its entry."""
-        how = (self._settings.seed, drawn.index, number)
+        how = (self.settings.seed, drawn.index, number)
         seed = training_seed(*how, in_turn=self._in_turn)
         params = self.difficulty.params_at(drawn.task, drawn.level, seed)
         params |= self.choices[drawn.choice].params  # those of the settings win

@@ -22,15 +22,19 @@ from typing import Any
 import msgspec
 
 from rg_env.errors import LibraryError, SettingError
-from rg_env.items import item as items
 from rg_env.items.evaluation_items import evaluation_specs
 from rg_env.items.group_scorer import Result
 from rg_env.items.installed_library import read_library
-from rg_env.items.item import Item, shared_pool
+from rg_env.items.item import (
+    NOT_MADE,
+    Item,
+    first_usable,
+    own_modules,
+    shared_pool,
+)
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.items.stream import Stream, prepare_stream
 from rg_env.items.task_check import item_fault, why_no_entry
-from rg_env.items.worker_jobs import MAKING_DEADLINE_S
 from rg_env.tasks.curriculum import Count, LevelChange
 from rg_env.tasks.difficulty import LevelSetting, level_setting
 from rg_env.tasks.feedback import Feedback, WeightsState
@@ -125,7 +129,7 @@ class Tasks:
         )
         self._target_accuracy = target_accuracy
         self._system_prompt = system_prompt
-        self.task_modules = items.own_modules(task_modules)
+        self.task_modules = own_modules(task_modules)
         self.failures: Counter[str] = Counter()
         self._set_up(_State(0, {}, {}))
 
@@ -183,18 +187,15 @@ class Tasks:
     def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
         if task in self._left_out:
             return None
-        make = functools.partial(
-            items.first_usable, attempts=attempts, deadline_s=MAKING_DEADLINE_S
-        )
+        make = functools.partial(first_usable, attempts=attempts)
         try:
             item = run_blocking(make, shared_pool(self.task_modules))
-        except items.NOT_MADE as error:
+        except NOT_MADE as error:
             with self._lock:
                 self.failures[task] += 1
-                is_first = self.failures[task] == 1
-            if is_first:
-                reason = why_no_entry(error)
-                logger.warning("an item of task %s is left out: %s", task, reason)
+                if self.failures[task] == 1:
+                    reason = why_no_entry(error)
+                    logger.warning("an item of task %s is left out: %s", task, reason)
             return None
         return dataclasses.replace(
             item, system_prompt=self._system_prompt, task_modules=self.task_modules
@@ -221,19 +222,13 @@ class Tasks:
         self, samples_per_task: int, seed: int = 123, level: float | None = None
     ) -> list[Item]:
         """Return some items of each task as `evaluate` has; raises like `next`."""
-        return list(self.evaluation_items(samples_per_task, seed, level))
-
-    def evaluation_items(
-        self, samples_per_task: int, seed: int = 123, level: float | None = None
-    ) -> Iterator[Item]:
-        """Yield the items of `evaluation`, which are made ahead by all workers."""
         with self._lock:
             stream = self._prepared()
-            how = (samples_per_task, seed, stream.difficulty, level)
-            wanted = evaluation_specs(stream.choices, *how)
+        how = (samples_per_task, seed, stream.difficulty, level)
+        wanted = evaluation_specs(stream.choices, *how)
         names = [attempts[0].task for attempts in wanted]
-        with ThreadPoolExecutor(thread_name_prefix="evaluation") as threads:
-            yield from filter(None, threads.map(self._made, names, wanted))
+        with ThreadPoolExecutor() as threads:  # keeps all workers busy
+            return list(filter(None, threads.map(self._made, names, wanted)))
 
     def _prepared(self) -> Stream:
         if self._stream is None:

@@ -17,7 +17,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from rg_env.errors import SettingError, unknown_name
+from rg_env.items.worker_jobs import (
+    ANSWER_DEADLINE_S,
+    DEFAULT_RULES,
+    MAKING_DEADLINE_S,
+)
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MIXTURE
+from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting
 from rg_env.tasks.feedback import FLOOR
 from rg_env.tasks.library import TASKS, LibraryDescription, is_release_of_list
@@ -46,7 +53,7 @@ class TaskChoice:
 
 @dataclasses.dataclass(frozen=True)
 class StreamSettings:
-    """What decides the items of a stream, by the names of the settings."""
+    """What decides the items of a run and their scores, by names of settings."""
 
     tasks: Sequence[str] | None = None
     categories: Sequence[str] | None = None
@@ -62,6 +69,17 @@ class StreamSettings:
     seed: int = 0
     shard_index: int = 0
     num_shards: int = 1
+    task_modules: Sequence[str] = ()
+    reward_baseline: RewardBaseline = "none"
+    scoring_rules: ScoringRules = DEFAULT_RULES
+    scoring_deadline_s: float = ANSWER_DEADLINE_S
+    item_deadline_s: float = MAKING_DEADLINE_S
+    worker_count: int = 1
+    num_eval_samples_per_task: int = 1
+    num_eval_tasks: int | None = None
+    eval_seed: int = 0
+    eval_level: float | None = None
+    eval_preset: PresetName | None = None
 
     @property
     def follows_results(self) -> bool:
@@ -71,7 +89,7 @@ class StreamSettings:
 
     @staticmethod
     def of(settings: object) -> StreamSettings:
-        """Return those of a run, which has more settings."""
+        """Return those among the settings of a run."""
         names = (field.name for field in dataclasses.fields(StreamSettings))
         return StreamSettings(**{name: getattr(settings, name) for name in names})
 

@@ -18,12 +18,13 @@ from rg_env.items.evaluation_items import (
     wanted_items,
 )
 from rg_env.items.item import Item
+from rg_env.items.stream import Stream
 from rg_env.tasks import datasets, library
 from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, LevelRule
+from rg_env.tasks.difficulty import Difficulty, LevelRule
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import TaskChoice
+from rg_env.tasks.selection import StreamSettings, TaskChoice
 from rg_env.workers.pool_errors import PoolClosedError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -42,15 +43,9 @@ def difficulty(mode, low=0.0, high=1.0):
 
 def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked():
     def evaluated(number, seed):
-        settings = SimpleNamespace(
-            eval_preset=None,
-            eval_seed=seed,
-            eval_level=None,
-            num_eval_tasks=number,
-            num_eval_samples_per_task=3,
-        )
-        stream = SimpleNamespace(choices=CHOICES, difficulty=NO_LEVELS)
-        wanted, names = wanted_items(settings, stream)
+        how = {"num_eval_tasks": number, "eval_seed": seed}
+        settings = StreamSettings(num_eval_samples_per_task=3, **how)
+        wanted, names = wanted_items(Stream(CHOICES, settings))
         assert list(wanted) == [choice.task for choice in CHOICES]
         assert all(len(wanted[t]) == (3 if t in names else 1) for t in wanted)
         return frozenset(names)
@@ -123,37 +118,29 @@ def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
 # -- made ------------------------------------------------------------------------------
 
 
-class Settings:
-    """Those that making evaluation items reads."""
-
-    item_deadline_s = 60.0
-    scorer_fixes = True
-    worker_count = 1
-
-
 def specs_of(*tasks, **params):
     """Return one attempt at an item of each task."""
     return [[Item(task, params, 2**31 + n, None, n)] for n, task in enumerate(tasks)]
 
 
-def evaluation_of(pool, wanted, **fields):
+def evaluation_of(pool, wanted, **settings):
     """Return the evaluation items of some attempts, and the tasks that are left out."""
     left_out = {}
     items = SimpleNamespace(
         leave_out=left_out.__setitem__,
         left_out=left_out,
-        stream=SimpleNamespace(fields=fields),
+        stream=Stream([], StreamSettings(**settings)),
         keep_for_evaluation=set,
     )
     by_task = {attempts[0].task: [attempts] for attempts in wanted}
-    return EvaluationItems(pool, Settings(), by_task, by_task, items), left_out
+    return EvaluationItems(pool, by_task, by_task, items), left_out
 
 
 async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_out(
     pool,
 ):
     wanted = [*specs_of("gcd", min_numbers=-1), *specs_of("lcm")]
-    evaluation, left_out = evaluation_of(pool, wanted, deadline_s=3.5)
+    evaluation, left_out = evaluation_of(pool, wanted, scoring_deadline_s=3.5)
     (item,) = await evaluation.finished()
     of_item = (item.task, item.split, item.index, item.seed, item.deadline_s)
     assert of_item == ("lcm", "evaluation", 0, 2**31, 3.5)

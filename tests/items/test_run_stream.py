@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from types import SimpleNamespace
 
 import jobs_for_items
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from rg_env.items import run_stream, worker_jobs
 from rg_env.items.run_stream import NoItemsError, RunStream, question_digest
 from rg_env.items.stream import Stream
+from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.selection import StreamSettings, TaskChoice
 
@@ -39,12 +39,12 @@ def with_items(pool):
 
     def run(work, choices, *, at_once=1, lookahead=4, checked=True):
         async def work_and_stop():
-            settings = SimpleNamespace(
-                worker_count=at_once + 1, item_deadline_s=30.0, scorer_fixes=checked
+            settings = StreamSettings(
+                seed=7,
+                worker_count=at_once + 1,
+                scoring_rules=ScoringRules(scorer_fixes=checked),
             )
-            items = RunStream(
-                pool, settings, Stream(choices, StreamSettings(seed=7)), lookahead
-            )
+            items = RunStream(pool, Stream(choices, settings), lookahead)
             items.evaluation = Evaluation()
             result = await work(items)
             items.stop()
