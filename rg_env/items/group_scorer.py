@@ -26,13 +26,13 @@ from rg_env.errors import RunError, shown
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import explained
 from rg_env.items.item import Item, LostItemError, shared_pool
-from rg_env.items.worker_jobs import ANSWER_DEADLINE_S
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
 from rg_env.scoring.extraction import Extraction, extract_answer
 from rg_env.scoring.score import UNSCORED, Score, read_rows
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.scoring.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.table import RUNNING, source_task
+from rg_env.tasks.datasets import ANSWER_DEADLINE_S
 from rg_env.tasks.library import TASKS
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
@@ -96,7 +96,7 @@ class GroupScorer:
 
     pool: WorkerPool
     deadline_s: float = ANSWER_DEADLINE_S
-    rules: ScoringRules = worker_jobs.DEFAULT_RULES
+    rules: ScoringRules = DEFAULT_RULES
 
     def score_blocking(
         self, dataset: Any, entry: Mapping[str, Any], answer: str

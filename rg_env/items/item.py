@@ -17,10 +17,10 @@ import msgspec
 from rg_env.errors import RunError, SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.task_check import is_unusable
-from rg_env.items.worker_jobs import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.scoring.prompt import SYSTEM_PROMPT, Message, build_messages
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.scoring.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.table import solution
+from rg_env.tasks.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.tasks.own_tasks import checked
 from rg_env.tasks.sampler import MAX_ENTRY_SEED, Split, split_of
 from rg_env.workers.pool_errors import (
@@ -112,7 +112,7 @@ class Item:
     task_modules: tuple[str, ...] = ()
     baseline: float = 0.0  # what guessing scores, in [0, 1); no reward has it
     deadline_s: float = ANSWER_DEADLINE_S
-    rules: ScoringRules = worker_jobs.DEFAULT_RULES
+    rules: ScoringRules = DEFAULT_RULES
     _entry: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:

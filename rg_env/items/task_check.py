@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from rg_env.items import worker_jobs
-from rg_env.items.worker_jobs import ANSWER_DEADLINE_S, DEFAULT_RULES
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.scoring.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import Entry
-from rg_env.tasks.datasets import UnusableEntryError, scoring_dataset
+from rg_env.tasks.datasets import ANSWER_DEADLINE_S, UnusableEntryError, scoring_dataset
 from rg_env.tasks.library import TASKS
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,

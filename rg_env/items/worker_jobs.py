@@ -20,7 +20,7 @@ from rg_env.scoring.score import (
     as_row,
     compare_formats,
 )
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.scoring.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
 from rg_env.tasks import datasets, library, scales
@@ -28,11 +28,6 @@ from rg_env.tasks.library import OWN_TASKS, cause_of
 from rg_env.tasks.own_tasks import preloads
 
 T = TypeVar("T")
-
-DEFAULT_RULES = ScoringRules()
-
-MAKING_DEADLINE_S = 20.0  # CPU time, where no setting says it
-ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
 
 _scored: set[str] = set()
 """Tasks of which this process has scored an answer, and so loaded what that takes."""

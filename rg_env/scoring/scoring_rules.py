@@ -107,3 +107,6 @@ class ScoringRules:
             return bare if rules.notation is None else rules.notation(bare, entry)
 
         return normalized
+
+
+DEFAULT_RULES = ScoringRules()

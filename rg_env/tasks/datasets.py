@@ -31,6 +31,9 @@ from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of
 from rg_env.tasks.library import OWN_TASKS, cause_of, load_factory
 
+MAKING_DEADLINE_S = 20.0  # CPU time for one entry, where no setting says it
+ANSWER_DEADLINE_S = 5.0  # CPU time for one answer
+
 
 class UnusableEntryError(RuntimeError):
     """The library made an entry that must not be used; the message says why."""

@@ -17,14 +17,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from rg_env.errors import SettingError, unknown_name
-from rg_env.items.worker_jobs import (
-    ANSWER_DEADLINE_S,
-    DEFAULT_RULES,
-    MAKING_DEADLINE_S,
-)
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.scoring.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.baselines import RewardBaseline
+from rg_env.tasks.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.tasks.difficulty import LevelSetting
 from rg_env.tasks.feedback import FLOOR
 from rg_env.tasks.library import TASKS, LibraryDescription, is_release_of_list
