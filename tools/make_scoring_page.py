@@ -30,7 +30,7 @@ task.
 ## Guards ({num_guards})
 
 A guard rejects answers that contain something no right answer contains, before a scorer
-sees them. What the scorer does with an answer is followed by what its guard admits:
+sees them. This is what the scorer does with an answer:
 
 {guards}
 
@@ -77,8 +77,7 @@ def page() -> str:
         guards="\n".join(
             f"- {danger}: {', '.join(tasks)}"
             for danger, tasks in by_text(
-                (guard.danger, f"{task} ({guard.admitted.split('; ')[0]})")
-                for task, guard in guards
+                (guard.danger, task) for task, guard in guards
             ).items()
         ),
         num_base_tasks=len(base_tasks),
