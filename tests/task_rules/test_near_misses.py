@@ -34,6 +34,7 @@ NEAR_ENOUGH = {
 PASSED_OVER = {
     ("shortest_path", "a tenth cut off"): "the `u` that is left of `up` says up",
     ("shortest_path", "a letter less"): "the same",
+    ("bitwise_arithmetic", "a letter less"): "without its `x` it is the same number",
     ("intermediate_integration", "another last sign"): "the constant has any name",
     ("simple_integration", "another last sign"): "the same",
 }
