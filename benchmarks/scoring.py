@@ -1,6 +1,6 @@
 """What scoring costs beside the library in process, and what a bad machine does to it.
 
-    python benchmarks/scoring.py [--parts cost busy killed hang]
+    python benchmarks/scoring.py [--parts cost busy killed]
 
     cost     completions per second and CPU time of `score`, with one worker busy and
              with two, beside the library's `score_answer` in this process; and what a
@@ -8,10 +8,9 @@
     busy     right answers beside 16 busy loops: the gold answer of an item of every
              task at level 1, and the slowest right answers that are known
     killed   right answers while 1,000 workers are killed at random moments
-    hang     a group of eight answers, one of which makes the scorer loop forever
 
-The exit status is 1 if a right answer scored 0, or if the answer that hangs cost
-another one its score. Ratios are taken within a round, since a machine's speed varies.
+The exit status is 1 if a right answer scored 0. Ratios are taken within a round, since
+a machine's speed varies.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -41,12 +40,7 @@ import reasoning_gym  # noqa: E402
 
 from rg_env import Item, Tasks, score  # noqa: E402
 
-GROUP_SIZE, ROUNDS, LOOPS, KILLS = 8, 3, 16, 1000
-LONGEST_PAUSE_S = 0.2
-"""Between two kills."""
-
-HANGING = str(ROOT / "tests" / "support" / "own_tasks.py")
-ONE_HANGS = {"right": 1, "wrong": 6, "timeout": 1}
+GROUP_SIZE, ROUNDS, LOOPS, KILLS, LONGEST_PAUSE_S = 8, 3, 16, 1000, 0.2
 
 QUEENS = Item("n_queens", {"n": 12, "min_remove": 2, "max_remove": 10}, 1663347094)
 """Building its dataset takes 0.5 s of CPU time."""
@@ -56,9 +50,6 @@ _QUARTICS = (
     "(8*cos(x)**4 - 8*cos(x)**2 + 1)",
 )
 ANTIDERIVATIVES = {
-    63: "-6*sin(x)**2*cos(2)**2*cos(x)**2 - 12*sin(2)*sin(x)*cos(2)*cos(x)**3"
-    " + 6*sin(2)*sin(x)*cos(2)*cos(x) - 6*sin(2)**2*cos(x)**4"
-    " + 6*sin(2)**2*cos(x)**2 - 3*sin(2)**2/2",
     64: "(-(16*sin(x)**5 - 20*sin(x)**3 + 5*sin(x))*sin(3)"
     " + (16*cos(x)**5 - 20*cos(x)**3 + 5*cos(x))*cos(3))**2",
     227: f"(-{_QUARTICS[0]}*sin(7) + {_QUARTICS[1]}*cos(7))**2/2",
@@ -106,20 +97,31 @@ def right_answers() -> list[Group]:
 # -- cost ------------------------------------------------------------------------------
 
 
-def by_library(group: Group, scorer: Callable[[str, object], float]) -> None:
-    for answer in group.answers:
-        with contextlib.suppress(Exception):  # some scorers raise on wrong answers
-            scorer(answer, group.item.entry)
+def by_library(groups: Sequence[Group]) -> Callable[[], object]:
+    """Return what scores groups with the library's scorers, in this process."""
+    scorers = [
+        reasoning_gym.create_dataset(
+            group.item.task, seed=group.item.seed, size=1, **group.item.params
+        ).score_answer
+        for group in groups
+    ]
 
+    def work() -> None:
+        for group, scorer in zip(groups, scorers, strict=True):
+            for answer in group.answers:
+                with contextlib.suppress(Exception):  # some raise on wrong answers
+                    scorer(answer, group.item.entry)
 
-def cpu_s() -> float:
-    """Return the CPU time of this process and of all its workers."""
-    workers = psutil.Process().children(recursive=True)
-    return time.process_time() + sum(sum(p.cpu_times()[:2]) for p in workers)
+    return work
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return how long some work takes, in seconds and in seconds of CPU time."""
+    """Return the seconds that work takes, and those of CPU time with all workers."""
+
+    def cpu_s() -> float:
+        workers = psutil.Process().children(recursive=True)
+        return time.process_time() + sum(sum(p.cpu_times()[:2]) for p in workers)
+
     began, before = time.perf_counter(), cpu_s()
     work()
     return time.perf_counter() - began, cpu_s() - before
@@ -148,21 +150,16 @@ def cost() -> int:
     own_s, workers_s = json.loads(done.stdout)
     print(f"first score: {own_s:.2f} s of CPU, workers {workers_s:.2f} s", flush=True)
     groups = groups_of_answers(4)
-    scorers = [
-        reasoning_gym.create_dataset(
-            group.item.task, seed=group.item.seed, size=1, **group.item.params
-        ).score_answer
-        for group in groups
-    ]
     contestants = {
-        "library": lambda: list(map(by_library, groups, scorers)),
+        "library": by_library(groups),
         "one": lambda: all_scored(groups, 1),
         "two": lambda: all_scored(groups, 2),
     }
     for work in contestants.values():  # what is loaded at first does not count
         work()
     ratios: dict[str, list[float]] = {}
-    for number in range(ROUNDS):
+    count = sum(len(group.answers) for group in groups)
+    for number in range(1, ROUNDS + 1):
         found = {name: timed(work) for name, work in contestants.items()}
         (library_s, library_cpu_s), one, two = found.values()
         for name, ratio in {
@@ -171,9 +168,8 @@ def cost() -> int:
             "CPU time": one[1] / library_cpu_s,
         }.items():
             ratios.setdefault(name, []).append(ratio)
-        count = sum(len(group.answers) for group in groups)
-        said = [f"{name} {count / took_s:.0f}" for name, (took_s, _) in found.items()]
-        print(f"round {number + 1}, completions per second: {', '.join(said)}")
+        speeds = [f"{name} {count / took_s:.0f}" for name, (took_s, _) in found.items()]
+        print(f"round {number}, completions per second: {', '.join(speeds)}")
     for name, of_rounds in ratios.items():
         print(f"{name}, ours / library's: {statistics.median(of_rounds):.2f}")
     return 0
@@ -182,16 +178,7 @@ def cost() -> int:
 # -- a machine that fails --------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def busy_loops(number: int) -> Iterator[None]:
-    with contextlib.ExitStack() as running:
-        for _ in range(number):
-            loop = [sys.executable, "-c", "while True: pass"]
-            running.callback(running.enter_context(subprocess.Popen(loop)).kill)
-        yield
-
-
-def told(name: str, counts: Counter[str]) -> int:
+def false_zeros(name: str, counts: Counter[str]) -> int:
     """Print what was counted; return how many right answers scored 0."""
     print(f"{name}: {dict(counts)}", flush=True)
     return counts.total() - counts["right"] - counts["unscored"]
@@ -199,8 +186,11 @@ def told(name: str, counts: Counter[str]) -> int:
 
 def busy() -> int:
     groups = right_answers()
-    with busy_loops(LOOPS):
-        return told(f"{LOOPS} busy loops", all_scored(groups, 2))
+    with contextlib.ExitStack() as running:
+        for _ in range(LOOPS):
+            loop = [sys.executable, "-c", "while True: pass"]
+            running.callback(running.enter_context(subprocess.Popen(loop)).kill)
+        return false_zeros(f"{LOOPS} busy loops", all_scored(groups, 2))
 
 
 def killed() -> int:
@@ -221,27 +211,18 @@ def killed() -> int:
 
     killer = threading.Thread(target=kill)
     killer.start()
-    going_on = itertools.takewhile(lambda _: left, itertools.cycle(quick))
     counts: Counter[str] = Counter()
-    while group := list(itertools.islice(going_on, 4 * len(quick))):
-        counts += all_scored(group, 4)
+    while left:
+        counts += all_scored(4 * quick, 4)
     killer.join()
-    return told(f"{KILLS} workers killed", counts)
+    return false_zeros(f"{KILLS} workers killed", counts)
 
 
-def hang() -> int:
-    item = Item("scorer_hangs", {}, 1, task_modules=(HANGING,))
-    answers = [" " * n + "x" * bool(n) + str(item.entry["answer"]) for n in range(7)]
-    counts = scored(Group(item, [*answers[:3], "loop", *answers[3:]]))
-    told("one of eight answers hangs", counts)
-    return int(counts != ONE_HANGS)
-
-
-PARTS = {"cost": cost, "busy": busy, "killed": killed, "hang": hang}
+PARTS = {"cost": cost, "busy": busy, "killed": killed}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     options = parser.parse_args()
     return int(sum(PARTS[name]() for name in options.parts) > 0)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import functools
 import io
 import sys
@@ -41,39 +40,6 @@ LIMIT_S = 5
 """For making an item, and for judging it."""
 
 REJECTED = ("refuted", "not unique", "not knowable")
-
-
-@dataclasses.dataclass
-class Tally:
-    """What was found of one task at one level, see above.
-
-    Attributes:
-        faulty: Items that are not sampled.
-        seeds: Seeds of up to five that are sampled and should not be.
-    """
-
-    verdicts: Counter[str] = dataclasses.field(default_factory=Counter)
-    faulty: int = 0
-    sampled: int = 0
-    needless: int = 0
-    seeds: list[int] = dataclasses.field(default_factory=list)
-
-    def count(self, seed: int, verdict: str, is_faulty: bool) -> None:
-        self.verdicts[verdict] += 1
-        self.faulty += is_faulty
-        self.needless += verdict == "right" and is_faulty
-        if verdict in REJECTED and not is_faulty:
-            self.sampled += 1
-            self.seeds = [*self.seeds, seed][:5]
-
-    @property
-    def cells(self) -> list[int]:
-        """The numbers of a row, as HEAD names them."""
-        verdicts = [self.verdicts[word] for word in ("right", *REJECTED, "not judged")]
-        of_checks = [self.faulty, self.sampled, self.needless]
-        return [self.verdicts.total(), *verdicts, *of_checks]
-
-
 HEAD = ("items", "right", *REJECTED, "not judged", "not scored", "sampled", "needless")
 
 
@@ -95,19 +61,27 @@ def _verdict(task: str, entry: Mapping[str, Any]) -> str:
         return "not judged"
 
 
-def judge(task: str, items: int) -> dict[str, Tally]:
+def judge(task: str, items: int) -> dict[str, Counter[str]]:
+    """Return the counts that HEAD names, by level."""
     scale = scales.load_shipped().scales.get(task)
     found = {}
     for level in LEVELS if scale is not None else LEVELS[:1]:
-        tally = found["defaults" if level is None else f"{level:g}"] = Tally()
+        counts: Counter[str] = Counter()
         for seed in range(FIRST_SEED, FIRST_SEED + items):
             params: Mapping[str, Any] = {}
             if scale is not None and level is not None:
                 params = scale.step_at(level, mix_of_seed(seed)).params
             entry = _entry(task, params, seed)
-            if entry is not None:
-                is_faulty = fault_of(task, entry) is not None
-                tally.count(seed, _verdict(task, entry), is_faulty)
+            if entry is None:
+                continue
+            verdict, is_faulty = (
+                _verdict(task, entry),
+                fault_of(task, entry) is not None,
+            )
+            counts += Counter(["items", verdict, *["not scored"] * is_faulty])
+            counts["sampled"] += verdict in REJECTED and not is_faulty
+            counts["needless"] += verdict == "right" and is_faulty
+        found["defaults" if level is None else f"{level:g}"] = counts
     return found
 
 
@@ -117,19 +91,14 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=40, help="of a task and level")
     options = parser.parse_args()
     tasks = options.tasks or sorted(SOLVERS)
-    results = for_each_task(functools.partial(judge, items=options.items), tasks)
-    rows = [
-        (t, level, one) for t, of_t in results.items() for level, one in of_t.items()
-    ]
+    found = for_each_task(functools.partial(judge, items=options.items), tasks)
+    rows = [(t, level, one) for t, of_t in found.items() for level, one in of_t.items()]
+    total = sum((counts for *_, counts in rows), Counter[str]())
     print(f"{'task':24}{'level':>9}" + "".join(f"{word:>13}" for word in HEAD))
-    for task, level, tally in rows:
-        cells = "".join(f"{cell or '-':>13}" for cell in tally.cells)
-        print(f"{task:24}{level:>9}{cells}  {tally.seeds or ''}")
-    sums = [
-        sum(column) for column in zip(*(one.cells for *_, one in rows), strict=True)
-    ]
-    print(f"{'all':33}" + "".join(f"{total or '-':>13}" for total in sums))
-    return int(any(tally.sampled for *_, tally in rows))
+    for task, level, counts in [*rows, ("all", "", total)]:
+        cells = "".join(f"{counts[word] or '-':>13}" for word in HEAD)
+        print(f"{task:24}{level:>9}{cells}")
+    return int(total["sampled"] > 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Writes tasks/scales.json: `python -m tools.make_scales [TASK ...]`.
 
-Every level of every curriculum is probed in two worker processes, which takes an hour
-or so; given names of tasks, only their rows are made anew.
+Every level of every curriculum is built, items are made of it in two worker processes
+with a deadline, and the gold answer of each is scored, which takes an hour or so; given
+names of tasks, only their rows are made anew. What probing cannot know is in the rules
+of the task: how a level is repaired, and which curricula set nothing that is read.
 """
 
 from __future__ import annotations
@@ -11,31 +13,161 @@ import dataclasses
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rg_env.items import worker_jobs
-from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.tasks.scales import TABLE, Scale, ShippedScales, load_shipped
+from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
+from rg_env.items.installed_library import read_library
+from rg_env.items.task_check import gold_fault, is_unusable
+from rg_env.task_rules.table import solution
+from rg_env.tasks.sampler import entry_seed
+from rg_env.tasks.scales import (
+    TABLE,
+    Scale,
+    ShippedScales,
+    SkippedLevel,
+    curriculum_levels,
+    load_shipped,
+    steps_of,
+)
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
-from tools.scale_probe import ProbeTally, probe_task
 
 AT_ONCE = 2
 """Steps that are probed at the same time."""
 
 MEMORY_LIMIT_BYTES = 3 * 2**30
 
+MAX_HUNG_SHARE = 0.05
+MAX_FAULTY_SHARE = 0.1
+"""Items whose gold answer is not scored in full."""
 
-def _lines(name: str, rows: Sequence[object]) -> str:
+MAX_LOST_SHARE = 0.25
+"""Items that give no entry: each costs a draw and nothing else."""
+
+MAX_REFUSED_SHARE = 0.9
+"""Items that are made and not sampled: each costs one of a draw's many attempts."""
+
+MAX_MEDIAN_MS = 8_000.0
+
+NUM_ITEMS, MAX_ITEMS = 20, 60
+"""Items of a step, and of one that had any trouble."""
+
+DEADLINE_S = 20.0
+"""For making an item."""
+
+BUDGET_S = 120.0
+"""Of making items, after which a step gets no further one."""
+
+
+@dataclasses.dataclass
+class ProbeTally:
+    """What happened when items of one configuration were made.
+
+    Attributes:
+        hung: Items that were not ready at the deadline.
+        lost: Reason to the number of items that the library gave up or that ended
+            their worker.
+        refused: Reason to the number of items that are not sampled.
+        faults: What is wrong with the score of a gold answer, to how often.
+    """
+
+    made_ms: list[float] = dataclasses.field(default_factory=list)
+    hung: int = 0
+    lost: Counter[str] = dataclasses.field(default_factory=Counter)
+    refused: Counter[str] = dataclasses.field(default_factory=Counter)
+    faults: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    @property
+    def begun(self) -> int:
+        given_up = self.lost.total() + self.refused.total()
+        return len(self.made_ms) + self.hung + given_up
+
+    def needs_more(self) -> bool:
+        """Say whether another item may change the verdict."""
+        if self.hung == self.begun >= 2 or self.hung > MAX_HUNG_SHARE * MAX_ITEMS:
+            return False
+        has_trouble = self.begun > len(self.made_ms) or self.faults
+        return self.begun < (MAX_ITEMS if has_trouble else NUM_ITEMS)
+
+    def reason_against(self) -> str | None:
+        """Return why the configuration cannot be used, None if it can."""
+        begun = self.begun
+        if self.hung > MAX_HUNG_SHARE * begun:
+            late = f"{self.hung} of {begun} items"
+            return f"{late} were not ready after {DEADLINE_S:g} s"
+        for counted, most, what in (
+            (self.lost, MAX_LOST_SHARE, "cannot be made"),
+            (self.refused, MAX_REFUSED_SHARE, "are not asked"),
+            (self.faults, MAX_FAULTY_SHARE, "are wrong"),
+        ):
+            if counted.total() > most * begun:
+                reason, _ = counted.most_common(1)[0]
+                return f"{counted.total()} of {begun} items {what}: {reason}"
+        median_ms = statistics.median(self.made_ms)
+        if median_ms > MAX_MEDIAN_MS:
+            return f"an item takes {median_ms / 1000:.0f} s"
+        return None
+
+
+async def probe(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> ProbeTally:
+    """Make items of a configuration and score their gold answers."""
+    tally = ProbeTally()
+    spent_s = 0.0
+    while tally.needs_more() and spent_s < BUDGET_S:
+        seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
+        call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
+        try:
+            took_ms, entry = await pool.run(
+                worker_jobs.timed, *call, deadline_s=DEADLINE_S
+            )
+        except DeadlineExceededError:
+            tally.hung += 1
+            spent_s += DEADLINE_S
+        except (JobError, WorkerDiedError) as error:
+            given_up = tally.refused if is_unusable(error) else tally.lost
+            given_up[str(error)[:160]] += 1
+        else:
+            tally.made_ms.append(took_ms)
+            spent_s += took_ms / 1000
+            if solution(task, entry):
+                call = (pool, task, params, entry)
+                fault = await gold_fault(*call, deadline_s=30.0)
+                tally.faults.update([fault] if fault else [])
+    return tally
+
+
+async def scale_of(pool: WorkerPool, task: str, digest: str) -> Scale | None:
+    """Return the steps of a task that can be used, and the levels that cannot."""
+    levels = await pool.run(curriculum_levels, task, deadline_s=LIBRARY_S)
+    steps = []
+    candidates, skipped = steps_of(levels)
+    for step in candidates:
+        tally = await probe(pool, task, step.params)
+        reason = tally.reason_against()
+        print(task, step.levels, reason or "usable", dict(tally.faults), flush=True)
+        if reason is None:
+            median_ms = statistics.median(tally.made_ms)
+            steps.append(dataclasses.replace(step, item_ms=round(median_ms, 2)))
+        else:
+            skipped += [SkippedLevel(number, reason) for number in step.levels]
+    skipped.sort(key=lambda skip: skip.level)
+    return Scale(task, tuple(steps), tuple(skipped), digest) if steps else None
+
+
+def _lines(name: str, rows: Sequence[Any]) -> str:
     """Return a member whose value is an array with one element a line."""
-    body = ",".join(f"\n    {json.dumps(row, ensure_ascii=False)}" for row in rows)
+    texts = (json.dumps(dataclasses.asdict(r), ensure_ascii=False) for r in rows)
+    body = ",".join(f"\n    {text}" for text in texts)
     return f'   "{name}": [{body}]'
 
 
 def _task_text(scale: Scale) -> str:
     """Return the row of a task, one line for each step."""
     members = [f'   "digest": {json.dumps(scale.digest)}']
-    members.append(_lines("steps", [dataclasses.asdict(s) for s in scale.steps]))
-    members.append(_lines("skipped", [dataclasses.asdict(s) for s in scale.skipped]))
+    members += [_lines("steps", scale.steps), _lines("skipped", scale.skipped)]
     return f'  "{scale.task}": {{\n' + ",\n".join(members) + "\n  }"
 
 
@@ -47,29 +179,15 @@ def table_text(shipped: ShippedScales) -> str:
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
 
 
-def _report(task: str, levels: tuple[int, ...], tally: ProbeTally) -> None:
-    times = tally.made_ms or [0.0]
-    found = f"{statistics.median(times):9.1f} ms {max(times):9.1f} max"
-    lost = {"late": tally.hung, **tally.lost, **tally.refused, **tally.faults}
-    trouble = ", ".join(f"{n} x {what}" for what, n in lost.items() if n)
-    place = ",".join(map(str, levels))
-    sys.stderr.write(f"{task:26} {place:8} {tally.begun:3} {found}  {trouble}\n")
-
-
 async def _make(names: Sequence[str]) -> ShippedScales:
     pool = WorkerPool(
-        AT_ONCE,
-        memory_limit_bytes=MEMORY_LIMIT_BYTES,
-        preload=worker_jobs.PRELOAD,
+        AT_ONCE, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
     )
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def made(task: str) -> Scale | None:
         async with gate:
-            steps, skipped = await probe_task(pool, task, _report)
-        skipped.sort(key=lambda skip: skip.level)
-        found = Scale(task, tuple(steps), tuple(skipped), digests[task])
-        return found if steps else None
+            return await scale_of(pool, task, digests[task])
 
     try:
         described = await read_library(pool)
@@ -78,7 +196,7 @@ async def _make(names: Sequence[str]) -> ShippedScales:
             i.name for i in infos if i.has_curriculum and (i.name in names or not names)
         ]
         job = worker_jobs.curriculum_digests
-        digests = await pool.run(job, tasks, deadline_s=DEADLINE_S)
+        digests = await pool.run(job, tasks, deadline_s=LIBRARY_S)
         found = await asyncio.gather(*map(made, tasks))
     finally:
         pool.close()
@@ -89,4 +207,4 @@ async def _make(names: Sequence[str]) -> ShippedScales:
 
 if __name__ == "__main__":
     TABLE.write_text(table_text(asyncio.run(_make(sys.argv[1:]))), encoding="utf-8")
-    sys.stdout.write(f"wrote {TABLE.name}\n")
+    print(f"wrote {TABLE.name}")

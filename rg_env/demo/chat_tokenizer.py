@@ -30,7 +30,7 @@ def extract_last_user_message(prompt: str) -> str:
 
 
 def load_tokenizer() -> Tokenizer:
-    """Load the tokenizer that is shipped; `tools.train_tokenizer` has made it."""
+    """Load the tokenizer that is shipped, trained on questions of every task."""
     return Tokenizer.from_file(str(TOKENIZER_FOLDER / "tokenizer.json"))
 
 

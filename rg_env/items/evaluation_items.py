@@ -4,7 +4,7 @@ Ours are of the library's defaults or of a level, with seeds that `eval_seed` de
 A preset has the very items that the library's authors evaluated models on: item i of a
 task is `create_dataset(task, seed=45, size=50, **params)[i]`. `published_settings.json`
 holds the parameters, and which tasks have other questions by now, since the library
-has changed; `tools/make_published_settings.py` writes it.
+has changed.
 
 A task is checked when one of its items is first drawn or evaluated: its evaluation
 items are made, and the gold answer of one is scored. A task that makes no item, or

@@ -10,7 +10,6 @@ from rg_env.demo.chat_tokenizer import (
     build_prompt,
     extract_last_user_message,
 )
-from tools.train_tokenizer import train, write_tokenizer
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))
 MESSAGES = [("system", "Think, then answer."), ("user", "What is 17 + 25?\n")]
@@ -40,14 +39,3 @@ def test_the_template_writes_what_build_prompt_writes():
 def test_the_last_user_message_comes_back_and_a_prompt_without_is_taken_whole():
     assert extract_last_user_message(build_prompt(MESSAGES)) == MESSAGES[1][1]
     assert extract_last_user_message("What is 1 + 1?") == "What is 1 + 1?"
-
-
-def test_training_twice_on_one_corpus_writes_the_same_files(tmp_path):
-    corpus = ["How many letters are in strawberry?", "<answer>10</answer>"] * 5
-    written = []
-    for name in ("first", "second"):
-        folder = tmp_path / name
-        folder.mkdir()
-        write_tokenizer(train(iter(corpus)), folder)
-        written.append([file.read_bytes() for file in sorted(folder.iterdir())])
-    assert written[0] == written[1]

@@ -10,7 +10,6 @@ from rg_env.evaluation.samples import Sample
 from tests.support import published
 from tests.support.parts import run_main
 from tools.real_answers import __main__ as command
-from tools.real_answers import tables
 from tools.real_answers.judge import verdicts
 
 pytestmark = pytest.mark.processes
@@ -56,21 +55,18 @@ def scores(checkout, tmp_path_factory):
 
 @pytest.fixture
 def said(scores, capsys, monkeypatch):
-    argv = ["real_answers", str(scores), "--workers=2", "--examples=2", "--tasks=gcd"]
+    argv = ["real_answers", str(scores), "--tasks=gcd"]
     monkeypatch.setattr(sys, "argv", argv)
     assert command.main() == 0
     return capsys.readouterr().out.splitlines()
 
 
-def test_differences_and_verdicts_are_counted_with_the_texts_behind_them(said):
+def test_differences_and_verdicts_are_counted(said):
     assert "library scores 0.5 more: 9 of 72 answers" in said
     assert "| gcd | fix | 9 | 0 | 9 | 0 |" in said
     assert "ours scores 0.5 more: 9 of 72 answers" in said
     assert "| gcd | normalization | 9 | 9 | 0 | 0 |" in said
     assert "| all | 54 | 0 | 18 | 0 | 0 |" in said
-    place = said.index("gcd by fix: 9")
-    behind = [" x '-" in line for line in said[place + 1 : place + 4]]
-    assert behind == [True, True, False]
 
 
 def sample_of(right, ours):
@@ -82,10 +78,9 @@ def sample_of(right, ours):
 
 @pytest.mark.parametrize(("right", "ours"), [(True, 0.1), (False, 1.0)])
 def test_a_task_is_named_that_the_judge_contradicts(right, ours):
-    said = "\n".join(tables.judgement([sample_of(right, ours)], 1))
+    said = "\n".join(command.judgement([sample_of(right, ours)]))
     cells = [1, 1, 0, 0, 0] if right else [0, 0, 1, 1, 0]
     assert f"| gcd | {' | '.join(map(str, cells))} |" in said
-    assert "    1 x '5' for '5'" in said
 
 
 def test_conclusions_are_judged_by_a_truth_table(monkeypatch):

@@ -76,7 +76,7 @@ async def _of_item(pool: WorkerPool, which: Any, answers: list[str]) -> list[Any
 
 
 async def judged(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:
-    """Return samples of `tables.slim` with what is known of them in `row["right"]`."""
+    """Return samples of `slim` with what is known of them in `row["right"]`."""
     places = asyncio.Semaphore(ITEMS_AT_ONCE)
     known: dict[Any, bool | None] = {}
 

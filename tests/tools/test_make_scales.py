@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tools.scale_probe import ProbeTally
+from tools.make_scales import ProbeTally
 
 
 def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
