@@ -20,7 +20,6 @@ from rg_env.reports import task_sheets
 from rg_env.reports.task_sheets import TaskFacts
 from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import StreamSettings, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -73,12 +72,11 @@ def tasks(
     """
     with workers(1, task_modules) as pool:
         library, facts = ending.run(_facts(names, category, pool))
-    cost_from = f"as measured with reasoning-gym {load_shipped().library_version}"
     if as_json:
         document = task_sheets.as_json(facts, library.version)
         print(json.dumps(document, indent=2, default=str))
     elif len(facts) == 1:
-        print(task_sheets.details(facts[0], library.version, cost_from))
+        print(task_sheets.details(facts[0]))
     else:
-        print(task_sheets.listing(facts, cost_from))
+        print(task_sheets.listing(facts))
     return 0

@@ -1,7 +1,7 @@
 """What a terminal shows: tables as wide as it is, and how far long work is.
 
 Without a terminal a table has all the room that it needs, and progress is a log line
-after two seconds and then every ten.
+every ten seconds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import logging
 import os
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +22,6 @@ from rich.text import Text
 logger = logging.getLogger(__name__)
 
 PIPE_WIDTH = 1000
-FIRST_LINE_S = 2.0
 LINE_EVERY_S = 10.0
 
 
@@ -47,10 +45,9 @@ class NumberTable(Table):
         **options: Any,
     ) -> None:
         super().__init__(title_justify="left", **options)
-        for heading in names:
-            self.add_column(heading, overflow="fold")
-        for heading in numbers:
-            self.add_column(heading, overflow="fold", justify="right")
+        for heading in (*names, *numbers):
+            justify: Any = "right" if heading in numbers else "left"
+            self.add_column(heading, overflow="fold", justify=justify)
         self._leaves_out = [name for name in leaves_out if name in numbers]
 
     def __rich_console__(
@@ -86,9 +83,7 @@ class WorkProgress:
     ) -> None:
         self._title, self._total, self._unit = title, total, unit
         self.done = self._before = done
-        self._note = ""
-        self._began_s = time.monotonic()
-        self._is_over = threading.Event()
+        self._began_s = self._logged_s = time.monotonic()
         console = Console(stderr=True)
         self._has_bar = console.is_terminal
         line = TextColumn(
@@ -103,48 +98,29 @@ class WorkProgress:
             transient=not total,
             disable=not self._has_bar,
         )
-        self._task = self._bar.add_task(
-            self._line(), total=total or None, completed=done
-        )
+        self._task = self._bar.add_task(title, total=total or None, completed=done)
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
         self._bar.start()
-        if not self._has_bar:
-            threading.Thread(target=self._log_lines, daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Leave the bar as it is."""
-        self._is_over.set()
         self._bar.stop()
 
     def advance(self, note: str = "", by: int = 1) -> None:
         """Count `by` more as done; `note` is shown beside the bar."""
         self.done += by
-        self._note = note
-        self._bar.update(self._task, advance=by, description=self._line())
-        if not self._has_bar and by > 0 and self.done == self._total:
-            logger.info("%s", self._line())
-
-    def _log_lines(self) -> None:
-        wait_s = FIRST_LINE_S
-        while not self._is_over.wait(wait_s):
-            if not self._total or self.done < self._total:
-                logger.info("%s", self._line())
-            wait_s = LINE_EVERY_S
-
-    def _line(self) -> str:
-        """Return how far it is, at which rate, and until when."""
-        took_s = time.monotonic() - self._began_s
+        now_s = time.monotonic()
+        rate = (self.done - self._before) / max(now_s - self._began_s, 1e-9)
         parts = [f"{self.done} of {self._total} {self._unit}"]
-        if not self._total:
-            parts = [] if self._has_bar else [f"{took_s:.0f} s"]
-        rate = (self.done - self._before) / took_s if took_s > 0 else 0.0
-        remaining = self._total - self.done
-        if rate > 0 and remaining > 0:
-            end = datetime.timedelta(seconds=round(remaining / rate))
-            digits = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
-            parts.append(f"{digits} {self._unit}/s, {end} left")
-        parts += [self._note] * bool(self._note)
-        return f"{self._title}: {', '.join(parts)}" if parts else self._title
+        if self.done < self._total and rate > 0:
+            end = datetime.timedelta(seconds=round((self._total - self.done) / rate))
+            parts.append(f"{rate:.3g} {self._unit}/s, {end} left")
+        line = f"{self._title}: {', '.join([*parts, *[note] * bool(note)])}"
+        self._bar.update(self._task, advance=by, description=line)
+        is_due = now_s - self._logged_s >= LINE_EVERY_S or self.done == self._total
+        if is_due and by > 0 and not self._has_bar:
+            self._logged_s = now_s
+            logger.info("%s", line)
