@@ -78,7 +78,7 @@ from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.old_names import OldNames, view
 from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.process_run import Processing
-from rg_env.atropos.result_files import taking_over_rows
+from rg_env.atropos.result_files import take_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.serve_loop import Serving
 from rg_env.atropos.wandb_run import Reporting
@@ -155,9 +155,10 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         if not issubclass(self.server_cls, Client):
             raise TypeError(f"server_cls: expected a subclass of {Client}")
         refusing = start_checks.refusing_bad_tokenizer(config, servers)
-        rows = taking_over_rows(self, config, with_tokens=has_tokenizer)
-        with refusing, rows:
+        rows = config.data_path_to_save_groups
+        with refusing:
             super().__init__(config, servers, slurm=slurm, testing=testing)
+        take_over_rows(self, rows, with_tokens=has_tokenizer)
         if not has_tokenizer:
             self.config.tokenizer_name = start_checks.NO_TOKENIZER
         self._build_collaborators(servers[0])

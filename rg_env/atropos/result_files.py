@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.evaluation.samples import Row, read_rows
 from rg_env.items.run_stream import question_digest
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.group import has_variance
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
-from rg_env.scoring.score import UNSCORED
 from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import OF_EVALUATION, deciding
 from rg_env.settings.setting_types import Decides
@@ -30,12 +27,6 @@ from rg_env.whole_files import LineFile
 logger = logging.getLogger(__name__)
 
 METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
-
-DECIDES_EVALUATION = deciding(*OF_EVALUATION)
-"""Settings of the environment that decide an evaluation, or might."""
-
-DECIDES_ROWS = deciding(*set(Decides) - {Decides.NOTHING, Decides.EVAL_COMPLETIONS})
-"""Settings of the environment that decide rows."""
 
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
@@ -53,18 +44,15 @@ class RowWriter:
     Args:
         path: Where they go, a free name.
         wanted: The name in the settings, which may have been taken.
+        with_tokens: Whether rows have their lists of tokens.
 
     Attributes:
-        with_tokens: Whether rows have their lists of tokens.
         rows_lost: Rows that the disk did not take.
     """
 
-    def __init__(
-        self, path: Path, wanted: Path | None = None, *, with_tokens: bool = True
-    ) -> None:
+    def __init__(self, path: Path, wanted: Path, *, with_tokens: bool = True) -> None:
         self._file = LineFile(path).open()
-        self._wanted = wanted or path
-        self.with_tokens = with_tokens
+        self._wanted, self.with_tokens = wanted, with_tokens
         self._settings = ""
         self.rows_lost = 0
 
@@ -89,18 +77,13 @@ class RowWriter:
         tail = encode_group(last, quick, release_gil)
         comma = b", " if first and last else b""
         try:
-            if self._file.end == 0:
-                self._begin()
+            if self._file.end == 0 and self._settings:
+                beside = settings_path(self.path)
+                beside.write_text(self._settings, encoding="utf-8")
             self._file.append(b"%s%s%s\n" % (head[:-1], comma, tail[1:]))
         except OSError:
             self.rows_lost += 1
             raise
-
-    def _begin(self) -> None:
-        if self.path != self._wanted:
-            logger.info("%s exists: rows go to %s", self._wanted, self.path)
-        if self._settings:
-            settings_path(self.path).write_text(self._settings, encoding="utf-8")
 
     def close(self) -> None:
         """Close the file, and remove it if it holds nothing; may be called twice."""
@@ -143,8 +126,9 @@ class RowWriter:
 
     def _resumed(self, file: LineFile, most: float) -> Resumed:
         """Lock and read a file of rows; raise OSError where it cannot be continued."""
-        path = file.path
-        why = kept_settings.why_not(settings_path(path), self._settings, DECIDES_ROWS)
+        path, no_row = file.path, {Decides.NOTHING, Decides.EVAL_COMPLETIONS}
+        names = deciding(*set(Decides) - no_row)
+        why = kept_settings.why_not(settings_path(path), self._settings, names)
         if why and path.stat().st_size:
             raise FileExistsError(f"{path} {why}")
         # Locked before it is read: nobody adds rows in between.
@@ -155,19 +139,13 @@ class RowWriter:
         return sampled, results
 
 
-@contextlib.contextmanager
-def taking_over_rows(
-    env: Any, config: ReasoningGymEnvConfig, *, with_tokens: bool
-) -> Iterator[None]:
-    """Replace the writer of the file that the framework opens inside, if any."""
-    wanted = config.data_path_to_save_groups
-    yield
-    path = config.data_path_to_save_groups
+def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
+    """Replace the writer of the file that the framework has opened, if any."""
     if env.jsonl_writer is not None:
         env.jsonl_writer.close()
-        env.jsonl_writer = path and RowWriter(
-            Path(path), Path(wanted or path), with_tokens=with_tokens
-        )
+        path = Path(env.config.data_path_to_save_groups)
+        how = {"with_tokens": with_tokens}
+        env.jsonl_writer = RowWriter(path, Path(wanted or path), **how)
 
 
 # -- the rows of an interrupted run ---------------------------------------------------
@@ -222,9 +200,9 @@ class EvaluationFiles:
         samples.jsonl           a line for each completion, as it is scored
         metrics.json            the numbers, once all samples are on disk
 
-    `evaluate` continues a folder that lacks `metrics.json` or scores if the settings
-    that affect items, completions and scores are the same. Otherwise an existing
-    evaluation is left unchanged, and the new one goes to `folder_1`.
+    `evaluate` continues a folder that lacks `metrics.json` if the settings that affect
+    items, completions and scores are the same. Otherwise an existing evaluation is left
+    unchanged, and the new one goes to `folder_1`.
 
     Args:
         wanted: `data_dir_to_save_evals`; None keeps nothing.
@@ -258,11 +236,11 @@ class EvaluationFiles:
             return
         self._file.close()
         if kind is not None and issubclass(kind, asyncio.CancelledError) and self._kept:
-            self._say_ended(self._file, "was interrupted")
+            self._log_end(self._file, "was interrupted")
         with contextlib.suppress(OSError):  # it holds an evaluation
             self._file.path.parent.rmdir()
 
-    def _say_ended(self, file: LineFile, how: str) -> None:
+    def _log_end(self, file: LineFile, how: str) -> None:
         folder, refused = file.path.parent, len(file.waiting) + file.lost
         written = len(self.done) + self._kept - refused
         samples = f"{written} of {self._completions} samples"
@@ -277,7 +255,7 @@ class EvaluationFiles:
             folder = Path(f"{wanted}_{number}" if number else wanted)
             path = folder / SAMPLES
             is_there = path.exists() and path.stat().st_size > 0
-            if is_there and not (self._resumes and self._is_ended(folder)):
+            if is_there and not (self._resumes and self._may_continue(folder)):
                 continue
             self._file = LineFile(path)
             try:
@@ -295,17 +273,10 @@ class EvaluationFiles:
                 logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
             return
 
-    def _is_ended(self, folder: Path) -> bool:
-        try:
-            results = json.loads((folder / METRICS).read_bytes())["results"]["all"]
-            if not results.get(f"eval/outcome/{UNSCORED}"):
-                return False
-        except FileNotFoundError:  # interrupted
-            pass
-        except (OSError, ValueError, LookupError, AttributeError, TypeError):
-            return False
-        beside = folder / SETTINGS
-        return not kept_settings.why_not(beside, self._settings, DECIDES_EVALUATION)
+    def _may_continue(self, folder: Path) -> bool:
+        beside, names = folder / SETTINGS, deciding(*OF_EVALUATION)
+        is_same = not kept_settings.why_not(beside, self._settings, names)
+        return is_same and not (folder / METRICS).exists()
 
     async def keep(self, sample: Row) -> None:
         """Write a sample; while the disk takes none it waits in memory."""
@@ -348,7 +319,7 @@ class EvaluationFiles:
             logger.error("only %d of %d samples were written", there, self._completions)
             return False
         if write_numbers is None:
-            self._say_ended(self._file, "was given up")
+            self._log_end(self._file, "was given up")
             return False
         try:
             await write_numbers(folder)
@@ -357,7 +328,5 @@ class EvaluationFiles:
             (folder / METRICS).unlink(missing_ok=True)
             logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
             return False
-        if self._resumes and any(row["outcome"] == UNSCORED for row in rows):
-            self._say_ended(self._file, "lacks scores")
         logger.info("results: %s", folder)
         return True

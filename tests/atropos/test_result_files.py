@@ -17,9 +17,13 @@ from tests.support.groups import group
 from tests.support.parts import build_env
 
 
+def writer_in(folder, **how):
+    return RowWriter(folder / "rows.jsonl", folder / "rows.jsonl", **how)
+
+
 @pytest.mark.parametrize("tokens", [3, 2000])
 def test_a_row_is_on_disk_at_once_with_the_lists_of_numbers_last(tmp_path, tokens):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = writer_in(tmp_path)
     row = {**group(tokens), "gold_answer": Fraction(1, 3), "task": "gcd"}
     writer.write(row)
     (found,) = read_groups(writer.path)
@@ -31,7 +35,7 @@ def test_a_row_is_on_disk_at_once_with_the_lists_of_numbers_last(tmp_path, token
 @pytest.mark.parametrize("row", [{}, {"tokens": [[1]]}, {"task": "gcd"}])
 @pytest.mark.parametrize("with_tokens", [True, False])
 def test_a_row_of_any_fields_is_one_object(tmp_path, row, with_tokens):
-    writer = RowWriter(tmp_path / "rows.jsonl", with_tokens=with_tokens)
+    writer = writer_in(tmp_path, with_tokens=with_tokens)
     writer.write(row)
     writer.close()
     (found,) = read_groups(writer.path)
@@ -39,7 +43,7 @@ def test_a_row_of_any_fields_is_one_object(tmp_path, row, with_tokens):
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = writer_in(tmp_path)
     writer.write({"task": "first"})
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
@@ -54,7 +58,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_row_keeps_the_rows_whole(tmp_pat
 
 
 def test_the_settings_come_beside_the_first_row_and_not_without_one(tmp_path):
-    writer = RowWriter(tmp_path / "rows.jsonl")
+    writer = writer_in(tmp_path)
     assert writer.resume("seed: 1\n", 2) == ({}, [])
     beside = settings_path(writer.path)
     assert not beside.exists()
