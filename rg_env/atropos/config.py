@@ -7,10 +7,7 @@ the framework discards a single server config and refuses an empty key with open
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,9 +20,9 @@ from atroposlib.envs.server_handling.server_manager import (
 from pydantic import Field
 
 from rg_env.atropos.start_checks import NO_TOKENIZER
-from rg_env.errors import RunError, SettingError, printable
+from rg_env.errors import SettingError, printable
 from rg_env.inference.connection import Connection, extra_body_of
-from rg_env.inference.request_failures import NOTHING, UNAVAILABLE, RequestFailedError
+from rg_env.inference.request_failures import RequestFailedError
 from rg_env.settings.environment_settings import (
     DEFAULT_TOKENIZER,
     START_MODEL,
@@ -34,9 +31,7 @@ from rg_env.settings.environment_settings import (
 from rg_env.settings.program_settings import CheckedServer
 from rg_env.settings.setting_types import build, without_path
 
-logger = logging.getLogger(__name__)
-
-ASK_EVERY_S, ANSWERS_WITHIN_S = 0.5, 3.0
+ANSWERS_WITHIN_S = 3.0
 
 
 class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
@@ -121,14 +116,13 @@ def server_list(
 # -- a model and a tokenizer that nobody has named -------------------------------------
 
 
-def served_models(server: Any, give_up_s: float = math.inf) -> dict[str, str]:
-    """Return the models of a server, once it answers; {} if it does not list them.
+def served_models(server: Any) -> dict[str, str]:
+    """Return the models of a server; {} if it does not list them.
 
     Each name has its tokenizer: a folder if vLLM names one that is here, or the name.
 
     Raises:
-        SettingError: Its URL can never be reached.
-        RunError: It did not answer in time.
+        RequestFailedError: It did not answer.
     """
 
     async def rows() -> list[Any]:
@@ -138,27 +132,11 @@ def served_models(server: Any, give_up_s: float = math.inf) -> dict[str, str]:
         finally:
             await connection.close()
 
-    ends_s, is_waiting = time.monotonic() + give_up_s, False
-    while True:
-        try:
-            names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
-            return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
-        except (LookupError, TypeError, ValueError):
-            return {}
-        except RequestFailedError as error:
-            failure = error.failure
-        line = f"{server.base_url} {failure.how} ({failure.text})"
-        if failure.setting is not None:
-            raise SettingError(f"{failure.setting}: {line}")
-        if failure.how != NOTHING and failure.status != UNAVAILABLE:
-            return {}
-        line += "; start the server or set --openai.base_url"
-        if time.monotonic() >= ends_s:
-            raise RunError(f"inference at {line}; gave up (env.give_up_after_s)")
-        if not is_waiting:
-            logger.warning("inference at %s; waiting for it", line)
-        is_waiting = True
-        time.sleep(ASK_EVERY_S)
+    try:
+        names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
+    except (LookupError, TypeError, ValueError):
+        return {}
+    return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
 
 
 def with_model(
@@ -176,24 +154,31 @@ def with_model(
     a name on the hub. `named` says of each server whether its model was.
 
     Raises:
-        SettingError: A server whose model is not named has several models, or none.
-        RunError: No server answered in time.
+        SettingError: A server whose model is not named has several models, or none, or
+            does not answer.
     """
     defaults = (START_MODEL, DEFAULT_TOKENIZER)
     follows = not names_tokenizer and config.tokenizer_name in defaults
-    limit_s = math.inf if trains else config.give_up_after_s
     changed, tokenizers = [], []
     for server, is_named in zip(servers, named, strict=True):
         name, models = server.model_name, {}
-        lacks = not is_named and name == START_MODEL
-        if server.base_url and (lacks or (follows and server.server_type != "openai")):
-            models = served_models(server, limit_s)
-        if server.base_url and lacks and name not in models:
+        address = without_path(server.base_url or "")
+        lacks = bool(server.base_url) and not is_named and name == START_MODEL
+        if lacks or (follows and server.server_type != "openai"):
+            try:
+                models = served_models(server)
+            except RequestFailedError as error:
+                if lacks:  # else it is waited for later
+                    raise SettingError(
+                        f"openai.model_name: {address} does not say what it serves"
+                        f" ({error}); start the server or set --openai.model_name"
+                    ) from error
+        if lacks and name not in models:
             if len(models) != 1:
                 has = printable(", ".join([*models][:12])) or "no model"
                 raise SettingError(
-                    f"openai.model_name: {without_path(server.base_url)} has {has};"
-                    " name one with --openai.model_name"
+                    f"openai.model_name: {address} has {has}; name one with"
+                    " --openai.model_name"
                 )
             (name,) = models
         tokenizers.append(models.get(name, name))

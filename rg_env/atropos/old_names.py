@@ -1,9 +1,7 @@
 """Names that callers of the original use, each a view of the real thing.
 
-They stand together here so that they shape nothing else: what a name means is decided
-in the package that owns it, and nothing of ours calls the helpers. Those that need no
-run work on an object that was never set up, even on one made by
-`ReasoningGymEnv.__new__`.
+They stand together here so that they shape nothing else. Helpers that need no run work
+on an object that was never set up, even on one made by `ReasoningGymEnv.__new__`.
 """
 
 from __future__ import annotations
@@ -45,8 +43,7 @@ def view(path: str) -> Any:
 class OldNames:
     """Old names over the state of the collaborators."""
 
-    logger = logging.getLogger("rg_env.env")
-    """The log of the environment, for subclasses."""
+    logger = logging.getLogger("rg_env.env")  # for subclasses
 
     config: ReasoningGymEnvConfig
     _dumps: Dumps
@@ -71,7 +68,6 @@ class OldNames:
     task_group_counts = view("_feedback.progress.group_counts")
 
     def _made(self) -> RunStream:
-        """Return what the run samples; there is none before `setup()`."""
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items
@@ -91,8 +87,7 @@ class OldNames:
     def test_items_with_scorers(self) -> list[tuple[Mapping[str, Any], Any]]:
         """The items that `evaluate` evaluates, as (entry, dataset).
 
-        The first read after `setup` waits for those that are not made yet. Before
-        `evaluate` is called they are made, without holding up the event loop.
+        The first read after `setup` waits for those that are not made yet.
         """
         if self._items is not None and not self._lists_test_items:
             items = self._items.evaluation.made_now()

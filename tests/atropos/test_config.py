@@ -1,10 +1,6 @@
 """The servers of a run, and a model that nobody has named."""
 
-import http.server
-import json
-import socket
-import threading
-import time
+import asyncio
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
@@ -13,9 +9,10 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import config
 from rg_env.atropos.config import served_models, server_list
 from rg_env.cli import run_commands
-from rg_env.errors import RunError, SettingError
+from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.program_settings import CheckedServer
+from tests.support.odd_servers import Odd, serving
 from tests.support.parts import NOWHERE, server_config
 
 ALONE = {"policy": "/models/policy"}
@@ -68,7 +65,8 @@ def chosen(monkeypatch):
     """Return model and tokenizer of a command line beside a server."""
 
     def choose(*argv, name="serve", models=ALONE):
-        monkeypatch.setattr(config, "served_models", lambda *of: models)
+        if models is not None:
+            monkeypatch.setattr(config, "served_models", lambda server: models)
         command = run_commands.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = command.read(values)
@@ -115,41 +113,13 @@ def test_a_server_with_several_models_or_none_is_refused_with_their_names(
         chosen("--env.tokenizer_name=other/one", models=models)
 
 
-class Serving:
-    """A server with a list of models; it keeps what it was asked."""
-
-    def __init__(self, says, port=0):
-        self.asked, body = (asked := []), json.dumps(says).encode()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                asked.append((self.path, self.headers["Authorization"]))
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args):
-                pass
-
-        self._server = http.server.HTTPServer(("127.0.0.1", port), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
 def models_of(says):
-    with Serving(says) as server:
-        found = served_models(CheckedServer(base_url=server.url, api_key="k"))
-        assert server.asked == [("/v1/models", "Bearer k")]
-        return found
+    async def run():
+        async with serving(Odd({"GET /v1/models": (200, says)})) as url:
+            server = CheckedServer(base_url=f"{url}/v1")
+            return await asyncio.to_thread(served_models, server)
+
+    return asyncio.run(run())
 
 
 @pytest.mark.parametrize(
@@ -168,28 +138,8 @@ def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
     assert models_of(says) == models
 
 
-def test_a_server_that_starts_later_is_waited_for_with_a_sentence(logged):
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    at_port = CheckedServer(base_url=f"http://127.0.0.1:{port}/v1")
-    waiting = threading.Thread(target=lambda: asked.append(served_models(at_port)))
-    asked = []
-    waiting.start()
-    while "nothing listens there" not in logged.text:
-        time.sleep(0.01)
-    with Serving({"data": [{"id": "m"}]}, port):
-        waiting.join()
-    assert asked == [{"m": "m"}]
-
-
-def test_a_server_that_never_starts_ends_the_command():
-    nowhere = CheckedServer(base_url="http://127.0.0.1:9/v1")
-    sentence = r"nothing listens there.*start the server.*env.give_up_after_s"
-    with pytest.raises(RunError, match=sentence):
-        served_models(nowhere, give_up_s=0.0)
-
-
-def test_an_address_that_no_waiting_mends_is_refused():
-    with pytest.raises(SettingError, match=r"openai.base_url: .*Name or service"):
-        served_models(CheckedServer(base_url="http://nowhere.invalid/v1"))
+def test_a_server_that_does_not_answer_is_refused_unless_its_model_is_named(chosen):
+    nowhere = f"--openai.base_url={NOWHERE}"
+    assert chosen(nowhere, f"{MODEL}=m", models=None) == ("m", "m")
+    with pytest.raises(SettingError, match=r"nothing listens there.*start the server"):
+        chosen(nowhere, models=None)
