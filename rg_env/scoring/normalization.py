@@ -20,7 +20,6 @@ import re
 from collections.abc import Callable
 
 from rg_env.task_rules.reading.filler_words import asked_words, lead_end
-from rg_env.task_rules.reading.values import read_value
 
 MAX_ROUNDS = 8
 
@@ -30,16 +29,6 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
 _DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
-_END = re.compile(
-    r"(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
-    r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]|\s)+\Z"
-)
-_LAST_WORDS = re.compile(
-    r"(?:[.!]\s*I hope (?:it|this|that) is correct[.!]?|\s\((?:final )?answer\))\Z"
-)
-MAX_END_CHARS = 100
-"""Tokens and words that end a completion are sought in so many last characters."""
-
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
 _LATEX_WORD = re.compile(
     r"\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf|mathrm|mathbf|mathtt"
@@ -54,27 +43,13 @@ _LATEX_SIGNS = (
     (re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})|\\degree|\u00ba"), "\u00b0"),
     (re.compile(r"\\([#_&%*])"), r"\1"),
 )
-_TAGGED = re.compile(
-    r"<(b|strong|i|em|u|code|pre|p|span|mark|tt|kbd|samp)>(.*)</\1>", re.DOTALL
-)
 _BOLD_WORD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w*])")
 _CODE_WORD = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")
-_BULLET = re.compile(r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+")
-_DASH_AS_BULLET = re.compile(r"[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=]*\Z)")
-"""A dash before words; before anything that can be negative it is a minus."""
-
 _NAME = re.compile(r"(?:[A-Za-z](?:_\{?\d\}?|\d)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
 _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 """A name that is an answer itself: `G6 = G8`, `A = B`."""
 
-_OBJECT = re.compile(
-    r"\{\s*[\"'](?:final[_ ]?)?(?:answer|solution|result|output)[\"']\s*:\s*(.*)\}",
-    re.DOTALL | re.IGNORECASE,
-)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
-_THIN_THOUSANDS = re.compile(
-    r"(?<![\d.,])[1-9]\d{0,2}(?:(?:\u2009|\u202f|\{,\}|\\,|\\!,|\\;)\d{3})+(?![\d,])"
-)
 
 _PAIRS = (
     *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
@@ -90,8 +65,8 @@ _CLOSED = tuple(
 _IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SIGNS_OF_FORMATTING = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
-    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s|I hope|answer\)"
-    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|[A-Z]\]\s*\Z|\btotal of\s"
+    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|\btotal of\s"
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 
@@ -113,13 +88,6 @@ def _with_plain_minus(text: str) -> str:
     return _DASHES.sub("-", text.replace("\u2212", "-"))
 
 
-def _with_plain_thousands(text: str) -> str:
-    """Join a number whose thousands are apart as typesetting has it: 1{,}234."""
-    if not any(mark in text for mark in ("\u2009", "\u202f", "{,}", "\\")):
-        return text
-    return _THIN_THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), text)
-
-
 def _with_plain_latex(text: str) -> str:
     if "\\" in text or "\u00ba" in text:
         for sign, plain in _LATEX_SIGNS:
@@ -127,18 +95,7 @@ def _with_plain_latex(text: str) -> str:
     return text
 
 
-def _without_end(text: str) -> str:
-    """Take off the tokens that end a completion, and a wish behind a sentence."""
-    # Only near the end: a pattern that must end at `\Z` is tried at every sign, which
-    # takes quadratic time over a long run of spaces.
-    start = len(text) - MAX_END_CHARS
-    for pattern in (_END, _LAST_WORDS):
-        match = pattern.search(text, max(0, start))
-        text = text[: match.start()] if match else text
-    return text
-
-
-def without_fence(text: str) -> str:
+def _without_fence(text: str) -> str:
     """Take a fence and its language off."""
     match = _FENCE.fullmatch(text)
     return match[2].strip() if match else text
@@ -167,26 +124,11 @@ def _has_pairs(inner: str, mark: str) -> bool:
     return count > 0 and count % 2 == 0
 
 
-def _without_tags(text: str) -> str:
-    match = _TAGGED.fullmatch(text)
-    if match is None or f"<{match[1]}>" in match[2] or f"</{match[1]}>" in match[2]:
-        return text
-    return match[2].strip() or text
-
-
 def _without_marked_words(text: str) -> str:
     """Take off bold and code marks inside of a text: `**Zoey** is a **knave**`."""
     if "**" not in text and "`" not in text:
         return text
     return _CODE_WORD.sub(r"\1", _BOLD_WORD.sub(r"\1", text))
-
-
-def _without_bullet(text: str) -> str:
-    """Take off the mark of a list or a heading that has this one line."""
-    if "\n" in text:
-        return text
-    match = _BULLET.match(text) or _DASH_AS_BULLET.match(text)
-    return text[match.end() :].strip() or text if match else text
 
 
 def _without_math_around_a_word(text: str) -> str:
@@ -241,19 +183,6 @@ def _without_name(text: str) -> str:
     return text if is_other or not rest else rest
 
 
-def _without_object(text: str) -> str:
-    """Take an answer out of JSON that holds it alone: `{"answer": "5"}`."""
-    match = _OBJECT.fullmatch(text)
-    try:
-        held = read_value(text) if match else None
-    except ValueError:
-        return text
-    if match is None or not isinstance(held, dict) or len(held) != 1:
-        return text
-    (value,) = held.values()
-    return value.strip() if isinstance(value, str) else match[1].strip()
-
-
 def _without_period(text: str) -> str:
     if text.endswith(("..", "\u2026")) or not text.endswith((".", "\u3002")):
         return text
@@ -272,24 +201,18 @@ def _without_separators(text: str) -> str:
 _ANY = ""
 
 _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
-    # Before thin spaces, which may separate thousands, become plain ones.
-    (_ANY, _with_plain_thousands),
     (_ANY, _without_invisible),
     (_ANY, _with_plain_lines),
     (_ANY, _with_plain_minus),
-    (_ANY, _without_end),
     (_ANY, _without_period_after_formatting),
-    ("`~", without_fence),
+    ("`~", _without_fence),
     ("$\\", _without_math_around_a_word),
     (_ANY, _without_marked_words),
     *((opening[0], _without_pair(opening, closing)) for opening, closing in _PAIRS),
     ("\\", _without_latex_word),
     (_ANY, _with_plain_latex),
-    ("<", _without_tags),
-    ("{", _without_object),
     (_ANY, _without_lead),
     (_ANY, _without_label),
-    (_ANY, _without_bullet),
     (_ANY, _without_period),
     (_ANY, _without_name),
     (_ANY, _without_separators),
@@ -301,8 +224,7 @@ RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
 
 def _may_be_formatted(text: str) -> bool:
     """Say whether any rule can apply; most answers of a group are plain."""
-    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
-    return is_short_lead or _SIGNS_OF_FORMATTING.search(text) is not None
+    return text.endswith(".") or _SIGNS_OF_FORMATTING.search(text) is not None
 
 
 def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:

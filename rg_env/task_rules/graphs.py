@@ -177,11 +177,11 @@ QUANTUM_LOCK = TaskRules(
 
 # -- shortest_path ---------------------------------------------------------------------
 
-_DIRECTION = re.compile("up|down|left|right|infeasible")
+_DIRECTION = re.compile("up|down|left|right|infeasible", re.IGNORECASE)
 
 SHORTEST_PATH = TaskRules(
     "shortest_path",
-    notation=list_of(_DIRECTION, " ".join),
+    notation=list_of(_DIRECTION, " ".join, written=lambda step: step[0].lower()),
     # 38 of 100 at the defaults.
     item_checks=(seldom_answered({"infeasible": 3}),),
     level_repair=LevelRepair(

@@ -10,6 +10,7 @@ from rg_env.scoring.extraction import (
     Extraction,
     extract_answer,
 )
+from rg_env.scoring.prompt import SYSTEM_PROMPT
 
 TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
@@ -29,28 +30,19 @@ def failure_of(text, **settings):
 # -- the answer ------------------------------------------------------------------------
 
 
-ANSWERED = {
-    "behind the thinking": "<think>2 + 3</think> It is 5. <answer>5</answer>",
-    "without thinking": "It is <answer>5</answer>.",
-    "before the thinking": "<answer>5</answer><think>let me check</think>",
-    "behind several blocks of thinking": (
-        "<think><answer>3</answer></think>a<think><answer>4</answer></think>"
-        "<answer>5</answer>"
+ANSWERED = [
+    "<think>2 + 3</think> It is 5. <answer>5</answer>",
+    *("It is <answer>5</answer>.", "<answer>5</answer><think>let me check</think>"),
+    "<think><answer>3</answer></think>a<think><answer>4</answer></think><answer>5</answer>",
+    "maybe <answer>4</answer></think><answer>5</answer>",
+    "a</think><answer>4</answer></think><answer>5</answer>",
+    "<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer>",
+    *(
+        "<think>a</think><answer>5</answer></think>",
+        "<answer>5</answer><think>or <answer>",
     ),
-    "behind thinking that nothing opened": (
-        "maybe <answer>4</answer></think><answer>5</answer>"
-    ),
-    "behind the last stray closing tag": (
-        "a</think><answer>4</answer></think><answer>5</answer>"
-    ),
-    "behind a call of a tool": (
-        "<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer>"
-    ),
-    "before a closing tag": "<think>a</think><answer>5</answer></think>",
-    "before thinking that never ends": (
-        "<answer>5</answer><think>or <answer>6</answer>"
-    ),
-}
+    "<answer>4</answer></thinking><answer>5</answer>",
+]
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 """What stands before the answer of gpt-oss, and says nothing."""
 
@@ -103,6 +95,10 @@ def test_headers_as_models_write_them_open_what_holds_no_answer(opening, closing
         assert failure_of(f"{draft} so") == "unfinished_thinking"
 
 
+def test_the_example_in_the_system_prompt_is_one_that_extraction_accepts():
+    assert answer_of(SYSTEM_PROMPT.partition("Example:")[2]) == "5"
+
+
 def test_the_sentence_before_granite_s_answer_ends_its_thinking():
     thinking = "Here is my thought process: maybe <answer>4</answer>"
     assert answer_of(f"{thinking} Here's my response: <answer>5</answer>") == "5"
@@ -110,22 +106,11 @@ def test_the_sentence_before_granite_s_answer_ends_its_thinking():
 
 NO_THINKING = [
     *("**Thinking:** 2 + 3 = 5.", "### Thought process", "Thought: add them.", "think"),
-    *(
-        "Analysis: 2 + 3 is 5.",
-        "analysis\n2 + 3",
-        "My final analysis:",
-        "Reasoning: so",
-    ),
+    *("Analysis: 2 + 3 is 5.", "analysis\n2 + 3", "Reasoning: so"),
     *("Here is my thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
     *('The text "<think>" has 7 characters.', "It quotes `</think>` and '[THINK]'."),
     *("The channel is <|channel|>, it says.", "to=5 and from=3", "I think> so, <thin>"),
-    *(
-        "<analysis of 2 + 3>",
-        "x <think",
-        "[thinking]",
-        "<b>Thinking</b>",
-        "&lt;think&gt;",
-    ),
+    *("<analysis of 2 + 3>", "x <think", "[thinking]", "<b>Thinking</b>"),
     *("think<|end|>", "The words are thought, reasoning and </tool_call>."),
 ]
 
@@ -140,18 +125,8 @@ def test_words_about_thinking_are_text(text):
 @pytest.mark.parametrize(
     "rest",
     [
-        *(
-            ".",
-            "```",
-            "</end_of_thought>",
-            "I hope this helps!",
-            "(No unit is asked for.)",
-        ),
-        *(
-            "Let me know if you need more.",
-            "Not 6, as 6 is even.",
-            "Order matters here.",
-        ),
+        *(".", "```", "</end_of_thought>", "I hope this helps!", "Order matters here."),
+        *("Let me know if you need more.", "Not 6, as 6 is even."),
         " ".join(["word"] * MOST_CLOSING_WORDS),
     ],
 )
@@ -185,11 +160,6 @@ def test_thinking_is_closed_by_its_own_tag_alone():
     assert failure_of("<think>a[/THINK]<answer>5</answer>") == "unfinished_thinking"
 
 
-@pytest.mark.parametrize("closing", ["</thinking>", "[/THINK]"])
-def test_thinking_that_nothing_opened_ends_at_any_closing_tag(closing):
-    assert answer_of(f"<answer>4</answer>{closing}<answer>5</answer>") == "5"
-
-
 def test_the_end_of_a_message_is_no_end_of_thinking():
     assert answer_of("<answer>5</answer><|end|>") == "5"
     assert failure_of("<answer>4</answer><|end|><answer>5</answer>") == (
@@ -197,30 +167,28 @@ def test_the_end_of_a_message_is_no_end_of_thinking():
     )
 
 
-OPENED = {
-    "closed": "maybe <answer>4</answer></think><answer>5</answer>",
-    "opened by the model as well": "<think>2 + 3</think><answer>5</answer>",
-    "opened again": "a</think>b<think><answer>4</answer></think><answer>5</answer>",
-}
+OPENED = [
+    "maybe <answer>4</answer></think><answer>5</answer>",
+    "<think>2 + 3</think><answer>5</answer>",
+    "a</think>b<think><answer>4</answer></think><answer>5</answer>",
+    *(f"<answer>4</answer>{end}<answer>5</answer>" for end in set(THINKING.values())),
+]
 
 
-@pytest.mark.parametrize("text", ANSWERED.values(), ids=ANSWERED)
-def test_the_one_answer_outside_of_the_thinking_is_the_answer(text):
-    assert answer_of(text) == "5"
-
-
-@pytest.mark.parametrize("text", OPENED.values(), ids=OPENED)
-def test_thinking_that_the_template_opened_ends_at_its_closing_tag(text):
-    assert answer_of(text, thinking_open=True) == "5"
+@pytest.mark.parametrize(
+    ("text", "thinking_open"),
+    [*((text, False) for text in ANSWERED), *((text, True) for text in sorted(OPENED))],
+)
+def test_the_one_answer_outside_of_the_thinking_is_the_answer(text, thinking_open):
+    assert answer_of(text, thinking_open=thinking_open) == "5"
 
 
 def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
     assert answer_of("<answer>\r\n\t 1 2\n3 4 \n</answer>") == "1 2\n3 4"
 
 
-@pytest.mark.parametrize("content", ["", " \n\t "])
-def test_an_empty_answer_is_an_answer(content):
-    assert extract_answer(f"<answer>{content}</answer>") == Extraction("", None)
+def test_an_empty_answer_is_an_answer():
+    assert extract_answer("<answer> \n\t </answer>") == Extraction("", None)
 
 
 @pytest.mark.parametrize("content", ["a\x00b", "\ud800", "x < 3 > y", "<b>5</b>", "</"])
@@ -229,12 +197,6 @@ def test_what_is_no_tag_stays_as_it_is(content):
 
 
 # -- thinking --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("closing", sorted(set(THINKING.values())))
-def test_a_template_may_open_the_thinking_of_any_model(closing):
-    text = f"maybe <answer>4</answer>{closing}<answer>5</answer>"
-    assert answer_of(text, thinking_open=True) == "5"
 
 
 @pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
@@ -295,18 +257,12 @@ def test_tags_are_lower_case_and_bare(text):
 @pytest.mark.slow
 @given(text=any_text, thinking_open=st.booleans())
 def test_any_text_gives_a_stripped_part_of_itself_or_a_reason(text, thinking_open):
-    answer, failure = (
-        answer_of(text, thinking_open=thinking_open),
-        failure_of(text, thinking_open=thinking_open),
-    )
+    one = extract_answer(text, thinking_open=thinking_open)
+    answer, failure = one.answer, one.failure
     assert (answer is None) != (failure is None)
-    assert answer is None or (answer in text and answer == answer.strip())
-
-
-@given(text=any_text)
-def test_no_answer_holds_a_tag(text):
-    answer = answer_of(text) or ""
-    assert not any(tag in answer for tag in TAGS)
+    if answer is not None:
+        assert answer in text and answer == answer.strip()
+        assert not any(tag in answer for tag in TAGS)
 
 
 @pytest.mark.slow
@@ -315,18 +271,6 @@ def test_exactly_one_answer_is_an_answer(answers, between):
     text = between.join(f"<answer>{answer}</answer>" for answer in answers)
     expected = answers[0].strip() if len(answers) == 1 else None
     assert answer_of(between + text) == expected
-
-
-@pytest.mark.slow
-@given(
-    thinking=st.lists(st.sampled_from(["<think>", "<answer>", "</answer>", "5"])),
-    answer=plain_text,
-)
-def test_no_thinking_changes_what_follows_it(thinking, answer):
-    rest = f"</think>So: <answer>{answer}</answer>"
-    text = "".join(thinking) + rest
-    assert answer_of(f"<think>{text}") == answer.strip()
-    assert answer_of(text, thinking_open=True) == answer.strip()
 
 
 # A quadratic pass over these takes minutes; the limit guards against hanging only.
@@ -344,9 +288,3 @@ def test_no_thinking_changes_what_follows_it(thinking, answer):
 )
 def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
     assert answer_of(piece * (4_000_000 // len(piece))) is None
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(60)
-def test_megabytes_of_answers_are_several_answers():
-    assert failure_of("<answer>5</answer>" * 200_000) == "several_answers"

@@ -6,77 +6,22 @@ from hypothesis import strategies as st
 
 from rg_env.scoring.normalization import MAX_ROUNDS, RULES, normalizing
 from rg_env.scoring.score import Score, better_score
-
-FORMATTED = {
-    "bold": "**5**",
-    "italics": "*5*",
-    "bold and italics": "***5***",
-    "underlined": "__5__",
-    "code": "`5`",
-    "fence": "```\n5\n```",
-    "fence with a word": "```json\n5\n```",
-    "fence of tildes": "~~~text\n5\n~~~",
-    "LaTeX in a line": "$5$",
-    "LaTeX in a line of its own": "$$ 5 $$",
-    "LaTeX in brackets": r"\[ 5 \]",
-    "LaTeX in parentheses": r"\( 5 \)",
-    "box": r"\boxed{5}",
-    "text in a box": r"$\boxed{\text{5}}$",
-    "quotes": '"5"',
-    "single quotes": "'5'",
-    "curly quotes": "\u201c5\u201d",
-    "period": "5.",
-    "bold with a period": "**5**.",
-    "period in bold": "**5.**",
-    "lead": "The answer is 5",
-    "lead with a colon": "The final answer is: 5.",
-    "lead in bold": "**Answer:** 5",
-    "lead and answer in bold": "**Answer: 5**",
-    "lead alone on its line": "Answer:\n5",
-    "conclusion": "So the answer is **5**.",
-    "name": "x = 5",
-    "zero-width space": "\u200b5",
-    "no-break space": "5\u00a0",
-    "byte order mark": "\ufeff5",
-    "fence of four": "````\n5\n````",
-    "dollars and a box with text": r"$\boxed{\textbf{5}}$",
-    "box with a period": r"\boxed{5}.",
-    "heading": "### 5",
-    "bullet": "\u2022 5",
-    "star as a bullet": "* 5",
-    "tag of HTML": "<b>5</b>",
-    "tags in tags": "<p><code>5</code></p>",
-    "token of the end": "5</s>",
-    "tokens of the end": "5<|im_end|>\n<|endoftext|>",
-    "equals sign": "= 5",
-    "name in LaTeX": r"\( x = 5 \)",
-    "value of a function": "f(x) = 5",
-    "lead and answer both in bold": "The correct answer is **5**.",
-    "lead on a line of its own": "**Final Answer:**\n5",
-    "lead as a heading": "### Final Answer\n\n$5$",
-    "lead that is no sentence": "Here is the answer:\n\n```\n5\n```",
-    "lead and box": "**Final Answer**\n\n\\boxed{5}",
-    "lead twice": "Final Answer: The final answer is $5$. I hope it is correct.",
-    "lead of a path": "The shortest path is 5.",
-    "lead with a comma": "Therefore, 5",
-    "lead as a bullet": "- **Answer:** 5",
-    "full width": "Answer\uff1a\uff15",
-    "token of a turn": "5<end_of_turn>",
-    "token in full width": "5<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "called an answer behind": "5 (final answer)",
-    "token of an instruction": "5[/INST]",
-    "token in brackets": "5 [EOS]",
-    "token of a turn with a bar": "5<turn|>",
-    "an answer in JSON": '{"answer": "5"}',
-    "an answer in JSON as a number": '{"final_answer": 5}',
-    "an answer in JSON with a capital": '{"Final Answer": "5"}',
-    "an answer as Python writes it": "{'result': '5'}",
-    "a sum in words": "There are a total of 5",
-    "a label that is no sentence": "Sorted words: 5",
-}
+from rg_env.scoring.scoring_rules import ScoringRules
 
 
-@pytest.mark.parametrize("text", FORMATTED.values(), ids=FORMATTED)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("**5**", "*5*", "***5***", "__5__", "`5`", "```\n5\n```", "```json\n5\n```"),
+        *("$5$", r"\[ 5 \]", r"\( 5 \)", r"\boxed{5}", r"$\boxed{\text{5}}$", "5."),
+        *('"5"', "\u201c5\u201d", "**5**.", "**5.**", "5\u00a0", "\ufeff5", "= 5"),
+        *("The answer is 5", "The final answer is: 5.", "**Answer:** 5", "Answer:\n5"),
+        *("**Answer: 5**", "x = 5", r"\boxed{5}.", "f(x) = 5", "Therefore, 5"),
+        *("**Final Answer**\n\n\\boxed{5}", "Here is the answer:\n\n```\n5\n```"),
+        *("The shortest path is 5.", "Answer\uff1a\uff15", "Sorted words: 5"),
+        "There are a total of 5",
+    ],
+)
 def test_formatting_comes_off(text):
     assert normalizing("7")(text) == "5"
 
@@ -88,26 +33,19 @@ def test_formatting_comes_off(text):
         ("\u20135", "-5"),
         ("x \u2212 3", "x - 3"),
         ("1,234,567", "1234567"),
-        ("$1{,}234$", "1234"),
-        (r"1\,234.5", "1234.5"),
-        ("1\u202f234\u202f567", "1234567"),
         (r"35^\circ", "35\u00b0"),
-        (r"$35.5^{\circ}$", "35.5\u00b0"),
         (r"\left(1, 2\right)", "(1, 2)"),
         (r"274 \text{ legs}", "274  legs"),
-        (r"35.5\degree", "35.5\u00b0"),
         ("35.5\u00ba", "35.5\u00b0"),
         (r"\displaystyle \frac{1}{2}", r"\frac{1}{2}"),
         (r"P /\ Q \, R", r"P /\ Q   R"),
         (r"A\#", "A#"),
-        ("- dog", "dog"),
         ("1 2 \r\n3 4\r", "1 2\n3 4"),
         ("**Zoey** is a **knave**", "Zoey is a knave"),
         ("`A#` `B#`", "A# B#"),
         ('"["a", "b"]"', '["a", "b"]'),
         ("-12,345.6", "-12345.6"),
         ("'don't'", "don't"),
-        ('{"answer": [1, "a"]}', '[1, "a"]'),
         ("_a_b_", "a_b"),
     ],
 )
@@ -121,11 +59,9 @@ def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
         *("5", "A B C", "[1, 2, 3]", "1, 234", "a \u2014 b", "is that so?"),
         *("the answers were two", "x = y = 5", "5 ...", "- 5", "- x + 1", "- sin(x)"),
         *("> 5", "not = 5", "minus = 5", "x == 5", "1**2**3", "2**3*x**4"),
-        *("<b>5</b> <b>6</b>", "True = False", "mother = husband", "G6 = G8"),
-        *("a1 = b2", "A = B", "on: off", "on = off", '{"answer": "5", "answer": "6"}'),
-        *('{"answer": 5, "or": 6}', '{"question": "5"}', '{"answer": 5} {"answer": 6}'),
-        *("np.array([5]) + 1", "np.sum([5])", "array([5], [6])", "$5$x", "[NOT]"),
-        *("5 [/NOT]", r"\cancel{5}", "<b>5</i>", "5 (five)", "I hope it is correct"),
+        *("True = False", "mother = husband", "G6 = G8"),
+        *("a1 = b2", "A = B", "on: off", "on = off", '{"answer": "5"}', "$5$x"),
+        *(r"\cancel{5}", "<b>5</b>", "5 (five)"),
         *("f{x}", '"a", "b"', "'a', 'b'", "$a$, $b$", "__Q_\n_Q__", "down => up", "$"),
         *("**", '""', ""),
     ],
@@ -144,8 +80,6 @@ def test_what_is_no_formatting_stays(answer):
         ("It is.", r"\boxed{It was.}.", "It was."),
         ("It is so.", "The answer is: It is so.", "It is so."),
         ("It is so.", "Answer: **It was so.**", "It was so."),
-        ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
-        ("a </s>", "**b </s>**", "b </s>"),
         ("`a` b", "**`c` b**", "`c` b"),
         ("1,000", "`1,001`", "1,001"),
         ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
@@ -173,15 +107,14 @@ def test_no_rule_makes_a_text_longer(text):
     assert all(len(rule(text)) <= len(text) for rule in RULES)
 
 
-HOSTILE = [
-    *("*", "`", "$", "\\text{", "{", "(", "```\n", "answer is ", "= ", " ", "\u2212"),
-    *("** a", "`a ", "<b>", "</s>", "\\left", "1{,}234", "the final "),
-    "here is the answer ",
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("part", HOSTILE)
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("*", "`", "$", "\\text{", "{", "(", "```\n", "answer is ", "= ", " "),
+        *("\u2212", "** a", "`a ", "\\left", "1,234", "here is the final answer "),
+    ],
+)
 @pytest.mark.parametrize("end", ["", "x", "**", "}"])
 def test_no_text_keeps_it_long(part, end):
     """It would take minutes if a rule were more than linear."""
@@ -228,6 +161,17 @@ def test_plain_answers_and_right_ones_are_scored_once(answer, value):
     assert found.normalized == (answer != "5")
 
 
-@pytest.mark.parametrize("answer", ['"5"', "'5'", '**"5"**'])
-def test_a_quote_stays_where_it_makes_a_number_a_text(answer):
-    assert normalizing("5", "\"'")(answer) == answer.strip("*")
+@pytest.mark.parametrize(
+    ("task", "answer", "written", "rules"),
+    [
+        ("codeio", '"5"', '"5"', {}),
+        ("lcm", '"5"', "5", {}),
+        ("lcm", '**"5"**', "5", {}),
+        ("lcm", "**5**", "**5**", {"normalize_answers": False}),
+    ],
+)
+def test_a_quoted_number_is_a_text_in_json_and_formatted_elsewhere(
+    task, answer, written, rules
+):
+    entry = {"question": "", "answer": "5"}
+    assert ScoringRules(**rules).normalizer(task, entry)(answer) == written

@@ -8,6 +8,7 @@ from math import exp
 from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
+from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -46,7 +47,7 @@ def _day_or_count(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 CALENDAR_ARITHMETIC = TaskRules(
     "calendar_arithmetic",
-    notation=as_number,
+    notation=lambda answer, entry: in_any_case(as_number(answer, entry), entry),
     fix=ScorerFix(
         scorer_sha256="f201391da152c94faeea8e61cc3df33af60fca5f2248e239ac1286896924f30a",
         fault="A count that is off by one of 62 scores 0.92, a constant count 0.34.",

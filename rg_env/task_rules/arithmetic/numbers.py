@@ -6,7 +6,6 @@ import decimal
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.lists import WHOLE, list_of
 from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import (
     as_fraction,
@@ -243,7 +242,7 @@ NUMBER_FORMAT = TaskRules(
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
-_BETWEEN = re.compile(rf"(?:\s*(?:[*x{TIMES}]|\\times|\\cdot)\s*)?")
+_WRITTEN_PRODUCT = re.compile(r"\d+(?:\s*(?:[*x]|\\times|\\cdot)\s*\d+)+")
 
 
 def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -264,9 +263,15 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if made == wanted - 1 else value * made / wanted
 
 
+def _with_its_sign(answer: str, entry: Entry) -> str:
+    if not _WRITTEN_PRODUCT.fullmatch(answer):
+        return answer
+    return f" {TIMES} ".join(re.findall(r"\d+", answer))
+
+
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
-    notation=list_of(WHOLE, f" {TIMES} ".join, _BETWEEN),
+    notation=_with_its_sign,
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="Gives 0.5 to the number itself as its only factor.",

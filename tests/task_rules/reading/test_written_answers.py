@@ -166,7 +166,7 @@ case(
 case(
     "prime_factorization",
     {"2 \u00d7 2 \u00d7 3": ["2*2*3", r"2 \times 2 \cdot 3", "2 x 2 x 3"]},
-    same=["2^2 * 3", "2+2", "2 * a"],
+    same=["2^2 * 3", "2**2 * 3", "2+2", "2 * a"],
 )
 ASKED = "Subtract the complex numbers: (3.0 - 5.0i) - (1.0 + 2.0i)"
 case(
@@ -321,7 +321,7 @@ case(
     "shortest_path",
     {
         "up up left": [
-            *("up, up, left", "up, up, and left", "up \u2192 up \u2192 left"),
+            *("up, up, left", "up, up, and left", "Up \u2192 Up \u2192 Left"),
             *("1. up\n2. up\n3. left", '["up", "up", "left"]'),
         ]
     },
