@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rg_env.task_rules.table import fault_of
 from rg_env.tasks import datasets
 from rg_env.tasks.scales import load_shipped
 
@@ -16,8 +15,14 @@ Entry = dict[str, Any]
 SCALES = load_shipped().scales
 ITEMS = 40
 
+
+def filled(grid: str) -> str:
+    return grid.replace("❔", max("✅❌", key=grid.count))
+
+
 CHEAP: Mapping[str, Callable[[Entry], str]] = {
     "knight_swap": lambda entry: "No",
+    "modulo_grid": lambda entry: filled(entry["question"].partition("\n\n")[2]),
     "maze": lambda entry: "5",
     "number_sequence": lambda entry: str(entry["metadata"]["sequence"][-2]),
     "pool_matrix": lambda entry: entry["question"].partition(":\n")[2].strip(),
@@ -30,8 +35,8 @@ CHEAP: Mapping[str, Callable[[Entry], str]] = {
 }
 """Task to what answers its items without a thought."""
 
-SLOW = {"knight_swap"}
-"""There only the last step is looked at, which is the quickest."""
+LAST_STEP_ALONE = {"knight_swap", "modulo_grid"}
+"""The first is slow at the others, and grids of the other have one blank there."""
 
 
 def asked(task: str, params: Mapping[str, Any]) -> list[Entry]:
@@ -43,7 +48,7 @@ def asked(task: str, params: Mapping[str, Any]) -> list[Entry]:
 @pytest.mark.parametrize("task", CHEAP)
 def test_a_thoughtless_answer_is_right_in_few_items(task: str) -> None:
     first, *_, last = SCALES[task].steps
-    configs = [last.params] if task in SLOW else [{}, first.params]
+    configs = [last.params] if task in LAST_STEP_ALONE else [{}, first.params]
     for params in configs:
         paid = [CHEAP[task](entry) == entry["answer"] for entry in asked(task, params)]
         assert sum(paid) <= 0.4 * ITEMS
@@ -52,14 +57,3 @@ def test_a_thoughtless_answer_is_right_in_few_items(task: str) -> None:
 def test_an_answer_that_is_too_common_stays_among_the_answers() -> None:
     paths = [entry["answer"] for entry in asked("shortest_path", {})]
     assert 0 < paths.count("infeasible") < ITEMS / 3
-
-
-def test_which_entries_are_asked_is_the_same_each_time() -> None:
-    entries = [
-        {"question": f"grid {number}", "answer": "infeasible"} for number in range(50)
-    ]
-    once, again = (
-        [fault_of("shortest_path", entry) for entry in entries] for _ in range(2)
-    )
-    assert once == again
-    assert None in once and any(once)

@@ -4,20 +4,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import unicodedata
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jobs_for_conformance import make_asked_entry, scorers_that_evaluate
 
-from rg_env.items import worker_jobs
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import EVALUATED, TABLE, rejection, solution, source_task
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.hostile_texts import FOLDER, HOSTILE, armed
+from tests.support.hostile_texts import HOSTILE
 
 GUARD_S = 120.0
 GUARDED = sorted(task for task, rules in TABLE.items() if rules.guard)
@@ -175,10 +170,6 @@ def test_a_list_holds_nothing_but_values(task: str, answer: str) -> None:
     assert rejection(task, answer) is not None
 
 
-def test_an_unevaluated_integral_is_refused() -> None:
-    assert rejection("intermediate_integration", "Integral(2*x*sin(x**2), x)")
-
-
 def test_the_gold_answer_is_admitted_whatever_it_holds() -> None:
     gold = "-3*Integral(x**3*cos(3*x), x) + C"
     assert rejection("intermediate_integration", gold) is not None
@@ -203,12 +194,6 @@ def test_a_mixture_without_a_source_is_refused() -> None:
 
 
 @pytest.mark.processes
-def test_every_row_is_of_a_registered_task(pool: WorkerPool) -> None:
-    described = pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
-    assert TABLE.keys() - {"composite"} <= described.tasks.keys()
-
-
-@pytest.mark.processes
 def test_every_scorer_that_evaluates_an_answer_is_known(pool: WorkerPool) -> None:
     found = pool.call(scorers_that_evaluate, deadline_s=GUARD_S)
     # This one evaluates the gold answer.
@@ -226,31 +211,3 @@ def test_a_reason_is_short_and_has_no_surprises(task: str) -> None:
     reasons = {rejection(task, t.text) for t in HOSTILE} - {None}
     assert all(reason and len(reason) < 90 for reason in reasons)
     assert all(reason and reason.isprintable() for reason in reasons)
-
-
-def test_the_battery_is_large_and_its_names_are_unique() -> None:
-    assert len(HOSTILE) >= 120
-    assert (
-        len({t.name for t in HOSTILE}) == len({t.text for t in HOSTILE}) == len(HOSTILE)
-    )
-
-
-@pytest.mark.parametrize("name", ["wide", "bold"])
-def test_look_alikes_are_names_to_a_parser(name: str) -> None:
-    text = next(t.text for t in HOSTILE if t.name == f"alike:{name}_open")
-    assert "open" not in text
-    assert "open" in unicodedata.normalize("NFKC", text)
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("name", ["open_bare", "system_list", "path_lambda"])
-def test_the_code_in_the_battery_would_leave_a_trace(name: str, tmp_path: Path) -> None:
-    text = next(t.text for t in HOSTILE if t.name == f"code:{name}")
-    assert FOLDER in text
-    code = armed(text, str(tmp_path), 0)
-    subprocess.run(
-        [sys.executable, "-c", "import sys; eval(sys.argv[1])", code],
-        timeout=GUARD_S,
-        check=True,
-    )
-    assert (tmp_path / name).exists()

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.table import TABLE, rules_of, solution
 from rg_env.tasks import datasets
 
@@ -20,8 +19,7 @@ PARTS = st.sampled_from(
         *("A+1", "UP", "U", "A", "R'", "A=1", "3", "-4.5"),
         *("Move disk 1 from Peg 1 to Peg 2", "cat", "Q", "_", "[", "]", "(", ")", "{"),
         *("}", "|", "---", "'", '"', "`", "**", ",", ";", ":", "->", "\u2192", "\n"),
-        *(" ", ".", "1. ", "- ", "or", "not", "Moves:", "fill A", "pour A->B"),
-        *("w,A1,B3", "True", "\u274c", "\\to", "\\text{", "Row 1:"),
+        *(" ", ".", "1. ", "- ", "or", "not", "Moves:", "True", "\\to", "\\text{"),
     ]
 )
 """What answers are made of."""
@@ -61,43 +59,22 @@ def test_what_is_spelled_is_spelled_as_it_is(task, parts):
     assert rules_of(task).notation(once, entry) == once
 
 
-def test_an_answer_that_is_too_long_is_not_spelled():
-    [entry, *_] = _entries("rush_hour")
-    rules = ScoringRules(max_answer_chars=10)
-    plain = rules.normalizer("rush_hour", entry)
-    assert plain("A+1, B+1") == "A+1 B+1"
-    assert plain("A+1, B+1, C+1") == "A+1, B+1, C+1"
-
-
-LONG_PARTS = ["A", "7", "1. ", "- ", "-", "[", "(", "'", "**", "\\text{", "A=1,", "a\n"]
-LONG_PARTS += [
-    *(" ", ",", "|", "then ", "0 machine ", "the ", "{0:", "\\\\ ", "\\{}", "1 2\n"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", NOTATIONS)
-@pytest.mark.parametrize("end", ["", "?"])
-def test_no_text_keeps_it_long(task, end):
-    """It would take minutes if a spelling were more than linear."""
-    entry = _entries(task)[0]
-    for part in LONG_PARTS:
-        text = (part * LONG)[:LONG] + end
-        assert isinstance(rules_of(task).notation(text, entry), str)
-
-
+LONG_PARTS = (
+    *("A", "7", "1. ", "- ", "-", "[", "(", "'", "**", "\\text{", "A=1,", "a\n", " "),
+    *(",", "|", "the ", "{0:", "\\\\ ", "\\{}", "1 2\n", "\n", "9", "1,111", "~"),
+    *("2^2 * ", "is a ", "P("),
+)
 AWKWARD = (
-    *("x" + " " * LONG + "x", " " * LONG, "\n" * LONG, " " * 399 + "1", "9" * LONG),
-    *("1 " * (LONG // 2), "1,111" * (LONG // 5), "\\frac " + " " * LONG, "(" * LONG),
-    *("~" * LONG, "a = 1, " * (LONG // 7), "2^2 * " * (LONG // 6)),
-    *("Yes, " + "it " * (LONG // 3), "-" * LONG + ">", "constant of " * 30),
-    *("is a " * (LONG // 5), "P(" * (LONG // 2)),
+    *(f"{part * LONG:.{LONG}}{end}" for part in LONG_PARTS for end in ("", "?")),
+    *("x" + " " * LONG + "x", " " * 399 + "1", "\\frac " + " " * LONG),
+    *("-" * LONG + ">", "constant of " * 30),
 )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", NOTATIONS)
-def test_no_run_of_signs_keeps_it_long(task):
+def test_no_text_keeps_it_long(task):
+    """It would take minutes if a notation were more than linear."""
     entry = _entries(task)[0]
     for text in AWKWARD:
         assert isinstance(rules_of(task).notation(text, entry), str)

@@ -51,10 +51,6 @@ RAISES_FOR_OTHER_TEXT = {"prime_factorization"}
 every_fix = pytest.mark.parametrize("task", sorted({*FIXES, *BASE_TASKS}))
 
 
-def test_no_task_has_a_fix_of_its_own_beside_that_of_the_base_scorer():
-    assert not FIXES.keys() & set(BASE_TASKS)
-
-
 @every_fix
 def test_the_fix_is_for_the_installed_scorer(task):
     scorer = type(datasets.scoring_dataset(task, {})).score_answer

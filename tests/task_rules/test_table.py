@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from rg_env.task_rules import table
@@ -32,71 +30,52 @@ def test_a_row_stands_in_a_module_of_its_task_s_category():
         assert theirs == {ours}
 
 
-def test_a_task_that_nothing_is_known_of_has_empty_rules():
-    assert rules_of("of_a_later_version") == TaskRules("")
-
-
 # -- faulty entries --------------------------------------------------------------------
 
-
-def test_a_faulty_entry_has_the_fault_of_its_task():
-    entry = {"question": "", "answer": '["No solution"]', "metadata": {}}
-    assert fault_of("jugs", entry) == rules_of("jugs").item_checks[0].fault
+UNSOLVABLE = {"question": "", "answer": '["No solution"]', "metadata": {}}
+UNSEEN = {"question": "[[0 0 ... 0]]", "answer": "True", "metadata": {}}
 
 
-def test_an_entry_without_a_fault_has_none():
-    entry = {"question": "", "answer": '["fill A"]', "metadata": {}}
-    assert fault_of("jugs", entry) is None
-
-
-def test_a_task_without_checks_has_no_faulty_entry():
-    assert fault_of("lcm", {}) is None
-
-
-def test_without_the_checks_only_what_nobody_can_answer_is_a_fault():
-    unsolvable = {"question": "", "answer": '["No solution"]', "metadata": {}}
-    unseen = {"question": "[[0 0 ... 0]]", "answer": "True", "metadata": {}}
-    assert fault_of("jugs", unsolvable, checked=False)
-    assert fault_of("game_of_life_halting", unseen)
-    assert fault_of("game_of_life_halting", unseen, checked=False) is None
-
-
-def test_an_entry_of_another_form_has_no_fault_that_could_be_shown():
-    assert fault_of("syllogism", {"question": "", "answer": "", "metadata": {}}) is None
+@pytest.mark.parametrize(
+    ("task", "entry", "checked", "is_faulty"),
+    [
+        ("jugs", UNSOLVABLE, True, True),
+        ("jugs", UNSOLVABLE, False, True),  # nobody can answer it
+        ("jugs", {**UNSOLVABLE, "answer": '["fill A"]'}, True, False),
+        ("game_of_life_halting", UNSEEN, True, True),
+        ("game_of_life_halting", UNSEEN, False, False),
+        ("syllogism", {"question": "", "answer": "", "metadata": {}}, True, False),
+        ("lcm", {}, True, False),
+    ],
+)
+def test_an_entry_has_a_fault_of_its_task_or_none(task, entry, checked, is_faulty):
+    fault = fault_of(task, entry, checked=checked)
+    faults = [check.fault for check in rules_of(task).item_checks]
+    assert (fault in faults) if is_faulty else fault is None
 
 
 # -- solutions -------------------------------------------------------------------------
 
 
-def test_the_answer_of_an_entry_is_its_solution():
-    assert solution("gcd", {"answer": "4", "metadata": {}}) == "4"
-
-
-def test_an_answer_that_is_no_text_is_written_as_json():
-    assert solution("gcd", {"answer": [1, 2], "metadata": {}}) == "[1, 2]"
+CUBE = {"example_correct_answer": "", "scramble_moves": "R U'"}
 
 
 @pytest.mark.parametrize(
-    ("task", "name", "example"),
+    ("task", "answer", "metadata", "right"),
     [
-        ("graph_color", "possible_answer", {"0": 1}),
-        ("propositional_logic", "example_answer", "(P ∧ Q)"),
-        ("rubiks_cube", "example_correct_answer", "R U"),
+        ("gcd", "4", {}, "4"),
+        ("gcd", [1, 2], {}, "[1, 2]"),
+        ("graph_color", None, {"possible_answer": {"0": 1}}, '{"0": 1}'),
+        ("propositional_logic", None, {"example_answer": "P"}, "P"),
+        ("rubiks_cube", None, {"example_correct_answer": "R U"}, "R U"),
+        ("rubiks_cube", None, CUBE, "U R'"),
+        ("boxnet", None, {}, None),
     ],
 )
-def test_a_task_with_many_answers_keeps_one_in_its_metadata(task, name, example):
-    entry = {"answer": None, "metadata": {name: example}}
-    expected = example if isinstance(example, str) else json.dumps(example)
-    assert solution(task, entry) == expected
-
-
-def test_a_cube_that_the_library_did_not_solve_is_undone_move_by_move():
-    metadata = {"example_correct_answer": "", "scramble_moves": "R U'"}
-    assert solution("rubiks_cube", {"answer": None, "metadata": metadata}) == "U R'"
-
-
-def test_a_task_whose_entries_hold_no_answer_has_no_solution():
-    assert solution("boxnet", {"answer": None, "metadata": {}}) is None
+def test_a_solution_is_the_answer_or_what_the_metadata_holds(
+    task, answer, metadata, right
+):
+    assert solution(task, {"answer": answer, "metadata": metadata}) == right
 
 
 # -- partial_credit --------------------------------------------------------------------
