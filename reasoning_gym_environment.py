@@ -3,8 +3,8 @@
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below has the hooks that every command uses. Those of one command stand
-beside its loop: `Serving`, `Processing`, `Evaluating`.
+The class below begins and ends a run. Its hooks stand where they are called: those of a
+group in `Pipeline`, those of one command in `Serving`, `Processing`, `Evaluating`.
 docs/architecture.md walks through it.
 """
 
@@ -59,7 +59,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from atroposlib.envs.base import BaseEnv, ScoredDataGroup
+from atroposlib.envs.base import BaseEnv
 from atroposlib.envs.base import BaseEnvConfig as BaseEnvConfig
 from atroposlib.envs.base import EvalHandlingEnum as EvalHandlingEnum
 from atroposlib.envs.server_handling.server_manager import (
@@ -72,11 +72,11 @@ from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiSession
 from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
-from rg_env.atropos.delivery import GroupDelivery
+from rg_env.atropos.delivery import Rows, Trainer
 from rg_env.atropos.evaluation_run import Evaluating
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.old_names import OldNames, view
-from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.pipeline import Flight
 from rg_env.atropos.process_run import Processing
 from rg_env.atropos.result_files import take_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
@@ -90,6 +90,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.run_stream import PATIENCE_S, prepare_items
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps
+from rg_env.rollouts.group import Group, Sink
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.settings import environment_settings, program_settings
 from rg_env.tasks.feedback import Feedback
@@ -127,6 +128,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
     exit_status = view("_lifetime.exit_status")
     env_id = view("_session.env_id")
     status_dict = view("_session.status")
+    _send_scored_data_to_api = view("_trainer.send")
 
     def __init__(
         self,
@@ -174,10 +176,8 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         self._lifetime = Lifetime()
         self._session = session = ApiSession(config.rollout_server_url)
         self._servers = servers = Servers(self.server.servers, self.tokenizer)
-        self._requests = requests = RolloutRequests(
-            config, self.tokenizer, servers, server
-        )
-        requests.default_prompt = lambda: system_prompt  # which may be assigned
+        requests = (config, self.tokenizer, servers, server)
+        self._requests = RolloutRequests(*requests)
         self._dumps = dumps = Dumps(
             Path(config.data_dumps_dir),
             keep_good=config.dump_rollouts,
@@ -188,15 +188,17 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         dumps.versions = {"atroposlib": metadata.version("atroposlib")}
         self._feedback = feedback = Feedback(config.curriculum_target_accuracy)
         self._checkpoints = Checkpoints(self, dumps, feedback)
-        self.ledger = ledger = self._checkpoints.ledger
-        self.metrics = metrics = Metrics(ledger)
+        self.ledger = self._checkpoints.ledger
+        self.metrics = metrics = Metrics(self.ledger)
         self.eval_metrics: list[tuple[str, float]] = []
-        self._rewards = GroupRewards(config, dumps, metrics, feedback, server)
-        self._groups = groups = Pipeline(self, ledger, requests, servers, metrics)
-        # The framework's names for the same.
-        self.workers, self.running_items = groups.flight.workers, groups.running_items
-        self.backlog = groups.backlog
-        self._delivery = GroupDelivery(self, session, self.jsonl_writer, dumps)
+        self._rows = Rows(self.jsonl_writer)
+        self._trainer = Trainer(self, session, dumps)
+        # Whoever gets each group that was scored, and each that passed the checks.
+        scored_sinks: list[Sink] = [metrics, dumps]
+        self._sinks = [self._rows, self._trainer]
+        self._rewards = GroupRewards(config, server, feedback, scored_sinks)
+        self._flight, self._querying = Flight(), set[Group]()
+        self.workers = self._flight.workers  # the framework's name
 
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
@@ -222,6 +224,8 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
             LibraryError: reasoning-gym cannot be used.
         """
         config = self.config
+        if system_prompt is not SYSTEM_PROMPT:  # assigned: a setting, which files name
+            config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._requests.check_limit(self.limit_tokens, self.max_token_len)
         self._pool = self._rewards.pool = WorkerPool(
@@ -245,15 +249,15 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         """End everything this environment began, in this order; may be called twice."""
         await self._lifetime.close(
             # The checkpoint counts how all rollouts ended and what the dumps lost.
-            self._groups.end,
+            self._end_groups,
             self._dumps.close,
-            self._delivery.close_rows,
+            self._rows.close,
             self._checkpoints.end,
             self._servers.close,
             self._session.leave,
             self._finish_wandb,
             self._close_workers,
-            self._groups.say_summary,
+            self.metrics.log_summary,
         )
 
     async def _close_workers(self) -> None:
@@ -265,8 +269,6 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
     async def _live(self, kind: str, work: Coroutine[Any, Any, None]) -> None:
         """Run a command of this kind until it ends or a signal stops it."""
         self._kind = kind
-        if system_prompt is not SYSTEM_PROMPT:  # as a setting, which files name
-            self.config.system_prompt = self.config.system_prompt or system_prompt
         request = partial(self._requests.probe_request, kind)
         probed = self._servers.unless_refused(work, request)
         await self._lifetime.run(probed, self.close)
@@ -283,78 +285,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         await self.setup()
         await self._start_wandb(self.config.wandb_name or self.name)
 
-    # -- a group -----------------------------------------------------------------------
-
-    async def get_next_item(self) -> Item:
-        """Return the next item of the stream whose prompt leaves room for an answer."""
-        items = self._made()
-        limit, events = self.limit_tokens, self.metrics.events
-        return await self._requests.next_that_fits(items, events, limit)
-
-    async def handle_env(self, item_uuid: str) -> Any:
-        """Process an item from start to end; return its group, if there is one."""
-        return await self._groups.handle(item_uuid)
-
-    async def collect_trajectories(
-        self, item: Item
-    ) -> tuple[ScoredDataGroup | None, list[Item]]:
-        """Query and score rollouts of an item; see `Pipeline.collect`."""
-        return await self._groups.collect(item)
-
-    async def score(
-        self, rollout_group_data: Sequence[Mapping[str, Any]]
-    ) -> ScoredDataGroup | None:
-        """Score the rollouts of one item.
-
-        Args:
-            rollout_group_data: One dict per rollout, shape (G,), with messages,
-                rg_item, dataset_obj, finish_reason, tokens, masks and logprobs.
-
-        Returns:
-            The group in the same order, shape (G,); None if it is empty, or if its
-            scores are all equal and `ensure_scores_are_not_same` is set.
-
-        Raises:
-            ScoringUnavailableError: The worker pool gave no scores.
-        """
-        if not rollout_group_data:
-            return None
-        group = self._groups.group_for()
-        return await self._rewards.score(group, rollout_group_data, self.limit_tokens)
-
-    async def handle_send_to_api(
-        self,
-        scored_data: Any,
-        item: Any = None,
-        do_send_to_api: bool = True,
-        abort_on_any_max_length_exceeded: bool = True,
-    ) -> None:
-        """Check a group, or several, write the rows, and send what is left."""
-        limit = self.max_token_len if abort_on_any_max_length_exceeded else 0
-        group = self._groups.group_for(item, scored_data)
-        await self._delivery.deliver(
-            group, scored_data, is_for_trainer=do_send_to_api, limit_tokens=limit
-        )
-
-    # The framework's hook that sends one group, or a list of groups.
-    _send_scored_data_to_api = view("_delivery.send")
-
     # -- numbers -----------------------------------------------------------------------
-
-    @property
-    def limit_tokens(self) -> int:
-        """The longest sequence that may be generated, in tokens.
-
-        The framework drops a whole group when one of its sequences reaches the
-        trainer's limit, so a sequence must stay below it.
-        """
-        limit, trainer = self.config.max_token_length, self.max_token_len
-        return min(limit, trainer - 1) if trainer > 0 else limit
-
-    @property
-    def eval_limit_tokens(self) -> int:
-        """The same of an evaluation."""
-        return self.config.eval_max_token_length or self.limit_tokens
 
     def get_curriculum_stats(self) -> dict[str, Any]:
         """Return the number of tasks seen, their recent scores and their levels."""

@@ -1,4 +1,4 @@
-"""The delivery of groups: checks, rows for W&B and files, and sending to the API.
+"""The checks of a group that is delivered, and who gets it: rows, the trainer.
 
 Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
 error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
@@ -23,9 +23,9 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.api import ApiError, ApiSession
-from rg_env.atropos.pipeline import RowRefusedError
 from rg_env.atropos.result_files import RowWriter
 from rg_env.atropos.rollout_requests import PROMPT_MASK
+from rg_env.errors import RunError
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.dumps import Dumps
@@ -58,6 +58,10 @@ SET_IF_ABSENT = (
 )
 
 
+class RowRefusedError(RunError):
+    """The disk does not take the row of a group that nobody else has."""
+
+
 def is_short(groups: Any) -> bool:
     """Say whether one group, or several, can be encoded in place."""
     rows = (row for group in listed(groups) for row in group.get("tokens", ()))
@@ -70,135 +74,107 @@ def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
     return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
 
 
-class GroupDelivery:
-    """Delivers groups to the API, to a file of rows, or to both.
+async def fault_of(
+    part: dict[str, Any], env: BaseEnv, is_for_trainer: bool, limit_tokens: int
+) -> str | None:
+    """Return why a group cannot be delivered; complete what the API expects in it.
 
     Args:
-        env: Its hooks send a group and take it into the table for W&B.
+        part: The data of one group.
+        env: Notes the lengths, as the framework does.
+        is_for_trainer: Whether it is sent, or only written.
+        limit_tokens: Every sequence must stay below it; 0 or less for no limit.
+    """
+    config, rows = env.config, part.get("tokens", [])
+    size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
+    if len(rows) != size:
+        return f"it has {len(rows)} rollouts instead of {size}"
+    if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
+        return "its scores are all the same"
+    for key in SET_IF_ABSENT:
+        part.setdefault(key, None)
+    masks = part["masks"]
+    in_place = is_short(part)
+    lengths = count_trained(masks) if in_place else await off_loop(count_trained, masks)
+    env.completion_lengths += lengths
+    if is_for_trainer and 0 in lengths:
+        return "a completion has no token that could be trained on"
+    longest = max(map(len, rows), default=0)
+    if 0 < limit_tokens <= longest:
+        return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
+    if config.include_messages and part.get("messages") is None:
+        texts = await off_loop(lambda: [*map(env.tokenizer.decode, part["tokens"])])
+        part["messages"] = [[{"role": "user", "content": text}] for text in texts]
+    return None
+
+
+class Rows:
+    """The file of rows for people; None where nobody asked for any."""
+
+    def __init__(self, writer: RowWriter | None) -> None:
+        self._writer = writer
+
+    async def take(self, group: Group) -> None:
+        """Write the row of a group; the ending of one that nobody else gets.
+
+        Raises:
+            RowRefusedError: The disk does not take that.
+        """
+        for part in listed(group.data):
+            if self._writer is not None:
+                await self._write(self._writer, part, group.is_for_trainer)
+            if not group.is_for_trainer:
+                group.end(Ending.WRITTEN, rollouts_in(part))
+
+    async def _write(self, writer: RowWriter, part: Any, is_copy: bool) -> None:
+        try:
+            await off_loop(writer.write, part)
+        except OSError as error:
+            why = f"env.data_path_to_save_groups: {writer.path}: {error}"
+            if not is_copy:
+                raise RowRefusedError(why) from error
+            # The trainer's group is worth more than the copy of it.
+            if is_worth_a_line(writer.rows_lost):
+                logger.error("row %d is lost: %s", writer.rows_lost, why)
+
+    async def close(self) -> None:
+        """Close the file, after the row that is perhaps being written."""
+        if self._writer is not None:
+            await off_loop(self._writer.close)
+
+
+class Trainer:
+    """The API, with the trainer behind it.
+
+    Args:
+        env: Its hook sends.
         session: This environment, as the API knows it.
-        rows: Writes the rows for people; None where nobody asked for any.
         dumps: Keeps a group that the API did not take, with the reason.
     """
 
-    def __init__(
-        self, env: BaseEnv, session: ApiSession, rows: RowWriter | None, dumps: Dumps
-    ) -> None:
-        self._env = env
-        self._session = session
-        self._rows = rows
-        self._dumps = dumps
+    def __init__(self, env: BaseEnv, session: ApiSession, dumps: Dumps) -> None:
+        self._env, self._session, self._dumps = env, session, dumps
 
-    async def deliver(
-        self, group: Group, data: Any, *, is_for_trainer: bool, limit_tokens: int
-    ) -> None:
-        """Check the data of a group, write their rows, and send those that pass.
-
-        Args:
-            group: Gets the ending of each rollout, but of those lost to an error.
-            data: That of one group, or a list of several of which some may be None.
-            is_for_trainer: Whether it is sent, or only written.
-            limit_tokens: Every sequence must stay below it; 0 or less for no limit.
-        """
-        passed = []
-        for part in listed(data):
-            fault = await self._fault_of(part, is_for_trainer, limit_tokens)
-            if fault is not None:
-                logger.warning("a group is not sent: %s", fault)
-                group.end(Ending.DISCARDED, rollouts_in(part))
-                continue
-            if self._env.config.include_messages and part.get("messages") is None:
-                part["messages"] = await off_loop(self._decoded_messages, part)
-            await self._write_row(part, is_only_copy=not is_for_trainer)
-            if not is_for_trainer:
-                group.end(Ending.WRITTEN, rollouts_in(part))
-            passed.append(part)
-        if passed and is_for_trainer:
-            await self._send(group, passed, as_list=isinstance(data, list))
-        for part in passed:
-            await self._env.add_rollouts_for_wandb(part, group.item)
-
-    async def _fault_of(
-        self, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
-    ) -> str | None:
-        """Return why a group cannot be delivered; set what the API expects in it."""
-        config, rows = self._env.config, part.get("tokens", [])
-        overrides = part.get("group_overrides") or {}
-        size = overrides.get("group_size", config.group_size)
-        if len(rows) != size:
-            return f"it has {len(rows)} rollouts instead of {size}"
-        if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
-            return "its scores are all the same"
-        for key in SET_IF_ABSENT:
-            part.setdefault(key, None)
-        masks = part["masks"]
-        lengths = (
-            count_trained(masks)
-            if is_short(part)
-            else await off_loop(count_trained, masks)
-        )
-        self._env.completion_lengths += lengths
-        if is_for_trainer and 0 in lengths:
-            return "a completion has no token that could be trained on"
-        longest = max(map(len, rows), default=0)
-        if 0 < limit_tokens <= longest:
-            return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
-        return None
-
-    def _decoded_messages(self, group: Mapping[str, Any]) -> list[Any]:
-        texts = map(self._env.tokenizer.decode, group["tokens"])
-        return [[{"role": "user", "content": text}] for text in texts]
-
-    async def _write_row(self, part: dict[str, Any], *, is_only_copy: bool) -> None:
-        """Write a group's row.
-
-        Raises:
-            RowRefusedError: The disk does not take it, and nobody else has the group.
-        """
-        if self._rows is None:
+    async def take(self, group: Group) -> None:
+        """Have the hook send the group, if it is for the trainer."""
+        if not group.is_for_trainer:
             return
         try:
-            await off_loop(self._rows.write, part)
-        except OSError as error:
-            if is_only_copy:
-                raise RowRefusedError(
-                    f"env.data_path_to_save_groups: {self._rows.path}: {error}"
-                ) from error
-            # The trainer's group is worth more than the copy of it.
-            if is_worth_a_line(lost := self._rows.rows_lost):
-                logger.error(
-                    "env.data_path_to_save_groups: row %d is lost: %s", lost, error
-                )
-
-    async def _send(
-        self, group: Group, parts: list[dict[str, Any]], *, as_list: bool
-    ) -> None:
-        """Have the hook send; what the API does not take is kept on disk."""
-        try:
-            whole = parts if as_list or len(parts) > 1 else parts[0]
-            await self._env._send_scored_data_to_api(whole)
+            await self._env._send_scored_data_to_api(group.data)
         except asyncio.CancelledError:
-            await self._keep_unsent(group, parts, "the run ended")
+            await self._keep_unsent(group, "the run ended")
             raise
         except ApiError as error:
-            await self._keep_unsent(group, parts, str(error))
+            await self._keep_unsent(group, str(error))
             logger.error("a group was not sent: %s", error)
         else:
-            group.end(Ending.SENT, rollouts_in(parts))
-        self._env.items_sent_this_step += len(parts)
+            group.end(Ending.SENT, rollouts_in(group.data))
+        self._env.items_sent_this_step += len(listed(group.data))
 
-    async def _keep_unsent(
-        self, group: Group, parts: list[dict[str, Any]], reason: str
-    ) -> None:
-        for part in parts:
+    async def _keep_unsent(self, group: Group, reason: str) -> None:
+        for part in listed(group.data):
             await self._dumps.keep_unsent(part, reason)
-        group.end(Ending.UNSENT, rollouts_in(parts))
-
-    async def close_rows(self) -> None:
-        """Close the file of rows, after the row that is perhaps being written there."""
-        if self._rows is not None:
-            await off_loop(self._rows.close)
-
-    # -- the send ----------------------------------------------------------------------
+        group.end(Ending.UNSENT, rollouts_in(group.data))
 
     async def send(self, groups: Any) -> None:
         """Send a group, or several, as the API takes them.
@@ -223,11 +199,9 @@ class GroupDelivery:
             is_late = time.monotonic() - failing_since_s >= SEND_GIVE_UP_AFTER_S
             return refusals < SEND_TRIES_IF_REFUSED and not is_late
 
-        await self._session.patiently(
-            lambda: self._send_where_known(groups), may_repeat
-        )
+        await self._session.patiently(lambda: self._send_once(groups), may_repeat)
 
-    async def _send_where_known(self, groups: Any) -> None:
+    async def _send_once(self, groups: Any) -> None:
         """Send a group once, if the API still knows this environment.
 
         If a restarted API gets a group before its trainer has registered, it ignores
@@ -235,17 +209,18 @@ class GroupDelivery:
         """
         session, is_list = self._session, isinstance(groups, list)
         env_id = session.env_id
-        payload = [
+        payload: list[Mapping[str, Any]] = [
             {key: value for key, value in group.items() if key in API_KEYS}
             | {"env_id": env_id}
             for group in listed(groups)
         ]
-        whole = payload if is_list else payload[0]
-        encode = functools.partial(encode_groups, is_far=session.is_far)
+        encode = functools.partial(
+            encode_groups, payload if is_list else payload[0], is_far=session.is_far
+        )
         if is_short(payload):
-            body, headers = encode(whole)
+            body, headers = encode()
         else:
-            body, headers = await off_loop(encode, whole, release_gil)
+            body, headers = await off_loop(encode, release_gil)
         try:
             # After the encoding, which may take long: the API may restart meanwhile.
             await session.read_status()

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atroposlib.envs.base import BaseEnv
 from rich.console import Console
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import scored_rollout
-from rg_env.atropos.pipeline import Flight, current_group
+from rg_env.atropos.pipeline import Flight, Pipeline, current_group
 from rg_env.atropos.result_files import EvaluationFiles
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.sources import METRICS
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.items.group_scorer import ScoringUnavailableError
-from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress, width_of
 from rg_env.rollouts.group import Group
@@ -37,7 +35,7 @@ EVALUATION_TRIES = 3
 """Failures of one evaluation item before it counts as failed."""
 
 
-class Evaluating(BaseEnv):
+class Evaluating(Pipeline):
     """The hooks of an evaluation: k completions of each of its items.
 
     It runs in `evaluate`, or beside the training of `serve`.
@@ -67,7 +65,7 @@ class Evaluating(BaseEnv):
     @property
     def eval_limit_tokens(self) -> int:
         """The longest sequence of an evaluation that may be generated, in tokens."""
-        return self.config.eval_max_token_length or int(self.limit_tokens)
+        return self.config.eval_max_token_length or self.limit_tokens
 
     async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
@@ -89,26 +87,21 @@ class Evaluating(BaseEnv):
 
     async def run_evaluation(self) -> None:
         """Call the hook `evaluate` once the evaluation items are made."""
-        if self._items is not None:
-            await self._make_evaluation_items(self._items)
+        await self._make_evaluation_items()
         await self.evaluate()
 
-    async def _make_evaluation_items(self, stream: RunStream) -> None:
-        making = stream.evaluation
+    async def _make_evaluation_items(self) -> None:
+        if self._items is None:  # a subclass with items of its own
+            return
+        making = self._items.evaluation
         title, done = "making evaluation items", making.done
         with WorkProgress(title, making.total, "items", done) as progress:
             await making.finished(lambda number: progress.advance(by=number))
 
     async def evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Query all evaluation items; write, show and keep the results."""
-        is_complete = await self._evaluate_items()
-        if self.process_mode and not is_complete:
-            self._lifetime.fail()
-
-    async def _evaluate_items(self) -> bool:
-        """Return whether something was evaluated and all that was wanted is on disk."""
-        began, config, stream = time.time(), self.config, self._made()
-        await self._make_evaluation_items(stream)
+        began, config = time.time(), self.config
+        await self._make_evaluation_items()
         items = self.test_items_with_scorers
         if self.process_mode:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
@@ -119,25 +112,10 @@ class Evaluating(BaseEnv):
             len(items) * config.eval_completions,
             resumes=self.process_mode,
         ) as files:
-            rows = await self._rows(items, files)
-            rows += [
-                {
-                    "task": spec.task,
-                    "category": self._category_of(spec.task),
-                    "seed": spec.seed,
-                    "index": spec.index,
-                    "level": spec.level,
-                    "params": dict(spec.params),
-                    "question": "",
-                    **self._about(),
-                    "outcome": NOT_USED,
-                    "reason": reason,
-                }
-                for spec, reason in stream.evaluation.missing
-            ]
+            rows = [*await self._samples(items, files), *self._not_used()]
             summary = await off_loop(_summary, rows)
             self.eval_metrics = list(summary.metrics().items())
-            show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
+            _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
 
             async def write_numbers(folder: Path) -> None:
                 self.evaluation_folder = folder
@@ -145,19 +123,10 @@ class Evaluating(BaseEnv):
 
             gave_up = self._servers.gave_up.is_set()
             is_kept = await files.finish(rows, None if gave_up else write_numbers)
-        return summary.overall is not None and is_kept
+        if self.process_mode and (summary.overall is None or not is_kept):
+            self._lifetime.fail()
 
-    def _about(self) -> Row:
-        """Return what every line says: the model, and the preset if there is one."""
-        preset = self.config.eval_preset
-        own = {} if preset is None else {"preset": preset}
-        return {"model": self.server.servers[0].config.model_name, **own}
-
-    def _category_of(self, task: str) -> str:
-        tasks = self._made().library.tasks
-        return tasks[task].category if task in tasks else "other"
-
-    async def _rows(
+    async def _samples(
         self, items: Sequence[tuple[Mapping[str, Any], Any]], files: EvaluationFiles
     ) -> list[Row]:
         """Request all completions that are still missing, concurrently.
@@ -171,7 +140,7 @@ class Evaluating(BaseEnv):
         """
         completions = range(self.config.eval_completions)
         known = [self._known(*item, n) for item in items for n in completions]
-        tested = [item for item in items for _ in completions]
+        sampled = [item for item in items for _ in completions]
         there = {key_of(row): row for row in files.done}
         rows = [there.get(key_of(row)) for row in known]
         missing = [i for i, row in enumerate(rows) if row is None]
@@ -183,7 +152,7 @@ class Evaluating(BaseEnv):
             return None if place is None else evaluate(place)
 
         async def evaluate(place: int) -> None:
-            row = {**known[place], **await self._result(tested[place])}
+            row = {**known[place], **await self._result(sampled[place])}
             if row.get("score") is not None:
                 await files.keep(row)
                 scores.append(row["score"])
@@ -196,21 +165,35 @@ class Evaluating(BaseEnv):
             await flight.run(next_work, lambda: len(flight.workers) < most)
         return [row for row in rows if row is not None]
 
+    def _line(self, task: str, **fields: Any) -> Row:
+        """Return a line of a task with the category, the model, a preset if any."""
+        preset, items = self.config.eval_preset, self._items
+        of_library = None if items is None else items.library.tasks.get(task)
+        return {
+            "task": task,
+            "category": of_library.category if of_library else "other",
+            **fields,
+            "model": self.server.servers[0].config.model_name,
+            **({} if preset is None else {"preset": preset}),
+        }
+
     def _known(self, entry: Mapping[str, Any], handle: Any, number: int) -> Row:
         """Return the fields of a line that are known before its completion."""
         group = Group(entry=entry, dataset=handle)
         origin = {n: value for n, value in group.origin.items() if n != "split"}
         if origin and handle.size > 1:
             origin["size"] = handle.size
-        return {
-            "task": group.task,
-            "category": self._category_of(group.task),
-            **origin,
-            "question": entry["question"],
-            "gold_answer": group.gold_answer,
-            "completion": number,
-            **self._about(),
-        }
+        texts = {"question": entry["question"], "gold_answer": group.gold_answer}
+        return self._line(group.task, **origin, **texts, completion=number)
+
+    def _not_used(self) -> Iterator[Row]:
+        missing = [] if self._items is None else self._items.evaluation.missing
+        for spec, reason in missing:
+            names = ("seed", "index", "level")
+            origin = {name: getattr(spec, name) for name in names}
+            origin |= {"params": dict(spec.params), "question": ""}
+            line = self._line(spec.task, **origin)
+            yield {**line, "outcome": NOT_USED, "reason": reason}
 
     async def _result(self, item: tuple[Mapping[str, Any], Any]) -> Row:
         """Return what a line says of a completion; one that keeps failing has no score.
@@ -277,15 +260,13 @@ class Evaluating(BaseEnv):
             config.data_dir_to_save_evals = wanted
 
 
-def _summary(rows: Iterable[Row]) -> EvalSummary:
+def _summary(rows: Sequence[Row]) -> EvalSummary:
     from rg_env.evaluation.summary import summarise  # and polars, which takes its time
 
     return summarise([*map(sample_of, rows)])
 
 
-def show(
-    summary: EvalSummary, *, as_json: bool = False, with_tasks: bool = False
-) -> None:
+def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
     """Print the table of an evaluation, and list what was not evaluated."""
     if as_json:
         print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - what was asked for

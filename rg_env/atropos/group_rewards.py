@@ -11,11 +11,10 @@ from rg_env.atropos.rollout_requests import PROMPT_MASK
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.items.group_scorer import GroupScorer, extract_in_time
 from rg_env.items.item import shared_pool
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import (
     Group,
     Rollout,
+    Sink,
     above_baseline,
     has_variance,
     penalise_length,
@@ -55,7 +54,13 @@ def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout
 
 
 class GroupRewards:
-    """Scores groups and tells the result to dumps, metrics and levels.
+    """Scores groups; the levels learn from the scores.
+
+    Args:
+        config: The settings.
+        server: Its own sampling parameters are reported too.
+        feedback: Moves the levels.
+        sinks: Get each scored group, in this order.
 
     Attributes:
         pool: The workers that score; None for those that the process shares.
@@ -64,15 +69,11 @@ class GroupRewards:
     def __init__(
         self,
         config: ReasoningGymEnvConfig,
-        dumps: Dumps,
-        metrics: Metrics,
-        feedback: Feedback,
         server: Any,
+        feedback: Feedback,
+        sinks: Sequence[Sink],
     ) -> None:
-        self._config = config
-        self._dumps = dumps
-        self._metrics = metrics
-        self._feedback = feedback
+        self._config, self._feedback, self._sinks = config, feedback, sinks
         self._server_sampling = sampling_extra_of(server)
         self.pool: WorkerPool | None = None
 
@@ -141,7 +142,7 @@ class GroupRewards:
         )
         if change is not None:
             logger.info("%s", change)
-        for sink in (self._metrics, self._dumps):
+        for sink in self._sinks:
             await sink.take(group)
         if self._config.ensure_scores_are_not_same and not has_variance(rewards):
             return None

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.pipeline import Flight
+from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.evaluation.sources import metrics_beside
 from rg_env.items.run_stream import RunStream
@@ -49,7 +48,7 @@ HEAD = b"# Written by `screen`"
 """A file of settings that begins so may be replaced by a screen."""
 
 
-class Processing(BaseEnv):
+class Processing(Pipeline):
     """The hook of `process`, and of `screen`.
 
     Attributes:
@@ -116,12 +115,12 @@ class Processing(BaseEnv):
         async def next_work() -> Coroutine[Any, Any, None] | None:
             if items is not None:
                 items.needed = missing()
-            group = await self._groups.next_group()
+            group = await self._next_group()
             return None if group is None else write(group)
 
         async def write(group: Group) -> None:
             nonlocal fruitless
-            await self._groups.work_on(
+            await self._work_on(
                 group, do_send_to_api=False, abort_on_any_max_length_exceeded=False
             )
             if Ending.WRITTEN in group.endings:

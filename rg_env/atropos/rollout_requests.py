@@ -36,7 +36,6 @@ class RolloutRequests:
 
     Attributes:
         published_prompt: The system prompt of the library's published evaluations.
-        default_prompt: Returns the system prompt where no setting says it.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class RolloutRequests:
         self._template_kwargs = extra_body_of(server).get(TEMPLATE_KWARGS) or {}
         self.prompts = Prompts(tokenizer, self._template_kwargs)
         self.published_prompt = ""
-        self.default_prompt: Callable[[], str] = lambda: SYSTEM_PROMPT
 
     def take_published_prompt(self, prompt: str) -> None:
         """Take the prompt of the installed library.
@@ -71,7 +69,7 @@ class RolloutRequests:
         self, question: str, *, evaluates: bool = False
     ) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
-        own = self._config.system_prompt or self.default_prompt()
+        own = self._config.system_prompt or SYSTEM_PROMPT
         if evaluates and self._config.eval_system_prompt is not None:
             own = self._config.eval_system_prompt
             own = self.published_prompt if own == PUBLISHED else own

@@ -9,25 +9,30 @@ and does not say who blocks a batch by a minimum allocation that nobody fills.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import math
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Coroutine, Mapping
 from importlib import import_module
 from typing import Any
 
-from atroposlib.envs.base import BaseEnv, EvalHandlingEnum
+from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.api import ApiError
-from rg_env.atropos.checkpoints import passed
-from rg_env.ending import cancel_and_wait
+from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.atropos.checkpoints import Checkpoints, passed
+from rg_env.atropos.pipeline import Flight, Pipeline
+from rg_env.ending import cancel_and_wait, finish_or_cancel
 from rg_env.errors import SettingError
 from rg_env.off_loop import off_loop
+from rg_env.rollouts.group import Group
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.1
+SUMMARY_EVERY_S = 30.0
 
 
 # -- how many groups may be in flight --------------------------------------------------
@@ -84,14 +89,26 @@ def groups_to_start(
     return max(0, min(room, groups_to_the_end(config, status) - in_flight))
 
 
-class Serving(BaseEnv):
-    """The hooks of `serve`, which feeds a trainer until its last step."""
+class Serving(Pipeline):
+    """The hooks of `serve`, which feeds a trainer until its last step.
 
-    _filling: asyncio.Task[None] | None = None
+    Attributes:
+        running_items: Each id, to its group in flight; a framework's name.
+    """
+
+    _flight: Flight
+    _session: ApiSession
+    _checkpoints: Checkpoints
+    _querying: set[Group]  # groups whose completions a server is generating
     eval_runner: asyncio.Task[Any] | None
     items_sent_this_step: int
+    running_items: dict[str, Group]
 
     async def _serve(self) -> None:
+        """Keep the inference servers busy until the run is complete.
+
+        A turn waits for no item: groups are started beside it.
+        """
         # The framework's percentiles would import it at the first step, for 20 ms.
         await asyncio.gather(self.setup(), off_loop(import_module, "numpy.ma"))
         await self.setup_wandb()
@@ -99,13 +116,39 @@ class Serving(BaseEnv):
         await self.get_server_info()
         self._checkpoints.begin()
         await self.get_status()
-        polling = asyncio.create_task(self._keep_status())
+        config, session = self.config, self._session
+        filling = asyncio.create_task(self._keep_filled())
+        summary_s = time.monotonic()
         try:
-            await self._keep_busy(polling)
+            while not filling.done():
+                # Sending a group refreshes it as well.
+                if session.status_age_s >= TICK_S:
+                    await self.get_status()
+                await self.server.update_weight(session.status["env_weight"])
+                await self._renew_if_due()
+                # Before the end is noticed: the last step may ask for a checkpoint too.
+                await self.env_step_checks()
+                if groups_to_the_end(config, session.status) <= 0:
+                    # The API may have counted a step more than the trainer took.
+                    logger.info("the run of %d steps is complete", config.total_steps)
+                    break
+                self._cancel_timed_out()
+                if time.monotonic() - summary_s >= SUMMARY_EVERY_S:
+                    summary_s = time.monotonic()
+                    await self.metrics.log_summary()
+                self._flight.freed.set()  # as far as the status tells
+                await asyncio.wait({filling}, timeout=TICK_S)
+            else:
+                await filling  # which ends only by an error
         finally:
-            await cancel_and_wait([polling, self._filling])
+            await cancel_and_wait([filling])
         # What came since the last step that was seen to pass is not logged yet.
         await self._log_if_enough_was_sent()
+
+    async def _end_groups(self) -> None:
+        """End what is in flight after a short grace, and evaluations at once."""
+        evaluations = cancel_and_wait([self.eval_runner, *self.eval_workers])
+        await asyncio.gather(evaluations, finish_or_cancel(self._flight.workers))
 
     # -- the trainer and its API -------------------------------------------------------
 
@@ -169,20 +212,6 @@ class Serving(BaseEnv):
             logger.warning("the API no longer knows this environment")
             await self.register_env()
             await self.get_server_info()
-        await self.server.update_weight(self._session.status["env_weight"])
-
-    # -- the loop ----------------------------------------------------------------------
-
-    async def _keep_status(self) -> None:
-        """Refresh the API's status, so that starting groups does not wait for it.
-
-        Sending a group also refreshes it, so this pauses after each group that is sent.
-        """
-        while True:
-            await asyncio.sleep(max(0.0, TICK_S - self._session.status_age_s))
-            if self._session.status_age_s >= TICK_S:
-                await self.get_status()
-            await self._renew_if_due()
 
     async def _renew_if_due(self) -> None:
         """Register again where others may take this environment for a killed one."""
@@ -195,32 +224,6 @@ class Serving(BaseEnv):
             logger.info("registering again, so that nobody takes this for a killed one")
             await self.register_env()
             await self.get_server_info()
-
-    async def _keep_busy(self, polling: asyncio.Task[None]) -> None:
-        """Keep the inference servers busy until the run is complete.
-
-        A turn waits for no item: the next groups are started beside it.
-        """
-        while not polling.done():
-            began = time.monotonic()
-            weight = self._session.status["env_weight"]
-            await self.server.update_weight(weight)
-            # Before the end is noticed: the last step may ask for a checkpoint too.
-            await self.env_step_checks()
-            config = self.config
-            if groups_to_the_end(config, self._session.status) <= 0:
-                # The API may have counted a step more than the trainer took.
-                logger.info("the run of %d steps is complete", config.total_steps)
-                return
-            if self._filling is None or self._filling.done():
-                if self._filling is not None:
-                    self._filling.result()  # or its error
-                self._filling = asyncio.create_task(self.add_train_workers())
-            self._groups.cancel_timed_out(config.worker_timeout)
-            await self._groups.flight.wait_for_place(TICK_S)
-            self.mainloop_timings.append(time.monotonic() - began)
-        # It ends only by an error, which is raised here.
-        await polling
 
     # -- steps -------------------------------------------------------------------------
 
@@ -258,13 +261,17 @@ class Serving(BaseEnv):
     def _evaluates(self) -> bool:
         return self.eval_runner is not None and not self.eval_runner.done()
 
-    # -- new groups --------------------------------------------------------------------
+    # -- groups ------------------------------------------------------------------------
+
+    async def _keep_filled(self) -> None:
+        while True:
+            self._flight.freed.clear()
+            await self.add_train_workers()
+            await self._flight.freed.wait()
 
     async def add_train_workers(self) -> None:
         """Start groups until as many are in flight as may be; cancels none."""
-        groups = self._groups
-        count = await groups.flight.fill(groups.serve_next, self._may_start, TICK_S)
-        self.workers_added_list.append(count)
+        await self._flight.fill(self._next_work, self._may_start)
 
     def _may_start(self) -> bool:
         """Say whether another group may be started now."""
@@ -273,7 +280,68 @@ class Serving(BaseEnv):
             return False
         if self._evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
             most = int(most * config.eval_limit_ratio)
-        in_flight, querying = self._groups.flight.workers, self._groups.querying
         own_batch = self.derived_batch_size
-        how = (most, own_batch, len(querying), len(in_flight))
+        how = (most, own_batch, len(self._querying), len(self._flight.workers))
         return groups_to_start(config, self._session.status, *how) > 0
+
+    async def _next_work(self) -> Coroutine[Any, Any, None] | None:
+        group = await self._next_group()
+        return None if group is None else self._serve_group(group)
+
+    async def _serve_group(self, group: Group) -> None:
+        """Have the hook `handle_env` work on a group, which it gets by its id."""
+        item_uuid = str(uuid.uuid4())
+        group.worker = asyncio.current_task()
+        group.on_reply = functools.partial(self._free_place, group)
+        # The time that a lost group spent in the backlog does not count.
+        group.start_time, group.began_s = time.time(), time.monotonic()
+        self.running_items[item_uuid] = group
+        self._querying.add(group)
+        try:
+            await self.handle_env(item_uuid)
+        except Exception as error:
+            logger.error("a group was lost to an error", exc_info=error)
+        finally:
+            self._free_place(group)
+
+    async def handle_env(self, item_uuid: str) -> Any:
+        """Work on a group from start to end; return its data, if there are any.
+
+        If it is cancelled before it is collected, its item is sampled again.
+        """
+        group = self.running_items[item_uuid]
+        try:
+            await self._work_on(group)
+        except asyncio.CancelledError:
+            # Unless its time was over, which took it out and counted a try.
+            if item_uuid in self.running_items and group.data is None:
+                self.backlog.append(group.next_try())
+            raise
+        finally:
+            self.running_items.pop(item_uuid, None)
+        took_s = (group.collected_s or time.monotonic()) - group.began_s
+        self.task_duration.append(took_s)
+        kind = "failed" if group.data is None else "succeeded"
+        getattr(self, f"{kind}_task_duration").append(took_s)
+        await self.cleanup()
+        return group.data
+
+    def _free_place(self, group: Group) -> None:
+        """Free the place of a group that has its replies, or has ended."""
+        if group in self._querying:
+            self._querying.remove(group)
+            self._flight.freed.set()
+
+    def _cancel_timed_out(self) -> None:
+        """Cancel groups whose collection takes longer than `worker_timeout`."""
+        timeout_s = self.config.worker_timeout  # 0 or less cancels none
+        for item_uuid, group in list(self.running_items.items()):
+            is_late = 0 < timeout_s < time.monotonic() - group.began_s
+            if is_late and group.data is None and group.worker is not None:
+                logger.warning(
+                    "a group took longer than worker_timeout %g s and is cancelled: %r",
+                    *(timeout_s, group.item[-1]),
+                )
+                group.worker.cancel()
+                self.running_items.pop(item_uuid)
+                self._retry(group)

@@ -90,12 +90,10 @@ class Metrics:
         self._since_log, self.correct_since_log = defaultdict(list), []
         return scalars | {f"alarms/{name}": n for name, n in self.alarms.counts.items()}
 
-    def summary(self) -> str:
-        """Return a line for the log: ends and scores of the rollouts, outcomes."""
-        scored = self.outcomes.total()
-        if not scored:
-            return f"{self.ledger}, none scored yet"
-        most = self.outcomes.most_common()
+    async def log_summary(self) -> None:
+        """Log how the rollouts have ended and scored so far, if there are any."""
+        scored, most = self.outcomes.total(), self.outcomes.most_common()
         shares = ", ".join(f"{outcome} {n / scored:.0%}" for outcome, n in most)
-        mean = f"{self.ledger}, mean score {self.mean_score:.3f}"
-        return f"{mean}; of {scored} scored: {shares}"
+        mean = f"mean score {self.mean_score:.3f}; of {scored} scored: {shares}"
+        if self.ledger.queried:
+            logger.info("%s, %s", self.ledger, mean if scored else "none scored yet")

@@ -13,7 +13,7 @@ import enum
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from rg_env.items.item import Item
 
@@ -131,6 +131,13 @@ class Ledger:
 # -- a group ---------------------------------------------------------------------------
 
 
+class Sink(Protocol):
+    """Whoever gets the groups of a run, several at the same time perhaps."""
+
+    async def take(self, group: Group) -> None:
+        """Take a group, which others may have taken before."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Rollout:
     """One scored completion, as it is dumped.
@@ -168,9 +175,11 @@ class Group:
         rollouts: Its scored completions, shape (G,).
         data: What the trainer gets, as the newest hook returned it: one group, a list
             of several, or None where there is none.
+        is_for_trainer: Whether the data are sent, or only written.
         in_flight: Number of its rollouts that were queried and have not ended.
         endings: How its rollouts ended.
-        worker: The task that works on it in `serve`.
+        worker, on_reply: In `serve`, the task that works on it, and what is called when
+            the servers have answered.
         start_time, began_s, collected_s: When it was started, a framework's name, and
             by a clock that does not jump; and the end of its collection.
     """
@@ -182,9 +191,11 @@ class Group:
     dataset: Any = None
     rollouts: Sequence[Rollout] = ()
     data: Any = None
+    is_for_trainer: bool = True
     in_flight: int = 0
     endings: set[Ending] = dataclasses.field(default_factory=set)
     worker: asyncio.Task[Any] | None = None
+    on_reply: Callable[[], None] = lambda: None
     start_time: float = dataclasses.field(default_factory=time.time)
     began_s: float = dataclasses.field(default_factory=time.monotonic)
     collected_s: float = 0.0
@@ -194,6 +205,10 @@ class Group:
         return getattr(self, name)
 
     # -- on its way --------------------------------------------------------------------
+
+    def next_try(self) -> Group:
+        """Return a new group of its item."""
+        return Group(self.item, self.ledger, self.tries)
 
     def query(self, rollouts: int) -> None:
         """Count rollouts that are being queried."""

@@ -76,7 +76,7 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     async def run():
         async with environment(query, score, cls) as env:
             env._send_scored_data_to_api = giving(None)
-            await env._groups.work_on(Group(ITEM, env.ledger))
+            await env._work_on(Group(ITEM, env.ledger))
             assert env.ledger.in_flight == 0 and env.ledger.queried == SIZE
             return dict(env.ledger.outcomes), items_left(env)
 
@@ -90,7 +90,6 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     ("query", "score", "ending", "left"),
     [
         (answered, giving(group()), "sent", []),
-        (answered, giving(BROKEN, group()), "sent", []),
         (answered, NO_VARIANCE, "zero_variance", []),
         (giving(FAILED), NO_VARIANCE, "unanswered", [ITEM]),
         (giving(KeyError("x")), NO_VARIANCE, "failed", [ITEM]),
@@ -147,7 +146,7 @@ def test_groups_of_one_item_object_end_each():
         async with environment(score=giving(None, group(), None, group())) as env:
             env._send_scored_data_to_api = giving(None)
             groups = [Group(ITEM, env.ledger) for _ in range(4)]
-            await asyncio.gather(*map(env._groups.work_on, groups))
+            await asyncio.gather(*map(env._work_on, groups))
             return env.ledger.queried, env.ledger.in_flight
 
     assert asyncio.run(run()) == (4 * SIZE, 0)
@@ -172,7 +171,7 @@ def test_an_item_that_was_lost_too_often_is_not_sampled_again(logged):
         async with environment(giving(KeyError("x"))) as env:
             env.backlog.append(ITEM)
             while env.backlog:
-                await env._groups.work_on(await env._groups.next_group())
+                await env._work_on(await env._next_group())
             return dict(env.ledger.outcomes)
 
     assert asyncio.run(run()) == {"failed": pipeline.ITEM_TRIES * SIZE}
@@ -187,9 +186,8 @@ def test_an_item_that_was_lost_too_often_is_not_sampled_again(logged):
 async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Yield an environment with one group in flight."""
     async with environment(query, score, cls) as env:
-        groups = env._groups
         env.backlog.append(ITEM)
-        await groups.flight.fill(groups.serve_next, lambda: bool(env.backlog))
+        await env._flight.fill(env._next_work, lambda: bool(env.backlog))
         yield env
 
 
@@ -201,7 +199,7 @@ def cancel_as_the_host(env):
 def cancel_for_its_time(env):
     for running in env.running_items.values():
         running.began_s -= env.config.worker_timeout + 1
-    env._groups.cancel_timed_out(env.config.worker_timeout)
+    env._cancel_timed_out()
 
 
 @pytest.mark.parametrize("cancel", [cancel_as_the_host, cancel_for_its_time])
@@ -228,7 +226,7 @@ def test_a_group_within_its_time_is_not_cancelled_though_the_clock_jumps(monkeyp
             monkeypatch.setattr(time, "time", lambda: now + 10**6)
             (running,) = env.running_items.values()
             running.began_s -= env.config.worker_timeout - 60
-            env._groups.cancel_timed_out(env.config.worker_timeout)
+            env._cancel_timed_out()
             await asyncio.sleep(0)
             # As a hook of the framework reads its entry.
             assert running["worker"] in env.workers and running["start_time"] > 0
@@ -240,29 +238,15 @@ def test_a_group_within_its_time_is_not_cancelled_though_the_clock_jumps(monkeyp
 def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_queries():
     class InATask(ReasoningGymEnv):
         async def collect_trajectories(self, item):
-            assert len(self._groups.querying) == 1
+            assert len(self._querying) == 1
             return await asyncio.create_task(super().collect_trajectories(item))
 
     async def run():
         async with started(answered, hangs, InATask) as env:
-            await asyncio.wait_for(env._groups.flight.freed.wait(), 60)
-            return len(env.workers), len(env._groups.querying)
+            await asyncio.wait_for(env._flight.freed.wait(), 60)
+            return len(env.workers), len(env._querying)
 
     assert asyncio.run(run()) == (1, 0)
-
-
-@pytest.mark.parametrize(("every_s", "is_said"), [(0.0, True), (3600.0, False)])
-def test_a_summary_is_logged_after_a_group_once_in_a_while(
-    every_s, is_said, monkeypatch, logged
-):
-    monkeypatch.setattr(pipeline, "SUMMARY_EVERY_S", every_s)
-
-    async def run():
-        async with started(answered) as env:
-            await asyncio.gather(*env.workers)
-            return logged.text
-
-    assert (f"{SIZE} rollouts queried" in asyncio.run(run())) is is_said
 
 
 @pytest.mark.processes
@@ -293,20 +277,3 @@ def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
 
     seen = asyncio.run(after_registration(api_url, 16, work, max_num_workers=4))
     assert len(seen) == len(set(seen)) == 4
-
-
-@pytest.mark.parametrize("turns", range(6))
-def test_a_cancel_is_not_lost_to_a_worker_that_is_freed_meanwhile(turns):
-    async def run():
-        flight = pipeline.Flight()
-        tick = asyncio.create_task(flight.wait_for_place(0.1))
-        await asyncio.sleep(0.01)
-        flight.freed.set()
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        was_running = tick.cancel()
-        await asyncio.wait([tick])
-        return was_running, tick.cancelled()
-
-    was_running, cancelled = asyncio.run(run())
-    assert cancelled is was_running

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from rg_env.atropos.pipeline import Pipeline
 from rg_env.atropos.process_run import (
     LEAST_GROUPS,
     Processing,
@@ -16,6 +15,7 @@ from rg_env.atropos.process_run import (
 from rg_env.errors import SettingError
 from rg_env.evaluation.screening import screen_rows
 from rg_env.items.stream import Stream
+from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group import Ending, Ledger
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, build_rules
@@ -198,7 +198,7 @@ class Hooks(Processing):
 
     async def handle_send_to_api(self, data, item, **checks):
         self.rows.append(item)
-        self._groups.group_for().end(Ending.WRITTEN)
+        self._group_for().end(Ending.WRITTEN)
 
     async def wandb_log(self):
         self.logs += 1
@@ -214,7 +214,7 @@ def written(hooks, total, items=ITEMS, there=0, gave_up=False):
         hooks._servers = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
             hooks._servers.gave_up.set()
-        hooks._groups = Pipeline(hooks, Ledger(), None, None, None)
+        hooks.metrics, hooks.backlog = Metrics(Ledger()), []
         hooks._items, hooks.curr_step = items, there
         await hooks._write_rows("process", total)
         return hooks.curr_step

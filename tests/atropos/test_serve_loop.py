@@ -8,12 +8,13 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_loop
 from rg_env.atropos.checkpoints import passed
-from rg_env.atropos.pipeline import Pipeline
+from rg_env.atropos.pipeline import Flight
 from rg_env.atropos.serve_loop import (
     Serving,
     groups_to_start,
     groups_to_the_end,
 )
+from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group import Group, Ledger
 
 CONFIG = {
@@ -43,12 +44,12 @@ class Hooks(Serving):
         self.called, self.was_called = [], asyncio.Event()
         self.curr_step, self.eval_runner, self.jsonl_writer = 0, None, None
         self.items_sent_this_step = -1
-        self.mainloop_timings, self.workers_added_list = [], []
         for name in ("get_status", "env_step_checks"):
             setattr(self, name, self._noting(name))
         for name in ("setup", "setup_wandb", "register_env", "get_server_info"):
             setattr(self, name, self._noting(name))
-        self._groups = Pipeline(self, Ledger(), None, None, None)
+        self._flight, self._querying = Flight(), set()
+        self.metrics, self.backlog, self.running_items = Metrics(Ledger()), [], {}
         self._checkpoints = SimpleNamespace(begin=lambda: None)
 
     get_next_item = evaluate = None
@@ -65,7 +66,7 @@ def served(env):
     asyncio.run(asyncio.wait_for(env._serve(), 10))
 
 
-def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkeypatch):
+def test_each_turn_checks_the_step_until_the_run_is_complete(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
     env = Hooks(total_steps=3)
 
@@ -76,16 +77,13 @@ def test_each_turn_checks_the_step_and_fills_up_until_the_run_is_complete(monkey
 
     env.add_train_workers = add_train_workers
     served(env)
-    turns = env.called.count("add_train_workers")
-    assert turns == 4  # one batch past the last step, as the framework counts
-    assert env.called[:8] == [
-        *("setup", "setup_wandb", "register_env", "get_server_info"),
-        "get_status",
-        "update_weight",
-        "env_step_checks",
-        "add_train_workers",
+    assert env.called[:9] == [
+        *("setup", "setup_wandb", "register_env", "get_server_info", "get_status"),
+        *("update_weight", "may_be_ended", "env_step_checks", "add_train_workers"),
     ]
-    assert len(env.mainloop_timings) == turns
+    # One batch past the last step, as the framework counts.
+    assert env.called.count("add_train_workers") == 4
+    assert env.called[-1] == "env_step_checks"
 
 
 @pytest.mark.parametrize("items", [1, 10**9])
@@ -121,19 +119,19 @@ def test_steps_and_timeouts_are_looked_at_while_places_are_free(items, monkeypat
 
 def test_the_status_is_read_again_only_when_nobody_has_read_it_for_a_while(monkeypatch):
     monkeypatch.setattr(serve_loop, "TICK_S", 0.01)
-    env = Hooks()
+    env = Hooks(total_steps=10**9)
+    env._may_start = lambda: False
 
     async def run():
-        polling = asyncio.create_task(env._keep_status())
+        serving = asyncio.create_task(env._serve())
         await asyncio.sleep(0.1)
-        assert "get_status" not in env.called
-        env.was_called.clear()
+        assert env.called.count("get_status") == 1  # at the start
         env._session.status_age_s = 1.0
-        await asyncio.wait_for(env.was_called.wait(), 60)
-        polling.cancel()
+        await asyncio.sleep(0.1)
+        serving.cancel()
 
     asyncio.run(run())
-    assert "get_status" in env.called
+    assert env.called.count("get_status") > 1
 
 
 def test_an_error_of_the_status_ends_the_loop():
@@ -142,7 +140,7 @@ def test_an_error_of_the_status_ends_the_loop():
     async def gone():
         raise ZeroDivisionError
 
-    env.get_status = gone
+    env.get_status = env.get_next_item = gone
     with pytest.raises(ZeroDivisionError):
         served(env)
 
@@ -176,8 +174,8 @@ def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
     handling, in_flight, may
 ):
     env = Hooks(eval_handling=handling)
-    env._groups.flight.workers |= set(range(in_flight))
-    env._groups.querying |= {Group(i) for i in range(in_flight)}
+    env._flight.workers |= set(range(in_flight))
+    env._querying |= {Group(i) for i in range(in_flight)}
     assert env._may_start() is True
     env.eval_runner = SimpleNamespace(done=lambda: False)
     assert env._may_start() is may

@@ -118,8 +118,8 @@ async def test_what_is_assigned_to_a_name_of_the_original_is_read_again(tmp_path
 
 @pytest.mark.processes
 async def test_the_prompt_of_the_module_can_be_assigned(monkeypatch):
+    monkeypatch.setattr(reasoning_gym_environment, "system_prompt", "Mine.")
     async with ready_env() as env:
-        monkeypatch.setattr(reasoning_gym_environment, "system_prompt", "Mine.")
         messages, _, _ = await env.get_next_item()
     assert messages[0]["content"] == "Mine."
 
