@@ -78,7 +78,7 @@ def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
             env.env_id = env_id  # registered anew while it was asked for
             return {"env_weight": 0.5}
 
-        env.env_id, env._session.status_of = 0, status_of
+        env.env_id, env._session._status_of = 0, status_of
         await env._session.read_status()
         env.env_id = None
         await env.close()
