@@ -26,9 +26,8 @@ from rg_env.items.run_stream import RunStream
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress
 from rg_env.rollouts.group import Ending, Group
-from rg_env.settings.environment_settings import choosing_tasks
+from rg_env.settings.environment_settings import CHOICE_OF_TASKS
 from rg_env.settings.kept_settings import settings_text
-from rg_env.settings.setting_types import ChoosesTasks
 
 if TYPE_CHECKING:
     from rg_env.evaluation.screening import Bounds, TaskScreen
@@ -241,8 +240,7 @@ class ScreenRun:
             "task_levels": dict(filter(None, map(self._level_setting, kept))),
             "task_params": {t.task: params[t.task] for t in kept if params[t.task]},
         }
-        own = choosing_tasks(*ChoosesTasks)
-        env = {n: v for n, v in given["env"].items() if n not in own}
+        env = {n: v for n, v in given["env"].items() if n not in CHOICE_OF_TASKS}
         return {**given, "env": env | {n: v for n, v in chosen.items() if v}}
 
     def _level_setting(self, task: TaskScreen) -> tuple[str, Any] | None:

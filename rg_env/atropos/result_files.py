@@ -19,7 +19,7 @@ from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.group import has_variance
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
 from rg_env.settings import kept_settings
-from rg_env.settings.environment_settings import OF_EVALUATION, deciding
+from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides
 from rg_env.tasks.curriculum import Count, Share
 from rg_env.whole_files import LineFile
@@ -274,7 +274,8 @@ class EvaluationFiles:
             return
 
     def _may_continue(self, folder: Path) -> bool:
-        beside, names = folder / SETTINGS, deciding(*OF_EVALUATION)
+        names = deciding(*set(Decides) - {Decides.NOTHING, Decides.ROWS})
+        beside = folder / SETTINGS
         is_same = not kept_settings.why_not(beside, self._settings, names)
         return is_same and not (folder / METRICS).exists()
 

@@ -28,9 +28,9 @@ from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.items.tasks import Tasks
 from rg_env.settings import environment_settings, program_settings, setting_types
-from rg_env.settings.environment_settings import CheckedSettings, choosing_tasks
+from rg_env.settings.environment_settings import NAMES_OF_TASKS, CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
-from rg_env.settings.setting_types import CheckedModel, ChoosesTasks, kinds
+from rg_env.settings.setting_types import CheckedModel, kinds
 from rg_env.tasks.selection import refuse_unlisted
 from rg_env.yaml_text import YamlError
 
@@ -286,8 +286,7 @@ class SettingsCommand(Command):
         given = self.read(values)
         settings, _ = given.over(self.start)
         if not isinstance(self.env_cls, type) and not settings.task_modules:
-            fields = choosing_tasks(ChoosesTasks.BY_NAME)
-            refuse_unlisted({name: getattr(settings, name) or () for name in fields})
+            refuse_unlisted({n: getattr(settings, n) or () for n in NAMES_OF_TASKS})
         return given
 
     def _print_all(self, ctx: click.Context) -> None:

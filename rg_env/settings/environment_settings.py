@@ -11,17 +11,14 @@ elsewhere: a protocol, a timer or the memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic.fields import FieldInfo
 
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
-    ChoosesTasks,
     Decides,
     FilePath,
     MinusOneOrMore,
@@ -49,8 +46,16 @@ SHORTEST_S = 0.001
 
 
 Level = Annotated[LevelSetting, BeforeValidator(level_setting)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Temperature = Annotated[float, Field(ge=0.0, le=10.0)]
+Rollouts = Annotated[int, Field(ge=1, le=MAX_GROUP_SIZE)]
+Tokens = Annotated[int, Field(ge=2, le=100_000_000)]
 Modules = list[Annotated[str, AfterValidator(checked)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
+Efforts = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+Lengths = Literal["prompt_and_completion", "completion"]
+Handling = Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"]
 
 NAME = r"^[^/.][^/]*$"
 """Name of a folder, since the checkpoints are in one of this name."""
@@ -76,15 +81,15 @@ class ItemSettings(CheckedModel):
     # What decides is what these modules hold, which is compared by digest.
     task_modules: Annotated[Modules, Decides.NOTHING] = Field([])
     """Modules that register your own tasks: import names, or paths of .py files"""
-    tasks: Annotated[SomeNames, ChoosesTasks.BY_NAME] = None
+    tasks: SomeNames = None
     """Names or patterns of tasks, such as `*_sorting`; None means all tasks"""
-    categories: Annotated[SomeNames, ChoosesTasks.OTHERWISE] = None
+    categories: SomeNames = None
     """Categories of tasks to use beside `tasks`"""
-    exclude_tasks: Annotated[list[str], ChoosesTasks.BY_NAME] = Field([])
+    exclude_tasks: list[str] = Field([])
     """Names or patterns of tasks to leave out"""
-    task_weights: Annotated[dict[str, Weight], ChoosesTasks.BY_NAME] = Field({})
+    task_weights: dict[str, Weight] = Field({})
     """Weight of each task, above 0; 1.0 by default"""
-    task_params: Annotated[dict[str, dict[str, Any]], ChoosesTasks.BY_NAME] = Field({})
+    task_params: dict[str, dict[str, Any]] = Field({})
     """Dataset parameters of each task, as the library names them"""
     task_choice: TaskChoosing = "weighted"
     """How the next task is chosen. weighted: at random; adaptive: more often if its
@@ -93,13 +98,9 @@ class ItemSettings(CheckedModel):
     """Least share of its weight that a task keeps with task_choice adaptive"""
     seed: int = Field(42, ge=0, le=MAX_SEED)
     """Seed of the training items"""
-    shard_index: int = Field(
-        default_factory=lambda: shard_of_launcher()[0], ge=0, le=1_000_000
-    )
+    shard_index: Count = Field(default_factory=lambda: shard_of_launcher()[0])
     """Number of this instance, from 0; by default that of Slurm or torchrun"""
-    num_shards: int = Field(
-        default_factory=lambda: shard_of_launcher()[1], ge=1, le=1_000_000
-    )
+    num_shards: Count = Field(default_factory=lambda: shard_of_launcher()[1], ge=1)
     """Number of instances that share one stream of items; by default likewise"""
 
 
@@ -115,11 +116,9 @@ class LevelSettings(CheckedModel):
     complexity_mode: Level = None
     """Level of the items: None (the library's default parameters), random, curriculum,
     a fixed level, or a range of levels `[low, high]`"""
-    task_levels: Annotated[dict[str, Level], ChoosesTasks.BY_NAME] = Field({})
+    task_levels: dict[str, Level] = Field({})
     """The same for single tasks: a map from names or patterns"""
-    curriculum_target_accuracy: Annotated[float, Decides.FEEDBACK] = Field(
-        0.7, ge=0.0, le=1.0
-    )
+    curriculum_target_accuracy: Annotated[Share, Decides.FEEDBACK] = 0.7
     """With complexity_mode curriculum, the mean score at which levels are held"""
 
 
@@ -130,11 +129,11 @@ class SamplingSettings(CheckedModel):
 
     system_prompt: Text | None = None
     """System prompt; None means the built-in one"""
-    group_size: int = Field(4, ge=1, le=MAX_GROUP_SIZE)
+    group_size: Rollouts = 4
     """Number of rollouts for each item; training needs at least 2"""
-    max_token_length: int = Field(2048, ge=2, le=100_000_000)
+    max_token_length: Tokens = 2048
     """Maximum length of prompt plus completion, in tokens"""
-    temperature: float = Field(1.0, ge=0.0, le=10.0)
+    temperature: Temperature = 1.0
     """Sampling temperature of training rollouts"""
     top_p: float = Field(1.0, gt=0.0, le=1.0)
     """Nucleus sampling (top-p) of training rollouts"""
@@ -142,9 +141,7 @@ class SamplingSettings(CheckedModel):
     """Tokenizer: a name on the Hugging Face hub or a folder; if not set, the model's"""
     thinking_mode: bool = False
     """Request reasoning (server type openai only)"""
-    reasoning_effort: (
-        Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None
-    ) = None
+    reasoning_effort: Efforts | None = None
     """Reasoning effort to request (server type openai only)"""
     max_reasoning_tokens: int | None = Field(None, ge=1024, le=32_000)
     """Reasoning tokens to allow (server type openai only)"""
@@ -169,9 +166,7 @@ class RewardSettings(CheckedModel):
     """chance subtracts the score of the best trivial baseline from the rewards"""
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
-    length_penalty_counts: Literal["prompt_and_completion", "completion"] = (
-        "prompt_and_completion"
-    )
+    length_penalty_counts: Lengths = "prompt_and_completion"
     """What counts as the length of a rollout for the length penalty"""
     ensure_scores_are_not_same: bool = True
     """Do not send a group whose scores are all equal"""
@@ -191,31 +186,23 @@ class EvaluationSettings(CheckedModel):
     """Number of tasks to evaluate, selected by eval_seed; None means all tasks"""
     eval_seed: int = Field(123, ge=0, le=MAX_SEED)
     """Seed of the evaluation items"""
-    eval_level: float | None = Field(None, ge=0.0, le=1.0)
+    eval_level: Share | None = None
     """Level of the evaluation items; None means the library's default parameters"""
     eval_preset: PresetName | None = None
     """Evaluate on the items of the library's published evaluation, easy or hard"""
-    eval_completions: Annotated[int, Decides.EVAL_COMPLETIONS] = Field(
-        1, ge=1, le=MAX_GROUP_SIZE
-    )
+    eval_completions: Annotated[Rollouts, Decides.EVAL_COMPLETIONS] = 1
     """Number of completions for each evaluation item"""
     eval_system_prompt: Annotated[Text | None, Decides.EVAL_COMPLETIONS] = None
     """System prompt of the evaluation; `published` uses that of the published one"""
-    eval_temperature: Annotated[float, Decides.EVAL_COMPLETIONS] = Field(
-        0.0, ge=0.0, le=10.0
-    )
+    eval_temperature: Annotated[Temperature, Decides.EVAL_COMPLETIONS] = 0.0
     """Sampling temperature of evaluation"""
-    eval_max_token_length: Annotated[int | None, Decides.EVAL_COMPLETIONS] = Field(
-        None, ge=2, le=100_000_000
-    )
+    eval_max_token_length: Annotated[Tokens | None, Decides.EVAL_COMPLETIONS] = None
     """max_token_length in an evaluation; None means the same"""
     steps_per_eval: Annotated[int, Decides.NOTHING] = Field(100, ge=-1, le=MANY)
     """Number of steps between evaluations; 0 or -1 turns them off"""
-    eval_handling: Annotated[
-        Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"], Decides.NOTHING
-    ] = "STOP_TRAIN"
+    eval_handling: Annotated[Handling, Decides.NOTHING] = "STOP_TRAIN"
     """During an evaluation, stop, limit or continue (NONE) sampling for training"""
-    eval_limit_ratio: Annotated[float, Decides.NOTHING] = Field(0.5, ge=0.0, le=1.0)
+    eval_limit_ratio: Annotated[Share, Decides.NOTHING] = 0.5
     """With LIMIT_TRAIN, the share of the usual groups in flight during an evaluation"""
     max_eval_workers: Annotated[int, Decides.NOTHING] = Field(16, ge=1, le=100_000)
     """Maximum number of evaluation completions in flight"""
@@ -232,7 +219,7 @@ class FileSettings(CheckedModel):
     """Save groups in which every score is 0.0"""
     dump_metrics: bool = True
     """Also write the metrics that are logged to W&B to a file"""
-    rollout_save_score_threshold: float = Field(0.7, ge=0.0, le=1.0)
+    rollout_save_score_threshold: Share = 0.7
     """Score that a rollout must exceed for dump_rollouts"""
     data_dumps_dir: FilePath = str(DATA_DUMPS)
     """Folder for the dump files; by default beside the code"""
@@ -286,7 +273,7 @@ class RunSettings(CheckedModel):
     """Number of rollouts in a batch; the trainer's value takes precedence"""
     max_batches_offpolicy: int = Field(3, ge=0, le=1_000_000)
     """Maximum number of batches that wait for the trainer; 0 means no limit"""
-    min_batch_allocation: float | None = Field(None, ge=0.0, le=1.0)
+    min_batch_allocation: Share | None = None
     """Minimum share of each batch that must come from this environment"""
     # The API divides by the sum of the weights and answers every later status request
     # with 500 if it is 0; the framework's documented -1 is such a weight.
@@ -338,16 +325,19 @@ class CheckedSettings(
                 f"shard_index: {self.shard_index} is not allowed; expected a number"
                 f" below num_shards, which is {self.num_shards}"
             )
-        for one, other in EXCLUDE_EACH_OTHER.items():
+        for one, other in (
+            ("eval_level", "eval_preset"),
+            ("max_reasoning_tokens", "reasoning_effort"),
+        ):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ValueError(f"{one}: cannot be combined with {other}")
         return self
 
 
-EXCLUDE_EACH_OTHER = {
-    "eval_level": "eval_preset",
-    "max_reasoning_tokens": "reasoning_effort",
-}
+NAMES_OF_TASKS = "tasks", "exclude_tasks", "task_weights", "task_params", "task_levels"
+"""The fields that have names or patterns of tasks, as a list or as keys."""
+
+CHOICE_OF_TASKS = (*NAMES_OF_TASKS, "categories")
 
 GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
 """The groups of fields, in the order of `--help`."""
@@ -359,22 +349,9 @@ def deciding(*what: Decides) -> frozenset[str]:
         name
         for group in GROUPS
         for name, info in group.model_fields.items()
-        if next(_marks(info, Decides), group.decides) in what
+        if next((m for m in info.metadata if isinstance(m, Decides)), group.decides)
+        in what
     )
-
-
-OF_EVALUATION = frozenset(Decides) - {Decides.NOTHING, Decides.ROWS}
-"""What decides the results of an evaluation, or might."""
-
-
-def choosing_tasks(*how: ChoosesTasks) -> list[str]:
-    """Return the fields that say which tasks there are, in their order."""
-    fields = ItemSettings.model_fields | LevelSettings.model_fields
-    return [n for n, info in fields.items() if {*_marks(info, ChoosesTasks)} & {*how}]
-
-
-def _marks(info: FieldInfo, kind: type[Any]) -> Iterator[Any]:
-    return (mark for mark in info.metadata if isinstance(mark, kind))
 
 
 START: dict[str, Any] = {

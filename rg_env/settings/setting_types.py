@@ -58,14 +58,6 @@ class Decides(enum.Enum):
     """What a server is asked for an evaluation item"""
 
 
-class ChoosesTasks(enum.Enum):
-    """How a field says which tasks there are."""
-
-    BY_NAME = enum.auto()
-    """With names or patterns of tasks, as a list or as keys"""
-    OTHERWISE = enum.auto()
-
-
 def kinds(annotation: Any) -> Iterator[Any]:
     """Yield the types that an annotation is made of, parts of a union one by one."""
     parts = typing.get_args(annotation)

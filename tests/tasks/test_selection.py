@@ -3,8 +3,7 @@
 import pytest
 
 from rg_env.errors import SettingError
-from rg_env.settings.environment_settings import choosing_tasks
-from rg_env.settings.setting_types import ChoosesTasks
+from rg_env.settings.environment_settings import NAMES_OF_TASKS
 from rg_env.tasks.library import TASKS, LibraryDescription, TaskInfo
 from rg_env.tasks.selection import (
     StreamSettings,
@@ -183,7 +182,7 @@ def test_a_mixture_that_makes_no_sense_is_rejected(params, sentence):
     assert sentence in refusal(tasks=["composite"], task_params={"composite": params})
 
 
-@pytest.mark.parametrize("field", choosing_tasks(ChoosesTasks.BY_NAME))
+@pytest.mark.parametrize("field", NAMES_OF_TASKS)
 def test_an_unlisted_task_is_refused_before_the_library_is_imported(field):
     value = {"gdc": 1} if field.startswith("task_") else ["gdc"]
     with pytest.raises(SettingError, match=f"env.{field}: .*'gdc'; did you mean 'gcd'"):
