@@ -7,15 +7,13 @@
     GET  /health
 
 If a completion has no score, its value is null with a reason, or the request fails with
-an error status; a failure never becomes a reward. A request is worked on once its whole
-body is there, and until its client leaves.
+an error status; a failure never becomes a reward.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -28,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from rg_env.errors import LibraryError, RunError, SettingError
 from rg_env.items.group_scorer import UNMATCHED, Result, score_async
@@ -40,7 +38,7 @@ T = TypeVar("T")
 
 MAX_BODY_BYTES = 16 * 2**20
 WORKED_ON = 2 * default_pool_size()
-"""The other requests wait, so that under load some are answered in time, not none."""
+"""Other completions wait, so that under load some requests are answered in time."""
 
 MAX_ITEM_BYTES = 2**16
 MOST_COMPLETIONS = 1024
@@ -51,7 +49,6 @@ ITEMS_WITHIN_S = 30.0
 """After which the items that are made are sent, without the others."""
 
 AGAIN = {"Retry-After": "1"}
-HEALTH = "/health"
 
 
 class _Score(msgspec.Struct, forbid_unknown_fields=True):
@@ -100,36 +97,21 @@ class _Rows(msgspec.Struct):
 
 def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -> T:
     try:
-        try:
-            return msgspec.json.decode(body, type=kind)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            # A lone surrogate in one text would refuse all: it becomes a "?".
-            text = json.dumps(json.loads(bytes(body)), ensure_ascii=False)
-            return msgspec.json.decode(text.encode(errors="replace"), type=kind)
+        return msgspec.json.decode(body, type=kind)
     except (ValueError, RecursionError) as error:  # nested too deeply
         raise HTTPException(400, f"{what}: {error}") from error
 
 
-def _item_of_row(row: dict[str, msgspec.Raw]) -> msgspec.Raw:
-    name = "verifier_metadata"
-    metadata = _decoded(row.get(name, b"{}"), dict[str, msgspec.Raw], name)
-    if "item" not in metadata:
-        raise HTTPException(400, f"the row has no {name}.item")
-    return metadata["item"]
-
-
 def _written(response: _Response) -> str:
     """Return what the model wrote, without what a server has split off as thinking."""
-    contents = [o.content for o in response.output if o.type == "message"]
-    return "".join(
-        content
-        if isinstance(content, str)
-        else "".join(part.text for part in content if part.type == "output_text")
-        for content in contents
-        if content is not None
-    )
+    texts: list[str] = []
+    for output in response.output:
+        if output.type == "message" and isinstance(output.content, str):
+            texts.append(output.content)
+        elif output.type == "message":
+            parts = output.content or ()
+            texts += [part.text for part in parts if part.type == "output_text"]
+    return "".join(texts)
 
 
 def _reply(value: object) -> Response:
@@ -140,22 +122,6 @@ def _refuse(request: Request | None, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         error = HTTPException(503, str(error), AGAIN)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-
-async def _body_of(scope: Scope, receive: Receive) -> bytes | None:
-    """Read the body of a request; return None if its client leaves."""
-    # uvicorn has refused a length that is no number.
-    announced = int(dict(scope["headers"]).get(b"content-length", 0))
-    body, more = bytearray(), True
-    while more:
-        if max(announced, len(body)) > MAX_BODY_BYTES:
-            raise HTTPException(413, f"over {MAX_BODY_BYTES} bytes")
-        part = await receive()
-        if part["type"] == "http.disconnect":
-            return None
-        body += part["body"]
-        more = part["more_body"]
-    return bytes(body)
 
 
 async def _health(request: Request) -> Response:
@@ -194,7 +160,7 @@ class ScoreServer:
             Route("/aggregate_metrics", self._aggregate, methods=["POST"]),
         ]
         routes = [
-            Route(HEALTH, _health),
+            Route("/health", _health),
             Route("/items", self._items),
             Route("/score", self._score, methods=["POST"]),
             Route("/feedback", self._feedback, methods=["POST"]),
@@ -212,35 +178,15 @@ class ScoreServer:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, until its client leaves; the health does not wait."""
-        if scope["type"] != "http" or scope["path"] == HEALTH:
-            return await self._inner(scope, receive, send)
-        try:
-            body = await _body_of(scope, receive)
-        except HTTPException as error:
-            return await _refuse(None, error)(scope, receive, send)
-        if body is None:
-            return None
-        whole: list[Message]
-        whole = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def received() -> Message:
-            # Never a disconnect: `leaving` waits for that, and ends the work.
-            return whole.pop() if whole else await asyncio.Future()
-
-        async def work() -> None:
-            async with self._places:
-                await self._inner(scope, received, send)
-
-        working = asyncio.ensure_future(work())
-        leaving = asyncio.ensure_future(receive())
-        try:
-            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                working.result()
-        finally:
-            working.cancel()
-            leaving.cancel()
+        """Answer a request, if its body is not too long."""
+        headers = dict(scope.get("headers", ()))
+        length = int(headers.get(b"content-length", 0))  # uvicorn has checked it
+        if length > MAX_BODY_BYTES or b"transfer-encoding" in headers:
+            text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
+            refusal = _refuse(None, HTTPException(413, text))
+            await refusal(scope, receive, send)
+        else:
+            await self._inner(scope, receive, send)
 
     # -- items and scores --------------------------------------------------------------
 
@@ -255,7 +201,8 @@ class ScoreServer:
         positions = self._next if start is None else itertools.count(start)
         items: list[dict[str, Any]] = []
         for position in itertools.islice(positions, wanted.count):
-            item = await run_in_threadpool(self._tasks.at, position)
+            async with self._places:
+                item = await run_in_threadpool(self._tasks.at, position)
             if item is not None:
                 items.append(self._fields_of(item, position))
             if time.monotonic() > deadline:
@@ -275,8 +222,8 @@ class ScoreServer:
 
     async def _score(self, request: Request) -> Response:
         wanted = _decoded(await request.body(), _Score)
-        item, how = self._item(wanted.item), {"thinking_open": wanted.thinking_open}
-        return _reply({"results": await self._results(item, wanted.completions, **how)})
+        how = (wanted.completions, wanted.thinking_open)
+        return _reply({"results": await self._results(self._item(wanted.item), *how)})
 
     def _item(self, raw: msgspec.Raw) -> Item:
         """Return the item of a JSON object, or of its text as `to_json` has it."""
@@ -291,9 +238,10 @@ class ScoreServer:
             raise HTTPException(422, f"item: {error}") from error
 
     async def _results(
-        self, item: Item, completions: Sequence[str], **how: bool
+        self, item: Item, completions: Sequence[str], thinking_open: bool = False
     ) -> list[Result]:
-        results = await score_async(item, completions, **how)
+        async with self._places:
+            results = await score_async(item, completions, thinking_open=thinking_open)
         lost = [result for result in results if result.value is None]
         for result in lost:
             if result.outcome == UNMATCHED:
@@ -321,13 +269,17 @@ class ScoreServer:
     async def _session(self, request: Request) -> Response:
         """Begin or end a session, of which nothing has to be kept."""
         given = _decoded(await request.body(), dict[str, Any])
-        names = ("resources_session_id",)
-        return _reply({name: given[name] for name in names if name in given})
+        name = "resources_session_id"
+        return _reply({name: given[name]} if name in given else {})
 
     async def _verify(self, request: Request) -> Response:
         """Return a row with its reward."""
         row = _decoded(await request.body(), dict[str, msgspec.Raw])
-        item = self._item(_item_of_row(row))
+        name, named = "verifier_metadata", dict[str, msgspec.Raw]
+        metadata = _decoded(row.get(name, b"{}"), named, name)
+        if "item" not in metadata:
+            raise HTTPException(400, f"the row has no {name}.item")
+        item = self._item(metadata["item"])
         response = _decoded(row.get("response", b"{}"), _Response, "response")
         fields: dict[str, Any]
         try:

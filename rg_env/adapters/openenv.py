@@ -19,14 +19,12 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import (
     Action,
     ConcurrencyConfig,
-    EnvironmentMetadata,
     Observation,
     State,
 )
 from pydantic import Field
 
 from rg_env.errors import shown
-from rg_env.installation import VERSION
 from rg_env.items.group_scorer import UNMATCHED, score
 from rg_env.items.item import Item
 from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
@@ -77,7 +75,7 @@ class ReasoningGymEnvironment(
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **others: Any
     ) -> ReasoningGymObservation:
-        """Begin an episode with an item; raises like `next(tasks)`.
+        """Begin an episode with an item; raises like `Tasks.at`.
 
         Raises:
             HTTPException: The seed is not a position.
@@ -90,8 +88,7 @@ class ReasoningGymEnvironment(
         some = map(self._tasks.at, itertools.islice(places, MAX_FAILURES_IN_A_ROW))
         item = next(filter(None, some), None)
         if item is None:
-            text = f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made"
-            raise NoItemsError(text)
+            raise NoItemsError(f"no item in {MAX_FAILURES_IN_A_ROW} draws")
         self._item = item
         self._state = State(episode_id=episode_id, step_count=0)
         return ReasoningGymObservation(
@@ -137,13 +134,6 @@ class ReasoningGymEnvironment(
     def state(self) -> State:
         """The episode and how many completions were scored in it."""
         return self._state
-
-    def get_metadata(self) -> EnvironmentMetadata:
-        """Return the name and version."""
-        text = "The tasks of reasoning-gym, one question an episode"
-        return EnvironmentMetadata(
-            name="reasoning_gym", description=text, version=VERSION
-        )
 
 
 def application(tasks: Tasks) -> Any:

@@ -6,7 +6,6 @@ need reasoning-gym and msgspec; this package is sent to them.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -21,8 +20,6 @@ T = TypeVar("T")
 
 MOST_LOST_NODES = 10
 """Under one call, before it is given up."""
-
-CONNECTING_S = 10.0
 
 
 class Cluster:
@@ -40,17 +37,15 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
         # Code is sent as a module, so that nodes never run another version of it.
         package = str(Path(__file__).parents[1])
         how = {"runtime_env": {"py_modules": [package]}, "log_to_driver": False}
         try:
-            if port.isdigit():  # Ray would try for minutes
-                socket.create_connection((host, int(port)), CONNECTING_S).close()
             ray.init(address, logging_level="warning", **how)
         except (RayError, OSError, RuntimeError, ValueError) as error:
             raise RunError(f"no Ray cluster at {shown(address)}: {error}") from error
         self.cpus = int(ray.cluster_resources().get("CPU", 1))
+        self.close = ray.shutdown
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return the result of a call on some node, which takes one of its cores.
@@ -65,6 +60,7 @@ class Cluster:
             Exception: What the function has raised.
         """
         far = ray.remote(num_cpus=1, max_retries=MOST_LOST_NODES)(_called)
+        here = metadata.version("reasoning-gym")
         result: T
         try:
             result, release = await far.remote(function, arguments)
@@ -72,15 +68,10 @@ class Cluster:
             raise error.cause from error
         except RayError as error:
             raise RunError(f"a call was lost with its node: {error}") from error
-        here = metadata.version("reasoning-gym")
         if release != here:
             text = f"a node has reasoning-gym {release}, this machine {here}"
             raise SettingError(f"--ray: {text}")
         return result
-
-    def close(self) -> None:
-        """End the connection; calls that are running are ended."""
-        ray.shutdown()
 
 
 def _called(function: Callable[..., T], arguments: Sequence[Any]) -> tuple[T, str]:

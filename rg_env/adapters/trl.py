@@ -37,9 +37,8 @@ from rg_env.items.item import Item
 from rg_env.items.tasks import Tasks
 from rg_env.workers.pool_errors import WorkerLostError
 
-UNSCORED_TRIES, UNSCORED_PAUSE_S = 4, 0.5
-"""Scorings of a completion for a trainer that has no completion without a score, and
-the first pause between them; each next one is so much longer."""
+TRIES, PAUSE_S = 4, 0.5
+"""Of an item whose workers were lost, which would end the training."""
 
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
@@ -61,8 +60,8 @@ def _text(completion: Completion) -> str:
     return f"<think>{thinking}</think>{content}" if thinking else content
 
 
-class GRPOTasks:
-    """What a `GRPOTrainer` takes of a stream of tasks.
+class GRPOTasks(TrainerCallback):
+    """What a `GRPOTrainer` takes of a stream of tasks: its data, reward and callback.
 
     Args:
         tasks: The stream. Nobody else may draw from it.
@@ -71,7 +70,6 @@ class GRPOTasks:
         thinking_open: Whether the chat template ends the prompt with `<think>`.
 
     Attributes:
-        is_training: Whether a trainer has checked its settings by `callbacks`.
         settings: Arguments of `GRPOConfig` that the stream needs: TRL would shuffle it
             (and draw 1,000 items before the first is used), and walk through all items
             of the first part of a resumed run.
@@ -79,6 +77,15 @@ class GRPOTasks:
             which TRL leaves out. Its metric `reasoning_gym/unscored` is their share.
         callbacks: One, which keeps the stream's state in every checkpoint.
     """
+
+    # TRL names the metrics of a reward function after this.
+    __name__ = "reasoning_gym"
+
+    settings: Mapping[str, Any] = {
+        "shuffle_dataset": False,
+        "ignore_data_skip": True,
+        "remove_unused_columns": False,
+    }
 
     def __init__(
         self,
@@ -88,16 +95,13 @@ class GRPOTasks:
         thinking_open: bool = False,
     ) -> None:
         self.tasks = tasks
-        self.settings: Mapping[str, Any] = {
-            "shuffle_dataset": False,
-            "ignore_data_skip": True,
-            "remove_unused_columns": False,
-        }
-        self.reward_funcs = [Reward(self, thinking_open=thinking_open)]
-        self.callbacks = [StateCallback(self)]
-        self.is_training = False
+        self.reward_funcs = self.callbacks = [self]
+        self._is_training = False
         self._is_conversational = is_conversational
+        self._thinking_open = thinking_open
         self._used = tasks.position
+
+    # -- data --------------------------------------------------------------------------
 
     @property
     def train_dataset(self) -> IterableDataset:
@@ -114,61 +118,7 @@ class GRPOTasks:
         how = NOT_TRAINING, self._is_conversational
         return Dataset.from_list([_row(item, *how) for item in items])
 
-    def feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
-        """Let the results of all processes move levels and weights.
-
-        Rows are item, position and reward of each completion of this process; the
-        completions of a group follow each other.
-        """
-        if PartialState().num_processes > 1:
-            rows = gather_object(list(rows))
-        for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):
-            if position != NOT_TRAINING:
-                item = Item.from_json(line, self.tasks.task_modules)
-                self.tasks.feedback(item, [row[2] for row in group])
-                self._used = max(self._used, position)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state of the stream, as of the last item that was trained on."""
-        return {**self.tasks.state_dict(), "position": self._used}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state; an invalid one raises ValueError."""
-        self.tasks.load_state_dict(state)
-        self._used = self.tasks.position
-
-
-def _rows(tasks: Tasks, is_conversational: bool) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a stream, each with the position behind it."""
-    while True:
-        item = _next(tasks)
-        yield _row(item, tasks.position, is_conversational)
-
-
-def _next(tasks: Tasks) -> Item:
-    """Return the next item; an error of lost workers would end the training."""
-    for number in range(1, UNSCORED_TRIES):
-        with contextlib.suppress(WorkerLostError):
-            return next(tasks)
-        time.sleep(UNSCORED_PAUSE_S * number)
-    return next(tasks)
-
-
-def _row(item: Item, position: int, is_conversational: bool) -> dict[str, Any]:
-    prompt: Any = item.messages
-    if not is_conversational:
-        prompt = "".join(f"{m['content']}\n\n" for m in item.messages)
-    return {"prompt": prompt, "item": item.to_json(), "position": position}
-
-
-class Reward:
-    """Scores completions, as TRL calls a reward function; see `GRPOTasks`."""
-
-    # TRL names the metrics of a reward function after this.
-    __name__ = "reasoning_gym"
-
-    def __init__(self, tasks: GRPOTasks, *, thinking_open: bool) -> None:
-        self._tasks, self._thinking_open = tasks, thinking_open
+    # -- the reward --------------------------------------------------------------------
 
     async def __call__(
         self,
@@ -183,30 +133,43 @@ class Reward:
         rows, all of shape (B,); `others` are other columns and TRL's own arguments.
         """
         # TRL gives it to a function of its own process, whose callbacks it calls.
-        is_unchecked = "trainer_state" in others and not self._tasks.is_training
+        is_unchecked = "trainer_state" in others and not self._is_training
         if is_unchecked and {*position} != {NOT_TRAINING}:
             text = "GRPOTrainer: the tasks need callbacks=tasks.callbacks"
             raise SettingError(f"{text}, which check the settings and save their state")
         texts = map(_text, completions)
         pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
+        how: Any = {"thinking_open": self._thinking_open}
         groups = [
-            score_async(
-                Item.from_json(line, self._tasks.tasks.task_modules),
-                [text for _, text in group],
-                thinking_open=self._thinking_open,
-            )
+            score_async(self._item(line), [text for _, text in group], **how)
             for line, group in pairs
         ]
         scored = itertools.chain.from_iterable(await asyncio.gather(*groups))
         values = [result.value for result in scored]
-        self._tasks.feed_back([*zip(item, position, values, strict=True)])
+        self._feed_back([*zip(item, position, values, strict=True)])
         if (log := others.get("log_metric")) is not None:
             log("reasoning_gym/unscored", values.count(None) / len(values))
         return values
 
+    def _item(self, line: str) -> Item:
+        return Item.from_json(line, self.tasks.task_modules)
+
+    def _feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
+        """Let the results of all processes move levels and weights.
+
+        Rows are item, position and reward of each completion of this process; the
+        completions of a group follow each other.
+        """
+        if PartialState().num_processes > 1:
+            rows = gather_object(list(rows))
+        for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):
+            if position != NOT_TRAINING:
+                self.tasks.feedback(self._item(line), [row[2] for row in group])
+                self._used = max(self._used, position)
+
     def __getstate__(self) -> dict[str, Any]:
         """Raise an error on pickling: results of a copy would move other levels."""
-        if self._tasks.tasks.follows_results:
+        if self.tasks.follows_results:
             raise TypeError(
                 "the levels or weights of these tasks follow results, so their reward"
                 " function cannot be sent to another process, as AsyncGRPO does; use"
@@ -214,33 +177,50 @@ class Reward:
             )
         return vars(self)
 
-
-class StateCallback(TrainerCallback):
-    """Keeps the state of the stream beside the weights."""
-
-    def __init__(self, tasks: GRPOTasks) -> None:
-        self._tasks = tasks
+    # -- the callback ------------------------------------------------------------------
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, **others: Any
     ) -> None:
         """Check the settings, and go on where a resumed run was saved."""
-        for name, value in self._tasks.settings.items():
+        for name, value in self.settings.items():
             if getattr(args, name, None) != value:
                 raise SettingError(
                     f"GRPOConfig: {name} must be {value!r};"
                     " pass GRPOConfig(**tasks.settings, ...)"
                 )
-        self._tasks.is_training = True
+        self._is_training = True
         if state.global_step:
             try:
-                self._tasks.load_state_dict(state.stateful_callbacks[STATE])
+                self.tasks.load_state_dict(state.stateful_callbacks[STATE])
             except (KeyError, ValueError) as error:
                 raise RunError(
                     f"the checkpoint has no state of the tasks ({error}); was it saved"
                     " with callbacks=tasks.callbacks?"
                 ) from error
+            self._used = self.tasks.position
 
     def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Put the state of the stream where the trainer's own state is saved."""
-        state.stateful_callbacks[STATE] = self._tasks.state_dict()
+        """Keep the state, as of the last item that was trained on, for a checkpoint."""
+        whole = {**self.tasks.state_dict(), "position": self._used}
+        state.stateful_callbacks[STATE] = whole
+
+
+def _rows(tasks: Tasks, is_conversational: bool) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a stream, each with the position behind it."""
+    while True:
+        for number in range(1, TRIES):
+            with contextlib.suppress(WorkerLostError):
+                item = next(tasks)
+                break
+            time.sleep(PAUSE_S * number)
+        else:
+            item = next(tasks)
+        yield _row(item, tasks.position, is_conversational)
+
+
+def _row(item: Item, position: int, is_conversational: bool) -> dict[str, Any]:
+    prompt: Any = item.messages
+    if not is_conversational:
+        prompt = "".join(f"{m['content']}\n\n" for m in item.messages)
+    return {"prompt": prompt, "item": item.to_json(), "position": position}

@@ -9,13 +9,12 @@ The stream is infinite; with `eval_samples_per_task` it is a fixed set.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import httpx
 import verifiers.v1 as vf
-from pydantic import BeforeValidator, Field
+from pydantic import Field, Json
 from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 from verifiers.v1.runtimes import ProgramResult
 
@@ -78,12 +77,6 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
         return result.value
 
 
-def _range_of(level: object) -> object:
-    """Return the range that a text of the command line means, or the level as it is."""
-    is_list = isinstance(level, str) and level.startswith("[")
-    return json.loads(str(level)) if is_list else level
-
-
 class ReasoningGymConfig(vf.TasksetConfig):
     """Which items; the fields mean what the arguments of `rg_env.Tasks` do.
 
@@ -96,10 +89,9 @@ class ReasoningGymConfig(vf.TasksetConfig):
     tasks: list[str] | None = None
     categories: list[str] | None = None
     exclude: list[str] | None = None
-    levels: Annotated[
-        Literal["random", "curriculum"] | float | list[float] | None,
-        BeforeValidator(_range_of),
-    ] = "random"
+    levels: (
+        Literal["random", "curriculum"] | float | list[float] | Json[list[float]] | None
+    ) = "random"
     weights: dict[str, float] | None = None
     params: dict[str, dict[str, Any]] | None = None
     seed: int = 0

@@ -16,9 +16,7 @@ from rg_env.errors import RunError
 from rg_env.items.group_scorer import UNMATCHED, score
 from rg_env.items.item import Item
 
-UNSCORED_TRIES, UNSCORED_PAUSE_S = 4, 0.5
-"""Scorings of a completion for a trainer that has no completion without a score, and
-the first pause between them; each next one is so much longer."""
+TRIES, PAUSE_S = 4, 0.5
 
 
 def compute_score(
@@ -50,12 +48,12 @@ def compute_score(
         RunError: There is no score.
     """
     item = Item.from_json(extra_info["item"], task_modules)
-    for number in range(1, UNSCORED_TRIES + 1):
+    for number in range(1, TRIES + 1):
         (result,) = score(item, [solution_str], thinking_open=thinking_open)
         if result.value is not None:
             right = float(result.value == 1.0)
             return {"score": result.value, "right": right, "outcome": result.outcome}
-        if result.outcome == UNMATCHED or number == UNSCORED_TRIES:
+        if result.outcome == UNMATCHED or number == TRIES:
             break
-        time.sleep(UNSCORED_PAUSE_S * number)
+        time.sleep(PAUSE_S * number)
     raise RunError(f"{item.task}: {result.outcome}: {result.reason}")

@@ -57,7 +57,7 @@ def test_a_trainer_without_the_callbacks_is_refused():
 def test_rows_go_on_after_workers_were_lost(monkeypatch):
     tasks, lost = GRPOTasks(Tasks("gcd")), iter([WorkerLostError("killed")] * 2)
     draw = Tasks.__next__
-    monkeypatch.setattr("rg_env.adapters.trl.UNSCORED_PAUSE_S", 0)
+    monkeypatch.setattr("rg_env.adapters.trl.PAUSE_S", 0)
 
     def odd(self):
         if error := next(lost, None):

@@ -8,7 +8,7 @@ import pytest
 
 from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
-from rg_env.adapters.verl import UNSCORED_TRIES
+from rg_env.adapters.verl import TRIES
 from rg_env.errors import RunError
 from rg_env.items import item as item_module
 
@@ -80,7 +80,7 @@ def test_a_completion_that_no_worker_has_scored_is_scored_again(call, monkeypatc
 
 
 def test_a_completion_without_a_score_is_an_error_and_never_a_reward(call, monkeypatch):
-    scoring(monkeypatch, *[LOST] * UNSCORED_TRIES)
+    scoring(monkeypatch, *[LOST] * TRIES)
     with pytest.raises(RunError, match="gcd: unscored: workers were killed"):
         call("<answer>4</answer>")
 
