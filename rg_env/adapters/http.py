@@ -105,12 +105,11 @@ def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -
 def _written(response: _Response) -> str:
     """Return what the model wrote, without what a server has split off as thinking."""
     texts: list[str] = []
-    for output in response.output:
-        if output.type == "message" and isinstance(output.content, str):
-            texts.append(output.content)
-        elif output.type == "message":
-            parts = output.content or ()
-            texts += [part.text for part in parts if part.type == "output_text"]
+    for content in (o.content for o in response.output if o.type == "message"):
+        if isinstance(content, str):
+            texts.append(content)
+        else:
+            texts += [p.text for p in content or () if p.type == "output_text"]
     return "".join(texts)
 
 

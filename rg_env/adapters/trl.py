@@ -175,7 +175,7 @@ class GRPOTasks(TrainerCallback):
                 " function cannot be sent to another process, as AsyncGRPO does; use"
                 " fixed levels there"
             )
-        return vars(self)
+        return dict(vars(self))
 
     # -- the callback ------------------------------------------------------------------
 
