@@ -35,8 +35,8 @@ from rg_env.errors import RunError, SettingError, printable
 from rg_env.inference.connection import KEEP_ALIVE_S
 from rg_env.inference.request_failures import (
     FIRST_REDIRECT,
+    FIRST_SERVER_FAULT,
     body_summary,
-    is_temporary,
     no_reply,
     permanent_fault,
 )
@@ -74,7 +74,8 @@ class ApiError(RunError):
         super().__init__(text)
         # The API works, and failed at this request; or it would refuse it again.
         self.has_reply = status is not None
-        self.is_fault = status is not None and is_temporary(status)
+        busy = (408, 425, 429)  # which say nothing about the request
+        self.is_fault = status in busy or (status or 0) >= FIRST_SERVER_FAULT
         self.is_refusal = (status or 0) >= FIRST_REDIRECT and not self.is_fault
 
 

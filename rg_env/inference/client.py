@@ -3,9 +3,9 @@
 Mends B22, B23 and B25 of docs/host_defects.md: a request is made once, and the next try
 is that of `Servers`, at whatever server is chosen then; a server that fails is left out
 until a probe passes, and what hangs at one that is gone is queried elsewhere;
-connections are kept open; token ids come by whatever route the server has; health is
-checked at every type's `/health`, within a time; and the newest `rolling_buffer_length`
-timings are kept. What is sent is what the framework's own classes send.
+connections are kept open; token ids come by whatever route the server has; and health
+is checked at every type's `/health`, within a time. What is sent is what the
+framework's own classes send.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import itertools
 import json
 import logging
 import random
-import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
@@ -70,7 +68,6 @@ CIRCUIT_FAILURES_IN_A_ROW = 3
 CIRCUIT_FIRST_PAUSE_S, CIRCUIT_LONGEST_PAUSE_S = 1.0, 10.0
 """Between two probes of a server that is left out."""
 
-BUSY_LONGEST_REST_S = 60.0
 HEALTH_EVERY_S = 1.0
 HEALTH_MISSES_IN_A_ROW = 3
 """Health checks without an answer after which what hangs at the server is given up."""
@@ -108,25 +105,21 @@ class Client(APIServer):
         needs_tokens: Whether the completions go to a trainer.
         is_out: Whether the server is left out.
         route: At which it is queried, once a probe has passed.
-        failure: The newest; it says why the server is left out, or rests.
-        has_answered: Whether a request was ever answered with something of use.
+        failure: The newest; it says why the server is left out.
         on_failure: Called for each request that failed, probes included.
     """
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
-        self.is_out, self.failure, self._rests_until = True, SILENCE, 0.0
+        self.is_out, self.failure = True, SILENCE
         self._recovery: asyncio.Future[None] | None = None
         super().__init__(config, reasoning_config=reasoning_config)
-        for name in ("request_timings", "attempts_list"):
-            for each in (name, f"eval_{name}"):
-                setattr(self, each, deque(maxlen=config.rolling_buffer_length))
         self.tokenizer = cast(Any, None)
         if config.server_type in ("vllm", "sglang"):
             self.tokenizer = AutoTokenizer.from_pretrained(config.tokenizer_name)
         chats = config.server_type == "openai"
         self.connection = Connection(config, is_openai=chats)
         self.on_failure: Callable[[Failure], object] = lambda _: None
-        self.needs_tokens = self.has_answered = False
+        self.needs_tokens = False
         self.probe_request: ProbeRequest | None = None
         self.route: Route | None = None
         self._failures, self._times_out = 0, 1
@@ -147,39 +140,27 @@ class Client(APIServer):
     # -- whether it is queried ---------------------------------------------------------
 
     @property
-    def admits(self) -> bool:
-        """Whether the server is to be queried now."""
-        return not self.is_out and time.monotonic() >= self._rests_until
-
-    @property
     def server_healthy(self) -> bool:
         """What the framework chooses a server by; one that is left out is probed."""
         if self.is_out:
             self.recover()
-        return self.admits
+        return not self.is_out
 
     @server_healthy.setter
     def server_healthy(self, _: bool) -> None:
         pass  # only our state decides it
 
     def note_failure(self, failure: Failure) -> None:
-        """Decide what a failed request says of the server: nothing, a rest, its end."""
+        """A request failed, which may be its own fault or the server's."""
         self.failure = failure
-        if failure.rest_s is not None:
-            rest_s = min(failure.rest_s, BUSY_LONGEST_REST_S)
-            self._rests_until = max(self._rests_until, time.monotonic() + rest_s)
-        elif failure.status not in ABOUT_THE_REQUEST:
+        if failure.status not in ABOUT_THE_REQUEST:
             self._failures += 1
             if self._failures >= CIRCUIT_FAILURES_IN_A_ROW:
                 self.leave_out(failure)
         self.on_failure(failure)
 
     def leave_out(self, failure: Failure, *, is_gone: bool = False) -> None:
-        """Stop using the server until a probe passes.
-
-        If it is gone, the requests that hang there are cancelled; else they may still
-        be answered.
-        """
+        """Stop using the server; if it is gone, nothing that hangs there is awaited."""
         for request in self._under_way if is_gone else ():
             request.cancel()
         if not self.is_out:
@@ -200,7 +181,7 @@ class Client(APIServer):
             pause_s = self._pause_s * random.uniform(0.75, 1.25)
             longer_s = max(2 * self._pause_s, CIRCUIT_FIRST_PAUSE_S)
             self._pause_s = min(longer_s, CIRCUIT_LONGEST_PAUSE_S)
-            await asyncio.sleep(max(pause_s, self._rests_until - time.monotonic()))
+            await asyncio.sleep(pause_s)
             try:
                 return await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
             except Exception as error:  # noqa: BLE001 - as many as ways to be down
@@ -247,17 +228,16 @@ class Client(APIServer):
 
         Raises:
             RequestFailedError: It fails, or no completion is usable.
-            ServerLeftOutError: It was left out meanwhile.
+            ServerLeftOutError: It was left out.
         """
         if self.config.health_check:
             check = self.check_server_status_task
             self.check_task: asyncio.Future[None] = _kept_up(self.check_task, check)
         fields = {**vars(sampling), "n": n}
-        trains = fields.pop("split") == "train"
-        async with self.sem if trains else self.eval_sem:
-            if not self.admits or self.route is None:
+        async with self.sem if fields.pop("split") == "train" else self.eval_sem:
+            if self.is_out or self.route is None:
                 raise ServerLeftOutError(self.failure.text)
-            began, asking = time.time(), self.ask(self.route, prompt, fields, on_reply)
+            asking = self.ask(self.route, prompt, fields, on_reply)
             request = asyncio.ensure_future(asking)
             self._under_way.add(request)
             try:
@@ -275,10 +255,7 @@ class Client(APIServer):
                 failure = self._failure_of(error)
                 self.note_failure(failure)
                 raise RequestFailedError(failure) from error
-        self.has_answered, self.is_out, self._failures = True, False, 0
-        self._pause_s = CIRCUIT_FIRST_PAUSE_S
-        timings = self.request_timings if trains else self.eval_request_timings
-        timings.append(time.time() - began)
+        self.is_out, self._failures, self._pause_s = False, 0, CIRCUIT_FIRST_PAUSE_S
         return completions
 
     async def ask(
@@ -294,7 +271,7 @@ class Client(APIServer):
             return route.body(prompt, fields | {"n": n}, self.config.model_name, extra)
 
         def read(bodies: Iterator[bytes], release: Call) -> list[Completion]:
-            parts = (route.read(b, prompt, self.config.model_name) for b in bodies)
+            parts = (route.read(body, prompt) for body in bodies)
             completions = itertools.chain.from_iterable(parts)
             if route is CHAT:
                 return read_texts(self.tokenizer, completions)

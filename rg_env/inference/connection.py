@@ -128,7 +128,8 @@ class Connection:
         if reply.status >= FIRST_REDIRECT:
             text = b"".join(blocks)[:LONGEST_READ].decode("utf-8", "replace")
             text = text or reply.reason or ""
-            failure = refusal(reply.status, text, reply.headers, *secrets_of(config))
+            place = reply.headers.get("Location", "")
+            failure = refusal(reply.status, text, place, *secrets_of(config))
             raise RequestFailedError(failure)
         return blocks
 

@@ -22,7 +22,6 @@ from rg_env.inference.request_failures import (
     URL,
     Failure,
     RequestFailedError,
-    bad_reply,
 )
 from rg_env.inference.routes import CHAT, Completion, Prompt, Route
 
@@ -31,9 +30,8 @@ PROBE_TOKENS = 8
 
 NO_ROUTE = "NoRouteError"
 
-OF_A_ROUTE = ABOUT_THE_REQUEST | {404, 405, 410, 501, 500}
-"""Statuses of a server that lacks a route. Some gateways answer 500 for ever to token
-ids, and a chat well."""
+OF_A_ROUTE = ABOUT_THE_REQUEST | {404, 405, 410, 501}
+"""Statuses of a server that lacks a route."""
 
 
 class ProbeRequest(NamedTuple):
@@ -46,7 +44,6 @@ class ProbeRequest(NamedTuple):
 async def find_route(client: Any, request: ProbeRequest) -> Route:
     """Return the route at which to query a `Client`."""
     failures: list[str] = []
-    temporary: RequestFailedError | None = None
     routes: list[Route] = client.routes()
     for route in routes:
         try:
@@ -61,12 +58,9 @@ async def find_route(client: Any, request: ProbeRequest) -> Route:
             is_of_route = failure.kind in kinds or failure.status in OF_A_ROUTE
             if failure.setting is not None or not is_of_route:
                 raise
-            temporary = error if failure.status == 500 else temporary
             # Two routes have one path; what is said of the first stands.
             if not any(each.startswith(f"{route.path}: ") for each in failures):
                 failures.append(f"{route.path}: {failure.text}")
-    if temporary is not None:
-        raise temporary
     does = "train" if client.needs_tokens else "be queried"
     text = f"cannot {does}: {'; '.join(failures)}; see docs/servers.md"
     raise RequestFailedError(Failure(NO_ROUTE, text, setting=URL))
@@ -77,8 +71,6 @@ async def _try_route(client: Any, route: Route, request: ProbeRequest) -> None:
     completions = await client.ask(route, request.prompt, fields)
     check_some_usable(completions)
     if route is not CHAT:
-        if completions[0].prompt not in (None, list(request.prompt.tokens)):
-            raise bad_reply("it changes the tokens of the prompt")
         _check_texts(completions)
 
 

@@ -8,15 +8,12 @@ import errno
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from rg_env.errors import RunError, printable
-
-BUSY_REST_S = 1.0
-"""A busy server that does not say for how long rests for so long."""
 
 ERROR, NO_USE = "answers with an error", "gives no usable reply"
 NOTHING = "does not answer"
@@ -24,11 +21,7 @@ NOTHING = "does not answer"
 
 SILENT = "it accepts the connection but does not reply"
 
-TOO_MANY_REQUESTS, UNAVAILABLE = 429, 503
-FIRST_REDIRECT, FIRST_SERVER_FAULT, NOT_FOUND = 300, 500, 404
-BUSY = frozenset({408, 425, TOO_MANY_REQUESTS})
-"""Statuses of a busy server or proxy, which say nothing about the request."""
-
+FIRST_REDIRECT, NOT_FOUND, FIRST_SERVER_FAULT, UNAVAILABLE = 300, 404, 500, 503
 ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 OF_THE_KEY = frozenset({401, 402, 403})
 
@@ -51,11 +44,6 @@ ADVICE = {
 }
 
 
-def is_temporary(status: int) -> bool:
-    """Say whether the same request may be answered later, by its status."""
-    return status in BUSY or status >= FIRST_SERVER_FAULT
-
-
 @dataclasses.dataclass(frozen=True)
 class Failure:
     """A failed request; no secret stands in its text, a line for people."""
@@ -65,7 +53,6 @@ class Failure:
     how: str = NO_USE  # or ERROR, or NOTHING
     status: int | None = None  # of the reply that refuses
     setting: str | None = None  # the setting at fault, where it is known
-    rest_s: float | None = None  # how long a busy server wants to be left alone
 
     def __post_init__(self) -> None:
         # It may repeat a server's words.
@@ -171,18 +158,12 @@ def body_summary(text: str, *secrets: str) -> str:
     return _line(message or ("a web page" if is_page else text), secrets)
 
 
-def refusal(
-    status: int, body: str, headers: Mapping[str, str] | None = None, *secrets: str
-) -> Failure:
+def refusal(status: int, body: str, location: str = "", *secrets: str) -> Failure:
     """Return the failure of a request that a reply refuses; see `body_summary`."""
-    headers, words = headers or {}, body_summary(body, *secrets)
+    words = body_summary(body, *secrets)
     setting, text = _setting_of(status, words), f"{status} {words}".rstrip()
-    if status < NOT_FOUND and "Location" in headers:
-        leads = _line(headers["Location"], secrets)
-        text, setting = f"{status}, it redirects to {leads}", URL
-    rest_s = BUSY_REST_S if status == TOO_MANY_REQUESTS else None
-    wait = headers.get("Retry-After", "").strip()
-    if wait.isdecimal() and status in (TOO_MANY_REQUESTS, UNAVAILABLE):  # no date
-        rest_s = float(wait)
+    if location and status < NOT_FOUND:
+        setting = URL
+        text = f"{status}, it redirects to {_line(location, secrets)}"
     text += ADVICE.get(setting or "", "")
-    return Failure(f"status_{status}", text, ERROR, status, setting, rest_s)
+    return Failure(f"status_{status}", text, ERROR, status, setting)

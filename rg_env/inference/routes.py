@@ -7,13 +7,10 @@
     /generate, SGLang   SGLang
 
 Each takes the prompt as ids, so that what a trainer learns from is what the model was
-given. A stock vLLM samples with what the model's `generation_config.json` says (top_k
-and others) where a request does not; so what the settings leave out is sent as neutral.
-Replies are read choice by choice: those of `/generate` have an object or a list for
-every token, megabytes in all, and reading one holds the interpreter's lock.
+given. Replies are read choice by choice: those of `/generate` have an object or a list
+for every token, megabytes in all, and reading one holds the interpreter's lock.
 
-Source: atroposlib 0.4.0, VLLMServer and SGLangServer; differs: none in the result of
-`/generate`, in a reply whose ids and log-probabilities are numbers.
+Source: atroposlib 0.4.0, VLLMServer and SGLangServer.
 """
 
 from __future__ import annotations
@@ -36,7 +33,8 @@ NEUTRAL = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
 }
-"""Sampling that changes nothing."""
+"""Sampling that changes nothing, where a stock vLLM would sample with what the model's
+`generation_config.json` says."""
 
 NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
 """What reading a reply raises that is of another form; msgspec's are of the last."""
@@ -61,7 +59,6 @@ class Completion(msgspec.Struct):
         server_text: As the server returns it.
         tokens: Those of the completion alone.
         logprobs: One for each token; None of a chat.
-        prompt: The prompt's tokens, where the server says them.
         text: As our tokenizer decodes it, once it was checked.
         unusable: Why the completion cannot be used; None if it can.
     """
@@ -70,7 +67,6 @@ class Completion(msgspec.Struct):
     tokens: list[int]
     logprobs: list[float] | None
     finish_reason: Any
-    prompt: Any = None
     text: str = ""
     unusable: Failure | None = None
 
@@ -86,7 +82,7 @@ class Route:
 
     path: str
     body: Callable[[Prompt, Fields, str, Fields], Body]
-    read: Callable[[bytes, Prompt, str], Iterator[Completion]]
+    read: Callable[[bytes, Prompt], Iterator[Completion]]
 
 
 def _with_limit(sampling: Fields, name: str) -> Body:
@@ -109,13 +105,10 @@ class _Choice(msgspec.Struct):
     logprobs: _Logprobs | None = None
     finish_reason: str | None = None
     text: Any = None
-    prompt_token_ids: Any = None
 
 
 class _Choices(msgspec.Struct):
     choices: list[msgspec.Raw]
-    model: Any = None
-    prompt_token_ids: Any = None
 
 
 _CHOICE = msgspec.json.Decoder(_Choice)
@@ -123,19 +116,8 @@ _CHOICES = msgspec.json.Decoder(_Choices)
 _TOKENS = msgspec.json.Decoder(list[str | None] | None)
 
 
-def _is_another_model(asked: str, named: Any) -> bool:
-    # Some name a folder or nothing, and some add an owner or a version.
-    if not isinstance(named, str) or named.startswith(("/", ".")):
-        return False
-    a, b = (name.rstrip("/").rpartition("/")[2].lower() for name in (asked, named))
-    return not a.startswith(b) and not b.startswith(a)
-
-
-def _read_completions(body: bytes, _: Prompt, asked: str) -> Iterator[Completion]:
-    reply = _CHOICES.decode(body)
-    if _is_another_model(asked, reply.model):
-        raise bad_reply(f"the reply is of the model {reply.model!r}, not {asked!r}")
-    for raw in reply.choices:
+def _read_completions(body: bytes, _: Prompt) -> Iterator[Completion]:
+    for raw in _CHOICES.decode(body).choices:
         choice = _CHOICE.decode(raw)
         ids, of_tokens = choice.token_ids, choice.logprobs or _Logprobs()
         if ids is None:
@@ -147,8 +129,7 @@ def _read_completions(body: bytes, _: Prompt, asked: str) -> Iterator[Completion
         logprobs: Any = of_tokens.token_logprobs
         if logprobs is None:
             raise bad_reply("the reply has no log-probabilities")
-        prompt = choice.prompt_token_ids or reply.prompt_token_ids
-        yield Completion(choice.text, ids, logprobs, choice.finish_reason, prompt)
+        yield Completion(choice.text, ids, logprobs, choice.finish_reason)
 
 
 def _completions_body(
@@ -177,22 +158,20 @@ class _AtroposReply(msgspec.Struct):
     logprobs: list[msgspec.Raw]
     finish_reasons: list[Any]
     text: list[Any] | None = None
-    prompt_token_ids: Any = None
 
 
 _ATROPOS = msgspec.json.Decoder(_AtroposReply)
 _ATROPOS_TOKENS = msgspec.json.Decoder(list[list[dict[int, float | None]]])
 
 
-def _read_atropos(body: bytes, *_: object) -> Iterator[Completion]:
+def _read_atropos(body: bytes, _: Prompt) -> Iterator[Completion]:
     reply = _ATROPOS.decode(body)
     texts = reply.text or [None] * len(reply.logprobs)
     ends = reply.finish_reasons
     for raw, end, text in zip(reply.logprobs, ends, texts, strict=False):
         firsts = [next(iter(each[0].items())) for each in _ATROPOS_TOKENS.decode(raw)]
         logprobs: Any = [logprob for _, logprob in firsts]
-        ids = [token for token, _ in firsts]
-        yield Completion(text, ids, logprobs, end, reply.prompt_token_ids)
+        yield Completion(text, [token for token, _ in firsts], logprobs, end)
 
 
 def _atropos_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
@@ -225,15 +204,14 @@ _SGLANG = msgspec.json.Decoder(list[_SglangResult] | _SglangResult)
 _SGLANG_TOKENS = msgspec.json.Decoder(list[_SglangToken])
 
 
-def _read_sglang(body: bytes, *_: object) -> Iterator[Completion]:
+def _read_sglang(body: bytes, _: Prompt) -> Iterator[Completion]:
     results = _SGLANG.decode(body)
     for each in results if isinstance(results, list) else [results]:
         meta = each.meta_info
         tokens = _SGLANG_TOKENS.decode(meta.output_token_logprobs)
         logprobs: Any = [t.logprob for t in tokens]
-        yield Completion(
-            each.text, [t.id for t in tokens], logprobs, meta.finish_reason
-        )
+        ids = [t.id for t in tokens]
+        yield Completion(each.text, ids, logprobs, meta.finish_reason)
 
 
 def _sglang_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:
@@ -254,7 +232,7 @@ ROUTES = COMPLETIONS, ATROPOS, SGLANG
 # -- a chat ----------------------------------------------------------------------------
 
 
-def _read_chat(body: bytes, prompt: Prompt, _: str) -> Iterator[Completion]:
+def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
     # orjson refuses half a pair of UTF-16.
     for choice in json.loads(body)["choices"]:
         end, message = choice.get("finish_reason"), choice["message"]

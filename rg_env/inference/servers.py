@@ -1,14 +1,9 @@
 """The inference servers of a run: groups of completions, and whether a server is there.
 
-For training, every server is queried for token ids and log-probabilities. Otherwise a
-server that returns none, or that has the type openai, is queried as a chat. Whatever
-goes wrong with a request is a `RequestFailedError`, and never a wrong answer.
-
-Until a server has returned a completion, a reply that waiting cannot improve stops the
-start and names the setting at fault. After that, it counts as a failed request like any
-other, because a server may be replaced during a run of days. An outage is logged once,
-with the URLs, and so is its end. If a request fails while others succeed, that is not
-an outage: it is counted by kind, and each kind is logged at increasing intervals.
+Whatever goes wrong with a request is a `RequestFailedError`, never a wrong answer.
+Until a group was answered, a reply that waiting cannot improve stops the start and
+names the setting at fault; later it counts as a failed request like any other, because
+a server may be replaced during a run of days.
 """
 
 from __future__ import annotations
@@ -94,15 +89,10 @@ class Servers:
             client.needs_tokens = True
 
     @property
-    def failures(self) -> int:
-        """Failed requests since the run began."""
-        return self.kinds.total()
-
-    @property
     def events(self) -> dict[str, int]:
         """What is counted, by the names of metrics."""
         kinds = {f"failed_requests_{kind}": n for kind, n in self.kinds.items()}
-        return {"failed_requests": self.failures, **kinds}
+        return {"failed_requests": self.kinds.total(), **kinds}
 
     # -- completions -------------------------------------------------------------------
 
@@ -170,7 +160,7 @@ class Servers:
                 with contextlib.suppress(ServerLeftOutError):
                     return await client.complete(prompt, n, sampling, on_reply)
             elif time.monotonic() > ends_s:
-                why = self.why_none() or self._newest
+                why = self._why_none() or self._newest
                 text = f"no server is left: {why.text}"
                 raise RequestFailedError(Failure("NoServerError", text, why.how))
             await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
@@ -203,8 +193,7 @@ class Servers:
 
     def _end_start_if_refused(self, client: Client, failure: Failure) -> None:
         """A request failed; end the start if the next one has to fail as well."""
-        has_begun = any(each.has_answered for each in self.clients)
-        if has_begun or self._starting is None or self._refusal is not None:
+        if self._has_answered or self._starting is None or self._refusal is not None:
             return
         if failure.setting is not None:
             verb = " says" if failure.status else ":"
@@ -246,11 +235,11 @@ class Servers:
     @property
     def is_down(self) -> bool:
         """Whether no server can be queried, or none has answered for long."""
-        return self.why_none() is not None or self._failing_s() >= OUTAGE_AFTER_S
+        return self._why_none() is not None or self._failing_s() >= OUTAGE_AFTER_S
 
-    def why_none(self) -> Failure | None:
+    def _why_none(self) -> Failure | None:
         """Return why no server can be queried now; None if one can."""
-        if any(client.admits for client in self.clients):
+        if not all(client.is_out for client in self.clients):
             return None
         return self.clients[0].failure if self.clients else self._newest
 
@@ -275,11 +264,10 @@ class Servers:
         while not self.gave_up.is_set():
             await asyncio.sleep(OUTAGE_LOOK_EVERY_S)
             # Requests that wait for a server report nothing.
-            if (why := self.why_none()) is not None:
+            if (why := self._why_none()) is not None:
                 self._note_failing(why)
 
     def _failing_s(self) -> float:
-        """Return how long all requests have been failing."""
         began = self._failing_since
         return 0.0 if began is None else time.monotonic() - began
 
@@ -293,7 +281,7 @@ class Servers:
         self._newest, now = failure, time.monotonic()
         self._failing_since = self._failing_since or now
         is_due = self._logged_s is None or now - self._logged_s >= OUTAGE_SAY_AGAIN_S
-        limit_s, why = self._give_up_after_s, self.why_none() or failure
+        limit_s, why = self._give_up_after_s, self._why_none() or failure
         urls = ", ".join(client.config.base_url for client in self.clients)
         if limit_s is not None and self._failing_s() >= limit_s:
             logger.error(

@@ -59,15 +59,14 @@ def tokens_of(profile=ALWAYS_RIGHT, **more):
     body = {"prompt": PROMPT, "n": 2, **IDS, **more}
     _, (reply,) = ask("POST", COMPLETIONS, profile=profile, json=body)
     prompt = Prompt([], [], False)
-    return list(ROUTE.read(json.dumps(reply).encode(), prompt, "simulated"))
+    return list(ROUTE.read(json.dumps(reply).encode(), prompt))
 
 
 def test_completions_can_be_used_and_end_with_the_end_token():
     for choice in tokens_of(max_tokens=2000):
         assert why_unusable(choice) is None and choice.finish_reason == "stop"
         assert choice.tokens.index(END_ID) == len(choice.tokens) - 1
-        decoded = TOKENIZER.decode(choice.prompt, skip_special_tokens=False)
-        assert decoded == PROMPT and "<answer>42</answer>" in choice.server_text
+        assert "<answer>42</answer>" in choice.server_text
 
 
 def test_a_long_completion_is_cut_at_the_limit_without_end_token():

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import itertools
 import json
-import time
 
 import pytest
 from aiohttp import web
@@ -240,58 +239,21 @@ async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
 # -- whether it is queried -------------------------------------------------------------
 
 
-class Timed(Client):
-    """A client whose time a test sets, and that probes nothing."""
-
-    def __init__(self, monkeypatch):
-        super().__init__(server_config())
-        self.now, self.is_out = 1000.0, False
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
-
-    def recover(self):
-        """Probe nothing."""
-
-    def fail(self, *statuses, wait=None):
-        headers = {} if wait is None else {"Retry-After": wait}
-        for status in statuses:
-            self.note_failure(refusal(status, "", headers))
-
-
 @pytest.mark.parametrize(
-    ("wait", "kept_s"),
-    [("5", 5.0), ("9" * 400, limits.BUSY_LONGEST_REST_S)],
+    ("status", "is_out"),
+    [(429, True), (500, True), *((status, False) for status in (400, 413, 422))],
 )
-def test_a_busy_server_rests_as_long_as_it_says_within_bounds(
-    wait, kept_s, monkeypatch
+def test_only_failures_in_a_row_that_are_no_requests_fault_leave_a_server_out(
+    status, is_out, monkeypatch
 ):
-    client = Timed(monkeypatch)
-    for each in ("Thu, 01 Jan 2026 00:00:20 GMT", "-3", wait, "0"):
-        client.fail(429, wait=each)
-    client.now += kept_s - 0.01
-    assert not client.admits
-    client.now += 0.01
-    assert client.admits
-
-
-@pytest.mark.parametrize(
-    ("status", "wait", "is_out", "rests"),
-    [
-        (429, None, False, True),
-        (503, None, True, False),
-        (503, "7", False, True),
-        (500, "7", True, False),
-        *((status, None, False, False) for status in (400, 413, 422)),
-    ],
-)
-def test_busy_servers_and_bad_requests_leave_no_server_out(
-    status, wait, is_out, rests, monkeypatch
-):
-    client = Timed(monkeypatch)
-    client.fail(*[status] * (limits.CIRCUIT_FAILURES_IN_A_ROW - 1), wait=wait)
+    monkeypatch.setattr(Client, "recover", lambda self: None)
+    client = Client(server_config())
+    client.is_out = False
+    for _ in range(limits.CIRCUIT_FAILURES_IN_A_ROW - 1):
+        client.note_failure(refusal(status, ""))
     assert not client.is_out
-    client.fail(status, wait=wait)
-    assert (client.is_out, client.admits) == (is_out, not (is_out or rests))
-    assert str(status) in client.failure.text
+    client.note_failure(refusal(status, ""))
+    assert client.is_out is is_out and str(status) in client.failure.text
 
 
 # -- completions -----------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_thinking_that_a_parser_took_out_is_put_back(
     end = more.get("end", "stop")
     choice = {"message": {"content": content, **more}, "finish_reason": end}
     body = json.dumps({"choices": [choice]}).encode()
-    read = CHAT.read(body, Prompt([], [1], opened), "m")
+    read = CHAT.read(body, Prompt([], [1], opened))
     (made,) = read_texts(Encoding(), read)
     found = made.text
     assert found == text

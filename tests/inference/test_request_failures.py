@@ -89,9 +89,9 @@ def test_what_is_said_is_a_line_for_people(body, said):
 
 def test_the_key_is_never_repeated():
     key, body = "sk-secret-1", '{"error": "wrong key sk-secret-1"}'
-    said = read_refusal(401, body, None, key).text
+    said = read_refusal(401, body, "", key).text
     assert "secret" not in said and "wrong key" in said
     assert "secret" not in no_reply(OSError("proxy said sk-secret-1"), key).text
-    assert read_refusal(401, "extra", None, "x").text.startswith(
+    assert read_refusal(401, "extra", "", "x").text.startswith(
         "401 extra"
     )  # a placeholder
