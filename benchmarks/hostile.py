@@ -41,7 +41,6 @@ from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK,
 DEADLINE_S = 5.0
 MAKING_DEADLINE_S = 60.0
 GRACE_S = 1.0
-SCORED_FROM = 0.5
 MEMORY_LIMIT_BYTES = 3 * 2**30
 SEED = 20_250
 
@@ -90,14 +89,9 @@ def attack(pool: WorkerPool, canaries: Canaries, task: str) -> Counter[str]:
         score = scorer.score_blocking(item, item.entry, text)
         took_s = time.monotonic() - began
         slowest = max(slowest, (took_s, hostile.name))
-        happened = {
-            "answers": True,
-            score.outcome: True,
-            "hangs": took_s > DEADLINE_S + GRACE_S,
-            "scored": score.value >= SCORED_FROM,
-        }
-        found.update(name for name, is_so in happened.items() if is_so)
-        if score.outcome == "timeout" or happened["hangs"] or happened["scored"]:
+        is_hang, is_scored = took_s > DEADLINE_S + GRACE_S, score.value >= 0.5
+        found += Counter([score.outcome] + ["hangs"] * is_hang + ["scored"] * is_scored)
+        if score.outcome == "timeout" or is_hang or is_scored:
             print(f"    {score.outcome} {score.value:.3f}: {hostile.name}")
     canaries.check_worker()
     found["deaths"] += pool.deaths - deaths

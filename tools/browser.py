@@ -21,10 +21,11 @@ from typing import Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 GUARD_S = 60.0
-OPTIONS: tuple[str, ...]
-OPTIONS = ("--headless=new", "--disable-gpu", "--no-first-run", "--hide-scrollbars")
-OPTIONS += ("--remote-debugging-pipe", "--force-color-profile=srgb")
-OPTIONS += ("--disable-dev-shm-usage",)
+OPTIONS = (
+    *("--headless=new", "--disable-gpu", "--no-first-run", "--hide-scrollbars"),
+    *("--remote-debugging-pipe", "--force-color-profile=srgb"),
+    "--disable-dev-shm-usage",
+)
 
 
 def find_browser() -> str:
@@ -152,19 +153,6 @@ class Browser:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
 
-    def press(self, key: str, code: int) -> None:
-        given = {"key": key, "windowsVirtualKeyCode": code}
-        self.call("Input.dispatchKeyEvent", type="rawKeyDown", **given)
-        if key == "Enter":  # which clicks a button by its character
-            self.call("Input.dispatchKeyEvent", type="char", text="\r", **given)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **given)
-
-    def picture(self, path: Path, *, whole: bool = False) -> None:
-        taken = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+    def picture(self, path: Path) -> None:
+        taken = self.call("Page.captureScreenshot")
         path.write_bytes(base64.b64decode(taken["data"]))
-
-    def print(self, path: Path) -> None:
-        options = {"printBackground": True, "preferCSSPageSize": True}
-        path.write_bytes(
-            base64.b64decode(self.call("Page.printToPDF", **options)["data"])
-        )

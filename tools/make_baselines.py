@@ -18,7 +18,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import unknown_name
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_library
 from rg_env.items.item import Item
@@ -39,7 +38,6 @@ from tools.trivial_baselines.expected_scores import (
     guesses,
     item_scores,
     make_items,
-    shown_name,
 )
 from tools.trivial_baselines.forest import Forest
 
@@ -95,22 +93,6 @@ def cells_of(task: str, scale: Scale | None) -> list[Cell]:
     return found
 
 
-def share_of_items(item_ms: float) -> float:
-    """Return which share of the items of each stage is made."""
-    return max(LEAST_SHARE, min(1.0, MAKING_MS / MEASURED_ON / max(1.0, item_ms)))
-
-
-def baseline_from(params: Params, strategy: str, found: ExpectedScore) -> Baseline:
-    """Return what was found, with three digits."""
-    return Baseline(
-        params=params,
-        value=round(min(found.mean, HIGHEST), 3),
-        error=round(found.error, 3),
-        items=found.items,
-        strategy=shown_name(strategy),
-    )
-
-
 def _finalists(found: Mapping[str, ExpectedScore]) -> list[str]:
     return [name for name, one in found.items() if one.mean >= WORTH_MEASURING]
 
@@ -124,7 +106,8 @@ async def _items(pool: WorkerPool, cell: Cell, num: int, stage: str) -> list[Ite
 async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
     """Return the baseline of a task at one step, None where it is worth none."""
     _, params, item_ms = cell
-    share = share_of_items(item_ms)
+    share = MAKING_MS / MEASURED_ON / max(1.0, item_ms)
+    share = max(LEAST_SHARE, min(1.0, share))
     known = await _items(pool, cell, int(SCREENED_ON * max(0.5, share)), "known")
     kept = _finalists(await expected_scores(pool, known, guesses(known)))
     if not kept:
@@ -141,10 +124,16 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
         await expected_scores(pool, choosing, guesses(known, finalists, forest))
     )
     found = await expected_scores(pool, rest, guesses(known, best[:1], forest))
-    for strategy, one in found.items():
-        if one.mean >= WORTH_SHIPPING:
-            return baseline_from(params, strategy, one)
-    return None
+    strategy, one = next(iter(found.items()), ("", None))
+    if one is None or one.mean < WORTH_SHIPPING:
+        return None
+    return Baseline(
+        params=params,
+        value=round(min(one.mean, HIGHEST), 3),
+        error=round(one.error, 3),
+        items=one.items,
+        strategy=strategy if len(strategy) <= 50 else f"{strategy[:50]}...",
+    )
 
 
 async def check_score(pool: WorkerPool, task: str) -> float:
@@ -154,27 +143,17 @@ async def check_score(pool: WorkerPool, task: str) -> float:
     return round(math.fsum(one.mean * one.items for one in found.values()), 4)
 
 
-async def row_of(
-    pool: WorkerPool, task: str, scale: Scale | None, digest: str
-) -> TaskBaselines:
-    found = await asyncio.gather(*(measure(pool, c) for c in cells_of(task, scale)))
-    return TaskBaselines(
-        digest=digest,
-        check_score=await check_score(pool, task),
-        baselines=tuple(baseline for baseline in found if baseline is not None),
-    )
-
-
-def _row_text(row: TaskBaselines) -> str:
-    found = [dataclasses.asdict(one) for one in row.baselines]
-    lines = ",".join(f"\n   {json.dumps(one, ensure_ascii=False)}" for one in found)
-    measured = f'"digest": "{row.digest}", "check_score": {row.check_score}'
-    return f'{{{measured}, "baselines": [{lines}]}}'
-
-
 def table_text(baselines: Baselines) -> str:
     """Return a table as JSON, one line a baseline, tasks by name."""
-    rows = (f'  "{t}": {_row_text(r)}' for t, r in sorted(baselines.by_task.items()))
+    rows = []
+    for task, row in sorted(baselines.by_task.items()):
+        found = (
+            json.dumps(dataclasses.asdict(one), ensure_ascii=False)
+            for one in row.baselines
+        )
+        lines = ",".join(f"\n   {one}" for one in found)
+        measured = f'"digest": "{row.digest}", "check_score": {row.check_score}'
+        rows.append(f'  "{task}": {{{measured}, "baselines": [{lines}]}}')
     version = json.dumps(baselines.library_version)
     body = ",\n".join(rows)
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
@@ -186,18 +165,18 @@ async def make(names: Sequence[str]) -> None:
     )
     try:
         library = await read_library(pool)
-        for name in names:
-            if name not in library.tasks:
-                raise unknown_name("task", name, library.tasks, "task")
         tasks = [task for task in library.tasks if not names or task in names]
         digests = await pool.run(
             worker_jobs.curriculum_digests, tasks, deadline_s=DEADLINE_S
         )
         scales = load_scales().scales
         for task in tasks:
-            row = await row_of(pool, task, scales.get(task), digests[task])
-            said = [f"{one.value:.2f} {one.strategy}" for one in row.baselines]
-            print(f"{task}: {', '.join(said)}", file=sys.stderr)
+            cells = cells_of(task, scales.get(task))
+            found = await asyncio.gather(*(measure(pool, cell) for cell in cells))
+            baselines = tuple(one for one in found if one is not None)
+            score = await check_score(pool, task)
+            row = TaskBaselines(digests[task], score, baselines)
+            print(task, *baselines, sep="\n  ", file=sys.stderr)
             rows = {**load_shipped().by_task, task: row}
             table = Baselines(library.version, rows)
             TABLE.write_text(table_text(table), encoding="utf-8")

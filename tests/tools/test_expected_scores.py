@@ -20,10 +20,6 @@ def item(gold: str, question: str = "?") -> Item:
     return Item("some_task", {}, 1, _entry=entry)
 
 
-def made(pool: WorkerPool, task: str, params: dict[str, int], num: int) -> list[Item]:
-    return asyncio.run(make_items(pool, task, params, num, "key"))
-
-
 def test_an_item_s_own_right_answer_is_not_among_those_that_are_picked_from() -> None:
     known = [item("Ann", "Ann or Bob?"), item("Bob", "Cid or Bob?"), item("Cid")]
     said = [guesses(known)(one) for one in known[:2]]
@@ -43,14 +39,8 @@ def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> Non
 def test_guessing_scores_where_the_answers_are_two_words_and_not_where_they_are_many(
     pool: WorkerPool, task: str, least: float, most: float
 ) -> None:
-    items = made(pool, task, {}, 16)
+    items = asyncio.run(make_items(pool, task, {}, 16, "key"))
     found = list(asyncio.run(expected_scores(pool, items, guesses(items))).values())
     assert {one.items for one in found} == {16}
     assert [one.mean for one in found] == sorted(one.mean for one in found)[::-1]
     assert least <= found[0].mean <= most
-
-
-def test_of_a_level_of_which_nothing_can_be_made_there_are_no_items(
-    pool: WorkerPool,
-) -> None:
-    assert made(pool, "knight_swap", {"min_nodes": 3, "max_nodes": 3}, 4) == []

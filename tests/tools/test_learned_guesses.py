@@ -59,12 +59,6 @@ def test_a_guess_is_what_alike_questions_teach(
     assert GUESSES[guess](question, seen) == answer
 
 
-@pytest.mark.parametrize("guess", sorted(GUESSES))
-def test_nothing_is_guessed_of_a_kind_of_question_that_was_not_seen(guess: str) -> None:
-    assert GUESSES[guess]("How many legs?", []) is None
-    assert GUESSES[guess]("How many legs?", [("Who is it: Ann or Bo?", "Ann")]) is None
-
-
 def test_the_answer_to_the_same_question_is_not_remembered() -> None:
     guess = GUESSES["commonest answer to such a wording"]
     assert guess("Is 2004 a leap year?", WEEKDAYS) == "No"

@@ -10,24 +10,17 @@ from rg_env.tasks.baselines import load_shipped
 from rg_env.tasks.scales import Scale, Step
 from rg_env.workers.worker_pool import WorkerPool
 from tools.make_baselines import (
-    HIGHEST,
     LEAST_SHARE,
     MEASURED_ON,
-    baseline_from,
     cells_of,
     check_score,
     measure,
 )
-from tools.trivial_baselines.expected_scores import ExpectedScore
 
 SHIPPED = load_shipped().by_task
 
 EASY, DEFAULTS, HARD = ({"size": 1}, {}, {"size": 9})
 STEPS = tuple(Step((n,), p, 1.0) for n, p in enumerate((EASY, DEFAULTS, HARD)))
-
-
-def expected_scores(mean: float) -> ExpectedScore:
-    return ExpectedScore(mean, 0.0312, 120)
 
 
 def test_the_defaults_and_every_step_are_measured_once() -> None:
@@ -42,10 +35,6 @@ def test_a_task_whose_items_no_level_changes_is_measured_at_its_defaults(
     scale: Scale | None,
 ) -> None:
     assert cells_of("some_task", scale) == [("some_task", {}, 0.0)]
-
-
-def test_a_level_at_which_guessing_scores_all_leaves_a_rest() -> None:
-    assert baseline_from(EASY, "always '1'", expected_scores(1.0)).value == HIGHEST
 
 
 def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> None:

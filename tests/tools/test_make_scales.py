@@ -22,8 +22,6 @@ def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
     [
         tally(made=20),
         tally(made=19, hung=1),
-        tally(made=15, lost=5),
-        tally(made=20, faults=1),
         tally(made=20, each_ms=7_000.0),
     ],
 )

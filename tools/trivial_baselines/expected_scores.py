@@ -38,8 +38,6 @@ ATTEMPTS_FOR_AN_ITEM = 3
 MOST_LATE = 3
 """Items that are not ready at the deadline, after which no other one is begun."""
 
-LONGEST_NAME = 50
-
 CHOSEN = "strategy that features of the question choose"
 
 AnswersOf = Callable[[Item], Mapping[str, str]]
@@ -82,11 +80,6 @@ async def make_items(
     return items
 
 
-def shown_name(name: str) -> str:
-    """Return a strategy's name as tables show it; that of a long answer is cut."""
-    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
-
-
 def guesses(
     known: Sequence[Item],
     only: Collection[str] | None = None,
@@ -107,8 +100,7 @@ def guesses(
 
     def answers_of(item: Item) -> Mapping[str, str]:
         others = [(one.question, gold) for one, gold in seen if one is not item]
-        asked = only if forest is None else None
-        said = answers(item.task, item.question, others, str(item.seed), asked)
+        said = answers(item.task, item.question, others, str(item.seed))
         said = {**constants, **said}
         if seen and item.task not in SOLVING:
             said |= {**sums(item.question), **list_sums(item.question)}

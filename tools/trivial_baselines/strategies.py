@@ -15,7 +15,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tools.trivial_baselines import question_parts as parts
 from tools.trivial_baselines.learned_guesses import GUESSES, Seen
@@ -263,16 +263,15 @@ def answers(
     question: str,
     seen: Seen,
     key: str,
-    only: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Return the answers of strategies by name, without those that have none.
 
-    What is left to chance is decided by `key`. `only` names the strategies that answer,
-    None means all. The one that solves the task is left out.
+    What is left to chance is decided by `key`. The one that solves the task says
+    nothing.
     """
     found = {}
     for name, strategy in STRATEGIES.items():
-        if name == SOLVING.get(task) or (only is not None and name not in only):
+        if name == SOLVING.get(task):
             continue
         answer = strategy(question, seen, random.Random(f"{key}/{name}"))
         if answer is not None:

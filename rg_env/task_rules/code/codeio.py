@@ -221,7 +221,8 @@ def _among_fillers(answer: str, entry: Entry, library: LibraryScore) -> float:
 # -- programs that are not used --------------------------------------------------------
 
 UNUSED = Path(__file__).with_suffix(".json")
-"""Digests of programs, by what is wrong with them; see `tools/make_codeio_list.py`."""
+"""Digests of programs, by what is wrong with them: each was run on the inputs of twelve
+seeds, in three processes with other hash seeds and folders, with two random states."""
 
 CHANGES = "another output in another process, or at another time"
 RANDOM = "random"
