@@ -5,10 +5,10 @@
     documents   TASK.json of the published results of reasoning-gym, in RUN/CATEGORY/
 
 A sample whose file gives no category has that of the library; a group that this
-environment has written "own", and any other sample "other". A sample's
-`row` has the keys of `samples.jsonl`, whichever file it comes from: what makes the item
-again is `seed` and `params`, or the `index` of a `dataset` with its own size and seed;
-`source` and `place` say where it is. What cannot be read is counted.
+environment has written "own", and any other sample "other". A sample's `row` has the
+keys of `samples.jsonl`, whichever file it comes from: what makes the item again is
+`seed` and `params`, or the `index` of a `dataset` with its own size and seed; `source`
+and `place` say where it is. What cannot be read is counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,15 @@ METRICS, HISTORY = "metrics.jsonl", "checkpoints/history.jsonl"
 
 KB = 1024
 
-TEXT_KEYS = ("completion", "text", "response", "full_model_response", "output")
+TEXT_KEYS = ("completion", "text", "response")
 PUBLISHED = {"size": 50, "seed": 45}
 """Every published dataset has these; a question without a seed is sought in it."""
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "formats", "normalized", "reward", "reason"]
 KEPT += ["prompt_tokens", "completion_tokens", "preset"]
+OF_GROUP = ("level", "gold_answer", "time", "step")
+OF_RESCORE = ("scores", "source", "place", "run")
 TEXTS = ["question", "completion", "answer", "system", "category", "outcome", "model"]
 TEXTS += ["finish_reason", "run"]
 OF_ROWS = {"score": "scores", "outcome": "outcomes", "answer": "answers"}
@@ -66,14 +68,16 @@ def _finite(number: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _text(row: Mapping[str, Any], *keys: str) -> str | None:
-    return next((row[key] for key in keys if isinstance(row.get(key), str)), None)
+def _kept(row: Row, names: Iterable[str]) -> Row:
+    return {name: row[name] for name in names if name in row}
 
 
-def _last(messages: object, role: str) -> str | None:
+def _talk(messages: object) -> Row:
+    """Return the newest text of each role, under its name in a row."""
+    names = {"system": "system", "user": "question", "assistant": "completion"}
     talk = messages if isinstance(messages, list) else []
-    of_role = [m for m in talk if isinstance(m, dict) and m.get("role") == role]
-    return _text(of_role[-1], "content") if of_role else None
+    said = {m.get("role"): m.get("content") for m in talk}
+    return {name: said.get(role) for role, name in names.items()}
 
 
 def _origin(row: Row) -> Row:
@@ -120,38 +124,32 @@ def _of_group(group: Row) -> Iterator[Row]:
     task = group.get("task", group.get("item_id"))
     # Only this environment writes `params`: the task was registered there.
     is_own = "params" in group and str(task) not in CATEGORIES
-    more = ("level", "gold_answer", "time", "step", "versions")
     for number, rollout in enumerate(rollouts):
         yield {
             **_origin(group),
             "task": task,
             "category": OWN_CATEGORY if is_own else None,
-            **{name: group.get(name) for name in more},
-            **{name: rollout[name] for name in KEPT if name in rollout},
+            **_kept(group, OF_GROUP),
+            **_kept(rollout, KEPT),
             "place": str(number + 1),
-            "system": _last(rollout.get("conversation"), "system"),
-            "question": _last(rollout.get("conversation"), "user"),
-            "completion": _last(rollout.get("conversation"), "assistant"),
+            **_talk(rollout.get("conversation")),
             **({"score": 1.0} if rollout.get("outcome") == "right" else {}),
         }
 
 
 def _of_line(line: Row) -> Iterator[Row]:
-    talk = line.get("messages")
-    row = {
-        **{name: line[name] for name in KEPT if name in line},
+    talk = _talk(line.get("messages"))
+    texts = [line[name] for name in TEXT_KEYS if isinstance(line.get(name), str)]
+    yield {
+        **_kept(line, KEPT),
         **_origin(line),
-        "system": _last(talk, "system"),
-        "question": _text(line, "question") or _last(talk, "user"),
-        "gold_answer": line.get("gold_answer", line.get("expected_answer")),
-        "completion": _text(line, *TEXT_KEYS) or _last(talk, "assistant"),
+        **talk,
+        **_kept(line, ["question"]),
+        "gold_answer": line.get("gold_answer"),
+        "completion": texts[0] if texts else talk["completion"],
+        # A file of `rescore` says where each completion was.
+        **(_kept(line, OF_RESCORE) if isinstance(line.get("scores"), dict) else {}),
     }
-    if "model_answer" in line:
-        row["answer"] = line["model_answer"]
-    if isinstance(line.get("scores"), dict):  # of `rescore`: it says where it was
-        names = ("scores", "source", "place", "run")
-        row |= {name: line[name] for name in names if name in line}
-    yield row
 
 
 def _rows(value: Any, run: str) -> Iterator[Row]:
@@ -163,22 +161,21 @@ def _rows(value: Any, run: str) -> Iterator[Row]:
 
 def _sample(row: Row) -> Sample:
     """Return the sample of a row; `ValueError` if it has no task or no answer."""
-    task, word, score = row.get("task"), _text(row, "outcome"), finite(row.get("score"))
+    task, score = row.get("task"), finite(row.get("score"))
     if score is not None:
         # Sums of shares end a little above 1; 59.4 is no score.
         near = min(1.0, max(0.0, score))
         score = near if abs(score - near) <= 1e-6 else None
-    is_answered = _text(row, "completion", "answer") is not None
-    if not isinstance(task, str) or not (is_answered or word or score is not None):
+    texts = {name: row.get(name) for name in TEXTS}
+    is_text = all(text is None or isinstance(text, str) for text in texts.values())
+    known = [texts["completion"], texts["answer"], texts["outcome"] or None, score]
+    if not isinstance(task, str) or not is_text or known == [None] * 4:
         raise ValueError("no completion")
-    if word is None:
-        word = "unscored" if score is None else outcome_of(score)
-        word = "no_answer" if row.get("answer", "") is None else word
-    for name in TEXTS:
-        if not isinstance(row.get(name, ""), str):
-            row[name] = None
+    word = texts["outcome"] or ("unscored" if score is None else outcome_of(score))
+    if not texts["outcome"] and row.get("answer", "") is None:
+        word = "no_answer"
     row.setdefault("answer", None)
-    category = row.get("category") or CATEGORIES.get(task, "other")
+    category = texts["category"] or CATEGORIES.get(task, "other")
     (task + category + word).encode()  # which half a character cannot be
     # A file repeats them for each completion, and all samples are kept in memory.
     item = (sys.intern(task), sys.intern(category), sys.intern(row["question"] or ""))
@@ -231,19 +228,19 @@ class Sources:
         self._files = [f for f in files if not f.as_posix().endswith(numbers)]
         self._first_unread: dict[str, str] = {}
         self.unread: Counter[str] = Counter()
-        self.read_kb = 0
-        self.total_kb = sum(file.stat().st_size for file in self._files) // KB
+        self.read_kb = 0.0
+        self.total_kb = sum(file.stat().st_size for file in self._files) / KB
 
     def samples(self, progress: WorkProgress | None = None) -> Iterator[Sample]:
-        """Yield the samples; `progress` is told of each kB that was read."""
-        read = 0
+        """Yield the samples; `progress` is told of what was read."""
         for file in self._files:
             for number, line in _lines(file):
-                yield from self._samples_of(file, number, line)
-                read += len(line)
-                before, self.read_kb = self.read_kb, read // KB
-                if progress is not None and self.read_kb > before:
-                    progress.advance(by=self.read_kb - before)
+                is_torn = file.suffix == PART and not line.endswith(b"\n")
+                if line.strip() and not is_torn:
+                    yield from self._samples_of(file, number, line)
+                self.read_kb += len(line) / KB
+                if progress is not None:
+                    progress.advance(by=len(line) / KB)
 
     def _samples_of(self, file: Path, number: int, line: bytes) -> Iterator[Sample]:
         kind, place = "damaged", f"{file}, line {number}" if number else str(file)
@@ -275,10 +272,8 @@ class Sources:
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
     """Yield number and text of each line, of a document of many lines 0 and all."""
     with file.open("rb") as opened:
-        for number, line in enumerate(opened, 1):
-            if number == 1 and line.strip() == b"{":
-                yield 0, line + opened.read()
-                return
-            is_torn = file.suffix == PART and not line.endswith(b"\n")
-            if line.strip() and not is_torn:
-                yield number, line
+        first = opened.readline()
+        if first.strip() == b"{":
+            yield 0, first + opened.read()
+        else:
+            yield from enumerate((first, *opened), 1)

@@ -79,7 +79,7 @@ class WorkProgress:
     """
 
     def __init__(
-        self, title: str, total: int = 0, unit: str = "", done: int = 0
+        self, title: str, total: float = 0, unit: str = "", done: float = 0
     ) -> None:
         self._title, self._total, self._unit = title, total, unit
         self.done = self._before = done
@@ -109,12 +109,12 @@ class WorkProgress:
         """Leave the bar as it is."""
         self._bar.stop()
 
-    def advance(self, note: str = "", by: int = 1) -> None:
+    def advance(self, note: str = "", by: float = 1) -> None:
         """Count `by` more as done; `note` is shown beside the bar."""
         self.done += by
         now_s = time.monotonic()
         rate = (self.done - self._before) / max(now_s - self._began_s, 1e-9)
-        parts = [f"{self.done} of {self._total} {self._unit}"]
+        parts = [f"{self.done:.0f} of {self._total:.0f} {self._unit}"]
         if self.done < self._total and rate > 0:
             end = datetime.timedelta(seconds=round((self._total - self.done) / rate))
             parts.append(f"{rate:.3g} {self._unit}/s, {end} left")

@@ -150,6 +150,9 @@ FOREIGN = [
     {**ROW, "scores": [1.0, 2.0]},
     {**ROW, "answers": 5},
     {**EVALUATED, "params": [1]},
+    {**EVALUATED, "messages": [None]},
+    {**EVALUATED, "category": 5},
+    {**EVALUATED, "answer": [4]},
     {**EVALUATED, "task": "\ud800"},
 ]
 
@@ -165,7 +168,7 @@ def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
     first = 1 if place == "first" else 2
     assert sources.reasons() == [
         f"damaged lines or files: 4, the first: {path}, line {first}",
-        f"foreign lines or files: 11, the first: {path}, line {first + 4}",
+        f"foreign lines or files: 14, the first: {path}, line {first + 4}",
     ]
 
 
@@ -179,21 +182,10 @@ def test_a_score_that_is_none_is_no_score(tmp_path, score):
     assert json.loads(readable(sample.row))["task"] == "sums"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"params": None},
-        {"messages": [None, {"role": "user"}]},
-        {"category": 5, "model": {"a": 1}, "finish_reason": {}},
-        {"question": "\ud800 \x1b[2J"},
-        {"answer": [4]},
-    ],
-)
-def test_a_field_of_another_kind_costs_no_other_field(tmp_path, change):
-    (sample,), sources = read(lines(tmp_path / "x.jsonl", EVALUATED | change))
-    assert (sample.task, sample.score) == ("sums", 1.0)
-    assert isinstance(sample.row["answer"], (str, type(None)))
-    assert not sources.unread
+def test_a_line_without_parameters_is_of_the_defaults(tmp_path):
+    path = lines(tmp_path / "x.jsonl", EVALUATED | {"params": None})
+    (sample,), sources = read(path)
+    assert (sample.row["params"], sources.unread) == ({}, {})
 
 
 def test_a_torn_line_at_the_end_of_a_file_being_written_is_no_damage(tmp_path):
