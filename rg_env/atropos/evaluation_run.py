@@ -261,9 +261,10 @@ class Evaluating(Pipeline):
 
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:
-    from rg_env.evaluation.summary import summarise  # and polars, which takes its time
+    # And polars, which takes its time.
+    from rg_env.evaluation.summary import EvalSummary
 
-    return summarise([*map(sample_of, rows)])
+    return EvalSummary(map(sample_of, rows))
 
 
 def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:

@@ -3,26 +3,23 @@
 Samples of one item, or items of one task, are alike: an interval that takes them for
 independent is too narrow. The standard error is the clustered one, as "Adding error
 bars to evals" (Miller, 2024) has it, with the factor C / (C - 1) for few clusters C.
-
-An interval for exactly these tasks does not include the differences between their
-means: each task is a stratum with its own mean, number of clusters and factor. Tasks
-with only one item tell nothing about the spread within a task, so together they form
-one stratum.
+Each task is a stratum, since these are the tasks: the interval does not include the
+differences between their means. Tasks with only one item together form one stratum.
 
 An interval of a mean is Wilson's at 95 %, for as many independent samples as would have
 that standard error: it stays in [0, 1]. Where all scores are equal it is that of C
 samples. One of a difference is Student's. Both have as many degrees of freedom as there
 are clusters more than strata.
 
-This module imports polars, which takes half a second: a command that may do without
-numbers imports it, and what uses it, where it needs them.
+Importing polars takes half a second: a command that may do without numbers imports
+this module, and what uses it, where it needs them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -67,45 +64,20 @@ class Estimate:
         return f"{of * self.low:.{digits}f} to {of * self.high:.{digits}f}"
 
 
-@dataclasses.dataclass(frozen=True)
-class PartResult:
-    """What some samples came to: all of them, those of a category or of a task.
+Numbers = dict[str, Any]
+"""Name to an estimate or count of a part."""
 
-    Estimates are clustered by item, `by_task` by task. Shares are in [0, 1].
-    """
-
-    items: int
-    completions: int
-    by_item: Estimate
-    by_task: Estimate | None  # of a single task
-    right: Estimate  # score 1.0, which is pass@1
-    best_of_k: Estimate | None  # of items that have k completions with a score
-    pass_at_k: Estimate | None  # None where k is 1
-    answered: float
-    score_of_answered: Estimate | None
-    truncated: int | None  # None where no file says it
-    failed: int  # completions without a score
-    not_used: int  # items
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the same as JSON, with the mean score and its interval first."""
-        values = dataclasses.asdict(self)
-        by_item = values.pop("by_item")
-        return {name: by_item[name] for name in ("mean", "low", "high")} | values
+NO_PAIR: Numbers = dict.fromkeys(("means", "by_item", "by_task"))
+NO_PAIR |= {"only_first": 0, "only_second": 0}
 
 
-@dataclasses.dataclass(frozen=True)
-class Paired:
-    """The second of two results minus the first, on the items that both have.
+def plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers as JSON has them."""
 
-    All are None if there are none; `by_task` is None for a single task.
-    """
+    def value(of: Any) -> Any:
+        return dataclasses.asdict(of) if isinstance(of, Estimate) else of
 
-    means: tuple[float, float] | None = None
-    by_item: Estimate | None = None
-    by_task: Estimate | None = None
-    only_first: int = 0
-    only_second: int = 0
+    return {name: value(of) for name, of in numbers.items()}
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -135,7 +107,7 @@ def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
 
 
 def table_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Return the rows of samples as a table."""
+    """Return the rows of `row_of` as a table."""
     return pl.DataFrame(iter(rows), schema=COLUMNS, orient="row")
 
 
@@ -269,8 +241,14 @@ def best_of(value: pl.Expr, k: int) -> pl.Expr:
 
 def results(
     table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
-) -> dict[Key, PartResult]:
-    """Return what each part with a score came to, with k completions of an item."""
+) -> dict[Key, Numbers]:
+    """Return what each part with a score came to, with k completions of an item.
+
+    Estimates are of the score `by_item`, and `by_task` if there are several; of what is
+    `right` (score 1.0), which is pass@1; of the `score_of_answered`; and of `best_of_k`
+    and `pass_at_k` of items that have k > 1 completions with a score. Of the counts,
+    `failed` are completions without a score, and `truncated` may be unknown.
+    """
     is_not_used, truncated = OUTCOME == NOT_USED, pl.col("truncated")
     means = {
         "by_item": estimates(table, by=by),
@@ -289,18 +267,18 @@ def results(
         failed=pl.len() - SCORE.count() - is_not_used.sum(),
         not_used=is_not_used.sum(),
     )
-    measured: dict[Key, PartResult] = {}
+    measured: dict[Key, Numbers] = {}
     for row in counts.iter_rows(named=True):
         part = tuple(row.pop(name) for name in by)
         if score := means["by_item"].get(part):
-            these: Any = {name: of.get(part) for name, of in means.items()}
-            measured[part] = PartResult(items=score.clusters, **these, **row)
+            these = {name: of.get(part) for name, of in means.items()}
+            measured[part] = {"items": score.clusters, **these, **row}
     return measured
 
 
 def paired(
     table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
-) -> dict[Key, Paired]:
+) -> dict[Key, Numbers]:
     """Return for each part the second result less the first one, on shared items."""
     a, b = pl.col("a"), pl.col("b")
     of = {name: pl.col("result") == n for name, n in (("a", first), ("b", second))}
@@ -312,18 +290,18 @@ def paired(
     how: dict[str, Any] = {"by": by, "within": (-1.0, 1.0)}
     by_item, by_task = estimates(items, b - a, **how), _by_task(items, b - a, **how)
     counts = items.group_by(by, maintain_order=True).agg(
-        *(one.filter((a + b).is_not_null()).mean() for one in (a, b)),
+        pl.concat_list(c.filter((a + b).is_not_null()).mean() for c in (a, b)),
         only_first=b.is_null().sum(),
         only_second=a.is_null().sum(),
     )
-    result = {}
-    for *key, mean_a, mean_b, only_first, only_second in counts.iter_rows():
+    pairs = {}
+    for *key, means, only_first, only_second in counts.iter_rows():
         part = tuple(key)
-        result[part] = Paired(
-            (mean_a, mean_b) if part in by_item else None,
-            by_item.get(part),
-            by_task.get(part),
-            only_first,
-            only_second,
-        )
-    return result
+        pairs[part] = {
+            "means": means if part in by_item else None,
+            "by_item": by_item.get(part),
+            "by_task": by_task.get(part),
+            "only_first": only_first,
+            "only_second": only_second,
+        }
+    return pairs

@@ -7,7 +7,6 @@ item that is not used, is counted apart.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import statistics
 from collections import Counter
@@ -22,15 +21,15 @@ from rich.text import Text
 from rg_env.errors import on_one_line, printable
 from rg_env.evaluation.numbers import (
     HAS_SCORE,
-    KINDS,
+    NO_PAIR,
     OUTCOME,
     PART,
     SCORE,
     WHOLE,
     Estimate,
-    Paired,
-    PartResult,
+    Numbers,
     paired,
+    plain,
     results,
     row_of,
     table_of,
@@ -41,13 +40,15 @@ from rg_env.items.evaluation_items import load_preset
 from rg_env.reports.terminal import NumberTable
 from rg_env.tasks.selection import PresetName
 
+BY, BEST = ("by_item", "by_task"), ("best_of_k", "pass_at_k")
+
 
 def _mean(value: Estimate | None) -> str:
     return "" if value is None else f"{value.mean:.3f}"
 
 
 def _score_table(
-    title: str, rows: Iterable[tuple[str, PartResult | None]], k: int = 1
+    title: str, rows: Iterable[tuple[str, Numbers | None]], k: int = 1
 ) -> Table:
     """Return a table of names and what they came to, with k completions of an item."""
     best = [f"best of {k}", f"pass@{k}"] if k > 1 else []
@@ -61,15 +62,15 @@ def _score_table(
         if row is not None:
             table.add_row(
                 Text(printable(name)),
-                str(row.items),
-                _mean(row.by_item),
-                *(of.interval(2) if of else "" for of in (row.by_item, row.by_task)),
-                *map(_mean, [row.right, row.best_of_k, row.pass_at_k][: 1 + len(best)]),
-                f"{row.answered:.0%}",
-                str(row.completions),
-                "" if row.truncated is None else str(row.truncated),
-                str(row.failed + row.not_used),
-                _mean(row.score_of_answered),
+                str(row["items"]),
+                _mean(row["by_item"]),
+                *(of.interval(2) if of else "" for of in map(row.get, BY)),
+                *(_mean(row[of]) for of in ("right", *BEST[: len(best)])),
+                f"{row['answered']:.0%}",
+                str(row["completions"]),
+                "" if row["truncated"] is None else str(row["truncated"]),
+                str(row["failed"] + row["not_used"]),
+                _mean(row["score_of_answered"]),
             )
     return table
 
@@ -77,27 +78,47 @@ def _score_table(
 # -- one evaluation --------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
 class EvalSummary:
-    """An evaluation's numbers, with k completions of an item.
+    """An evaluation's numbers, whatever the order of its samples.
 
     Attributes:
+        k: Completions that most items have.
         overall: None where no sample has a score.
         failed_requests: Completions without a score.
         not_used: Task to items that are not used.
         changed: Tasks of a preset whose questions are not all the published ones.
-        as_published: Over all others, where there are such tasks.
     """
 
-    k: int
-    overall: PartResult | None
-    by_category: Mapping[str, PartResult]
-    by_task: Mapping[str, PartResult]
-    failed_requests: int
-    not_used: Mapping[str, int]
-    outcomes: Mapping[str, int]
-    changed: Sequence[str] = ()
-    as_published: PartResult | None = None
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        # The last digits of a sum of floats depend on their order.
+        ordered = sorted(samples, key=lambda s: (*s.item, s.score or 0.0, s.outcome))
+        table = table_of(map(row_of, ordered))
+
+        def counts(rows: pl.DataFrame, name: str) -> dict[Any, int]:
+            return dict(rows.group_by(name, maintain_order=True).len().iter_rows())
+
+        # A question that was drawn twice has twice as many.
+        sizes = counts(table.filter(OUTCOME != NOT_USED), "item").values()
+        self.k = statistics.mode(sizes) if sizes else 1
+        self.outcomes = counts(table, "outcome")
+        self.not_used = counts(table.filter(OUTCOME == NOT_USED), "task")
+        unused = sum(self.not_used.values())
+        self.failed_requests = table["score"].null_count() - unused
+        presets = {(sample.row.get("preset"), sample.task) for sample in ordered}
+        self.changed = sorted(
+            task
+            for preset, task in presets
+            if preset in get_args(PresetName) and task in load_preset(preset).changed
+        )
+        self._parts = dict(sorted(results(with_parts(table), k=self.k).items()))
+        self.overall, self._published = self._parts.get(WHOLE), None
+        if self.changed:
+            others = table.filter(~pl.col("task").is_in(self.changed))
+            parts = results(with_parts(others, ["all"]), k=self.k)
+            self._published = parts.get(WHOLE)
+
+    def _of(self, kind: str) -> dict[str, Numbers]:
+        return {name: of for (one, name), of in self._parts.items() if one == kind}
 
     def metrics(self) -> dict[str, float]:
         """Return flat numbers for metrics.json and W&B."""
@@ -107,88 +128,63 @@ class EvalSummary:
         }
         if whole := self.overall:
             numbers |= {
-                "eval/mean_score": whole.by_item.mean,
+                "eval/mean_score": whole["by_item"].mean,
                 # What the original calls the same number; a share of correct items it
                 # is not, as `train/percent_correct` is one of rollouts.
-                "eval/percent_correct": whole.by_item.mean,
-                "eval/percent_correct_low": whole.by_item.low,
-                "eval/percent_correct_high": whole.by_item.high,
-                "eval/items": whole.items,
-                "eval/right": whole.right.mean,
-                "eval/answered": whole.answered,
-                "eval/truncated": whole.truncated or 0,
+                "eval/percent_correct": whole["by_item"].mean,
+                "eval/percent_correct_low": whole["by_item"].low,
+                "eval/percent_correct_high": whole["by_item"].high,
+                "eval/items": whole["items"],
+                "eval/answered": whole["answered"],
+                "eval/truncated": whole["truncated"] or 0,
             }
-            for name in ("score_of_answered", "best_of_k", "pass_at_k"):
-                if (value := getattr(whole, name)) is not None:
-                    numbers[f"eval/{name}"] = value.mean
-        for kind, group in (("category", self.by_category), ("task", self.by_task)):
-            for name, part in group.items():
-                numbers[f"eval/{kind}/{name}"] = part.by_item.mean
+            for name in ("right", "score_of_answered", *BEST):
+                if whole[name] is not None:
+                    numbers[f"eval/{name}"] = whole[name].mean
+        for (kind, name), part in self._parts.items():
+            if kind != "all":
+                numbers[f"eval/{kind}/{name}"] = part["by_item"].mean
         return numbers | {f"eval/outcome/{k}": n for k, n in self.outcomes.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as JSON."""
+        """Return all as JSON; a part begins with its mean score and the interval."""
 
-        def plain(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {name: plain(of) for name, of in value.items()}
-            return value.as_json() if isinstance(value, PartResult) else value
+        def json_of(part: Numbers | None) -> dict[str, Any] | None:
+            if part is None:
+                return None
+            others = plain(part)
+            score = others.pop("by_item")
+            return {name: score[name] for name in ("mean", "low", "high")} | others
 
-        return {name: plain(value) for name, value in vars(self).items()}
+        return {
+            "k": self.k,
+            "overall": json_of(self.overall),
+            "by_category": {c: json_of(of) for c, of in self._of("category").items()},
+            "by_task": {task: json_of(of) for task, of in self._of("task").items()},
+            "failed_requests": self.failed_requests,
+            "not_used": self.not_used,
+            "outcomes": self.outcomes,
+            "changed": self.changed,
+            "as_published": json_of(self._published),
+        }
 
     def table(self, *, with_tasks: bool = False) -> Table:
         """Return the results as a table for the terminal, tasks on request."""
         title = "Evaluation: mean score, 95 % intervals"
         title += f", {self.k} completions of an item" if self.k > 1 else ""
-        rows = [("all", self.overall), ("as published", self.as_published)]
-        rows += [(name or "no category", of) for name, of in self.by_category.items()]
-        rows += self.by_task.items() if with_tasks else []
+        rows = [("all", self.overall), ("as published", self._published)]
+        rows += [
+            (name or "no category", of) for name, of in self._of("category").items()
+        ]
+        rows += self._of("task").items() if with_tasks else []
         return _score_table(title, rows, self.k)
 
     def notes(self) -> list[str]:
         """Return what became of the completions, and which questions have changed."""
         words = ", ".join(f"{word} {n}" for word, n in self.outcomes.items())
-        notes = [f"outcomes: {words}"]
-        if self.changed:
-            tasks = ", ".join(self.changed)
-            notes.append(f"'as published' leaves out changed questions: {tasks}")
-        return notes
-
-
-def summarise(samples: Sequence[Sample]) -> EvalSummary:
-    """Sum up an evaluation, whatever the order of its samples."""
-    # The last digits of a sum of floats depend on their order.
-    samples = sorted(samples, key=lambda s: (*s.item, s.score or 0.0, s.outcome))
-    table = table_of(map(row_of, samples))
-
-    def counts(rows: pl.DataFrame, name: str) -> dict[Any, int]:
-        return dict(rows.group_by(name, maintain_order=True).len().iter_rows())
-
-    # What most items have: a question that was drawn twice has twice as many.
-    sizes = counts(table.filter(OUTCOME != NOT_USED), "item").values()
-    k = statistics.mode(sizes) if sizes else 1
-    by_kind: dict[str, dict[str, PartResult]] = {kind: {} for kind in KINDS}
-    for (kind, name), part in sorted(results(with_parts(table), k=k).items()):
-        by_kind[kind][name] = part
-    of_preset = {(sample.row.get("preset"), sample.task) for sample in samples}
-    changed = sorted(
-        task
-        for preset, task in of_preset
-        if preset in get_args(PresetName) and task in load_preset(preset).changed
-    )
-    others = with_parts(table.filter(~pl.col("task").is_in(changed)), ["all"])
-    not_used = counts(table.filter(OUTCOME == NOT_USED), "task")
-    return EvalSummary(
-        k=k,
-        overall=by_kind["all"].get(""),
-        by_category=by_kind["category"],
-        by_task=by_kind["task"],
-        failed_requests=table["score"].null_count() - sum(not_used.values()),
-        not_used=not_used,
-        outcomes=counts(table, "outcome"),
-        changed=changed,
-        as_published=results(others, k=k).get(WHOLE) if changed else None,
-    )
+        tasks = ", ".join(self.changed)
+        changed = [f"'as published' leaves out changed questions: {tasks}"]
+        return [f"outcomes: {words}", *changed * bool(tasks)]
 
 
 # -- several results -------------------------------------------------------------------
@@ -223,10 +219,15 @@ class Comparison:
         ]
         for kind, name in self._parts:
             for number, numbers in enumerate(of_results):
-                value = self._results.get((number, kind, name))
-                numbers.setdefault(kind, {})[name] = value and _plain(value)
+                if value := self._results.get((number, kind, name)):
+                    answered = value["score_of_answered"]
+                    value = plain(value) | {
+                        "without_score": value["failed"] + value["not_used"],
+                        "score_of_answered": answered.mean if answered else None,
+                    }
+                numbers.setdefault(kind, {})[name] = value
             for numbers, of in zip(of_pairs, self._pairs.values(), strict=True):
-                pair = dataclasses.asdict(of.get((kind, name), Paired()))
+                pair = plain(of.get((kind, name), NO_PAIR))
                 numbers.setdefault(kind, {})[name] = pair
         for numbers in (*of_results, *of_pairs):
             numbers["all"] = numbers["all"][""]
@@ -249,24 +250,16 @@ class Comparison:
             if part[0] == "task" and not with_tasks:
                 continue
             of_part = [self._results.get((number, *part)) for number in numbers]
-            of_pairs = [of.get(part, Paired()).by_item for of in self._pairs.values()]
+            of_pairs = [of.get(part, NO_PAIR)["by_item"] for of in self._pairs.values()]
             table.add_row(
                 Text(printable(part[1]) or part[0]),
-                *(_mean(one.by_item) if one else "" for one in of_part),
+                *(_mean(one["by_item"]) if one else "" for one in of_part),
                 *(
                     f"{one.mean:.3f} {one.interval()} ({one.samples})" if one else ""
                     for one in of_pairs
                 ),
             )
         yield table
-
-
-def _plain(result: PartResult) -> dict[str, Any]:
-    answered = result.score_of_answered
-    return dataclasses.asdict(result) | {
-        "without_score": result.failed + result.not_used,
-        "score_of_answered": answered.mean if answered else None,
-    }
 
 
 # -- completions that were scored again ------------------------------------------------

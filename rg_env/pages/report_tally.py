@@ -98,7 +98,7 @@ class ReportTally:
             cells += _cells(of_part)
             for a, b in pairs if len(names) <= MOST_PAIRED else []:
                 for (number,), pair in paired(of_part, a, b, ["part"]).items():
-                    if of := pair.by_item:
+                    if of := pair["by_item"]:
                         differences.append([a, b, number, *_with_ends(of), of.samples])
         runs = self._of_runs(both)
         return {

@@ -13,7 +13,7 @@ import yaml
 from rg_env.atropos.evaluation_run import EVALUATION_TRIES
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.evaluation.samples import grouped, read_rows, sample_of
-from rg_env.evaluation.summary import summarise
+from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference import client, servers
 from rg_env.items.evaluation_items import load_preset
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
@@ -69,7 +69,9 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
     assert saved["eval/items"] == 2 * len(FAST_TASKS)
     assert {f"eval/task/{task}" for task in FAST_TASKS} <= set(saved)
     assert saved["eval/right"] <= saved["eval/pass_at_k"] <= saved["eval/best_of_k"]
-    again = summarise([sample_of(row) for row in read_rows(tmp_path / "samples.jsonl")])
+    again = EvalSummary(
+        [sample_of(row) for row in read_rows(tmp_path / "samples.jsonl")]
+    )
     assert saved.pop("summary") == json.loads(json.dumps(again.as_json()))
     assert saved == again.metrics()
 

@@ -117,7 +117,7 @@ def test_the_figures_and_outcomes_of_a_run_have_the_intervals_of_compare(
     samples = [*Sources([tmp_path / "one" / "samples.jsonl"]).samples()]
     of = results(with_parts(table_of(map(row_of, samples))), k=2)["all", ""]
     figures = figures_of(found)
-    expected = {"score": of.by_item, "right": of.right, "pass": of.pass_at_k}
+    expected = {"score": of["by_item"], "right": of["right"], "pass": of["pass_at_k"]}
     for name, it in expected.items():
         ends = [it.mean, it.low, it.high]
         assert figures[name] == pytest.approx(ends, abs=1e-4)
@@ -135,7 +135,7 @@ def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> N
     files = [tmp_path / "s" / name / "samples.jsonl" for name in ("one", "two")]
     both = [[*Sources([file]).samples()] for file in files]
     rows = (row_of(sample, n) for n, those in enumerate(both) for sample in those)
-    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""].by_item
+    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""]["by_item"]
     assert of is not None
     expected = [of.mean, of.low, of.high, 8]
     assert found[-1] == found[0] == pytest.approx(expected, abs=1e-4)

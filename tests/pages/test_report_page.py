@@ -339,7 +339,7 @@ def test_the_difference_of_any_two_runs_is_that_of_compare(
     files = [path / "samples.jsonl" for path in (first, last)]
     samples = [[*Sources([file]).samples()] for file in files]
     rows = (row_of(sample, n) for n, those in enumerate(samples) for sample in those)
-    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""].by_item
+    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""]["by_item"]
     assert of is not None
     numbers = [float(n.replace("\u2212", "-")) for n in re.findall(r"\S\d.\d+", said)]
     assert numbers == pytest.approx([of.mean, of.low, of.high], abs=6e-4)

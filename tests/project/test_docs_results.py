@@ -9,7 +9,7 @@ import re
 from rg_env.atropos import wandb_run
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.summary import summarise
+from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.request_failures import refusal
 from rg_env.items.run_stream import EVENTS
 from rg_env.reports.metrics import Metrics
@@ -58,7 +58,7 @@ def keys_of_the_code():
     written = set(re.findall(r'"((?:train|curriculum|eval)/\w+)"', text_of(*SOURCES)))
     return written | {
         *metrics.numbers(),
-        *wandb_run.with_task_table(summarise(results).metrics()),
+        *wandb_run.with_task_table(EvalSummary(results).metrics()),
         *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
     }
 
