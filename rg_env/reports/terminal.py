@@ -79,10 +79,11 @@ class WorkProgress:
     """
 
     def __init__(
-        self, title: str, total: float = 0, unit: str = "", done: float = 0
+        self, title: str, total: float = 0, unit: str = "", done: int = 0
     ) -> None:
         self._title, self._total, self._unit = title, total, unit
-        self.done = self._before = done
+        self.done: float = done
+        self._before = done
         self._began_s = self._logged_s = time.monotonic()
         console = Console(stderr=True)
         self._has_bar = console.is_terminal
