@@ -25,7 +25,6 @@ LINKS = {
     "num_shards": "long_runs.md#several-instances",
     "scorer_fixes": "scoring.md",
     "normalize_answers": "answers_and_rewards.md#normalization",
-    "reward_baseline": "answers_and_rewards.md#from-scores-to-rewards",
     "eval_preset": "commands.md#published-results",
     "dump_metrics": "metrics_and_logs.md#without-wb",
     "data_dumps_dir": "output_files.md",

@@ -28,10 +28,7 @@ TEXT = """\
 # Trivial baselines
 
 A trivial baseline is the mean score of answers that are given without solving the item,
-here with corrected scorers and reasoning-gym {version}. With [`reward_baseline:
-chance`](answers_and_rewards.md#from-scores-to-rewards), it is subtracted from the
-rewards, up to {highest}. It is 0 if it is below {worth}, if you set dataset parameters,
-or if the installed library has another version of the task.
+here with corrected scorers and reasoning-gym {version}.
 
 {num_strategies} strategies use the form of a question without knowing its task: they
 repeat or reverse a part of it, pick something that it mentions, or fill blanks;
@@ -94,7 +91,6 @@ def page() -> str:
         measured=made.MEASURED_ON,
         least=min(one.items for row in rows.values() for one in row),
         worth=made.WORTH_SHIPPING,
-        highest=made.HIGHEST,
         shown_from=EASILY_GUESSED,
         learned=made.LEARNED_ON,
         num_tasks=len(rows),

@@ -15,7 +15,6 @@ from rg_env.rollouts.group import (
     Group,
     Rollout,
     Sink,
-    above_baseline,
     has_variance,
     penalise_length,
 )
@@ -130,12 +129,8 @@ class GroupRewards:
             len(each["tokens"]) if is_whole else completion_tokens(each)
             for each in completed
         ]
-        # First what an answer is worth, then what its length takes of that.
-        rewards = penalise_length(
-            above_baseline([score.value for score in scores], group.baseline),
-            lengths,
-            limit_tokens,
-        )
+        values = [score.value for score in scores]
+        rewards = penalise_length(values, lengths, limit_tokens)
         group.rollouts = list(map(scored_rollout, completed, scores, rewards))
         change = self._feedback.take(
             group.task, group.mean_score, group.level, has_variance(rewards)

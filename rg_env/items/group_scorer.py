@@ -45,11 +45,8 @@ from rg_env.workers.worker_pool import Trust, WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 
-MOST_ANSWERS = 256
-"""The most answers of one call of a worker."""
-
-MAX_REPLY_BYTES = 2**16
-"""The longest reply with their scores, some forty bytes each."""
+MOST_ANSWERS = 256  # of one call of a worker
+MAX_REPLY_BYTES = 2**16  # with their scores, some forty bytes each
 
 FEW_CHARS, FEW_TAGS = 2**18, 2**9
 """So much text and so many tags are searched in place, in half a millisecond."""
@@ -118,12 +115,11 @@ class GroupScorer:
         Raises:
             ScoringUnavailableError: The pool gave no score for one of them.
         """
-        scores: list[Score] = []
-        for score in await self.score_each(dataset, entry, answers):
+        scores = await self.score_each(dataset, entry, answers)
+        for score in scores:
             if isinstance(score, ScoringUnavailableError):
                 raise score
-            scores.append(score)
-        return scores
+        return [score for score in scores if isinstance(score, Score)]
 
     async def score_each(
         self, dataset: Any, entry: Mapping[str, Any], answers: Sequence[str]
@@ -145,10 +141,8 @@ class GroupScorer:
         none = ScoringUnavailableError("no score from the worker pool")
         while portions:
             portion = portions.pop(0)
-            call, trust = self._job(dataset, entry, portion)
-            limits: dict[str, Any] = {"deadline_s": self.deadline_s, "trust": trust}
             try:
-                scores = await self.pool.run(*call, **limits)
+                scores = await self._scored(dataset, entry, portion)
             except PoolError as error:
                 is_dead = isinstance(error, WorkerDiedError)
                 is_late = isinstance(error, DeadlineExceededError)
@@ -165,9 +159,9 @@ class GroupScorer:
             by_answer.update(zip(portion, scores, strict=True))
         return [by_answer.get(answer, none) for answer in answers]
 
-    def _job(
+    async def _scored(
         self, dataset: Any, entry: Mapping[str, Any], answers: list[str]
-    ) -> tuple[tuple[Any, ...], Trust]:
+    ) -> list[Score]:
         params: Any
         if isinstance(dataset, Item):
             task, params = dataset.task, dict(dataset.params)
@@ -182,7 +176,10 @@ class GroupScorer:
         how = (task, params, entry)
         prepare = functools.partial(worker_jobs.prepare_scores, *how, self.rules)
         trust = scores_of(answers, may_run, prepare)
-        return (worker_jobs.score_answers, *how, answers, self.rules), trust
+        call: Any = (worker_jobs.score_answers, *how, answers, self.rules)
+        scores: list[Score]
+        scores = await self.pool.run(*call, deadline_s=self.deadline_s, trust=trust)
+        return scores
 
 
 # -- results of completions, without the framework -------------------------------------
@@ -235,8 +232,8 @@ def score(
         TypeError: The completions are no sequence of texts.
     """
     extractions = _extracted(*_given(completions, thinking_open))
-    pool = shared_pool(item.task_modules)
-    return run_blocking(lambda pool: _results(pool, item, extractions), pool)
+    results = functools.partial(_results, item=item, extractions=extractions)
+    return run_blocking(results, shared_pool(item.task_modules))
 
 
 async def score_async(

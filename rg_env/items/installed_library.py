@@ -1,23 +1,19 @@
-"""What workers say of the installed library, and which shipped tables hold for it.
+"""What workers say of the installed library, and which shipped scales hold for it.
 
-A row of a shipped table is valid for a task if the library's source code is the same as
-when the table was made. Other tasks keep the library's default parameters and get the
-baseline 0; the log names them. The scales of a user's own tasks are made from their
-curricula.
+A scale is valid for a task if the library's source code is the same as when the table
+was made. Other tasks keep the library's default parameters; the log names them. The
+scales of a user's own tasks are made from their curricula.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from rg_env.errors import LibraryError, SettingError
 from rg_env.items import worker_jobs
 from rg_env.task_rules.table import no_scale_reason
-from rg_env.tasks import baselines as shipped_baselines
 from rg_env.tasks import scales as shipped_scales
-from rg_env.tasks.baselines import Baselines
 from rg_env.tasks.library import OWN_CATEGORY, LibraryDescription
 from rg_env.tasks.scales import Scale
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PreloadError
@@ -112,26 +108,3 @@ async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:
     except (DeadlineExceededError, JobError) as error:
         message = f"task {task!r} of your own: its curriculum fails ({error})"
         raise SettingError(message) from error
-
-
-async def prepare_baselines(
-    pool: WorkerPool, tasks: Iterable[str], with_params: Collection[str]
-) -> Baselines:
-    """Return the baselines that hold for the installed library; log what has none.
-
-    `with_params` are those of the tasks whose parameters the settings change.
-    """
-    table, names = shipped_baselines.load_shipped(), sorted(tasks)
-    digests = await _digests(pool, [task for task in names if task in table.by_task])
-    by_task = {
-        task: table.by_task[task]
-        for task, digest in digests.items()
-        if table.by_task[task].digest == digest
-    }
-    if others := [t for t in names if t not in by_task or t in with_params]:
-        logger.warning(
-            "reward_baseline is 0 where the task or its parameters are not those that"
-            " were measured with reasoning-gym %s: %s",
-            *(table.library_version, ", ".join(others)),
-        )
-    return dataclasses.replace(table, by_task=by_task)

@@ -110,7 +110,6 @@ class Item:
     digest: str = ""  # see `digest_of`; "" where nobody knows
     system_prompt: str | None = None
     task_modules: tuple[str, ...] = ()
-    baseline: float = 0.0  # what guessing scores, in [0, 1); no reward has it
     deadline_s: float = ANSWER_DEADLINE_S
     rules: ScoringRules = DEFAULT_RULES
     _entry: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)

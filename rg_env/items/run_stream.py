@@ -27,11 +27,7 @@ import msgspec
 from rg_env.errors import RunError, counted, in_section
 from rg_env.items import worker_jobs
 from rg_env.items.evaluation_items import EvaluationItems, wanted_items
-from rg_env.items.installed_library import (
-    DEADLINE_S,
-    prepare_baselines,
-    read_library,
-)
+from rg_env.items.installed_library import DEADLINE_S, read_library
 from rg_env.items.item import Item, first_usable
 from rg_env.items.stream import Draw, Stream, prepare_stream
 from rg_env.items.task_check import is_unusable
@@ -341,10 +337,6 @@ async def prepare_items(
     with in_section("env."):
         stream = await prepare_stream(pool, library, settings, feedback)
         logger.info("%s chosen", counted(len(stream.task_names), "task"))
-        if settings.reward_baseline == "chance":
-            own = {choice.task for choice in stream.choices if choice.params}
-            how = (pool, stream.task_names, own)
-            stream.baselines = await prepare_baselines(*how)
         items = RunStream(pool, stream)
         items.library = library
         wanted, evaluated = wanted_items(stream)

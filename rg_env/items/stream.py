@@ -16,7 +16,6 @@ from rg_env.errors import SettingError
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import DEADLINE_S, read_scales
 from rg_env.items.item import Item
-from rg_env.tasks.baselines import NO_BASELINES
 from rg_env.tasks.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.tasks.feedback import AdaptiveWeights, Feedback
 from rg_env.tasks.library import LibraryDescription
@@ -60,7 +59,6 @@ class Stream:
         self.difficulty = difficulty
         self._adaptive = adaptive
         self._in_turn = settings.task_choice == "in_turn"
-        self.baselines = NO_BASELINES
         # Those that every item has.
         self.fields: dict[str, Any] = {
             "deadline_s": settings.scoring_deadline_s,
@@ -104,8 +102,7 @@ class Stream:
         params = self.difficulty.params_at(drawn.task, drawn.level, seed)
         params |= self.choices[drawn.choice].params  # those of the settings win
         of_item = (drawn.task, params, seed, drawn.level, drawn.index)
-        baseline = self.baselines.of(drawn.task, params)
-        return Item(*of_item, baseline=baseline, **self.fields)
+        return Item(*of_item, **self.fields)
 
     def attempts(self, drawn: Draw) -> Iterator[Item]:
         """Yield the attempts at a draw, of which the first usable one is its item."""
@@ -132,7 +129,7 @@ async def prepare_stream(
     unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
     rules = build_rules(names, library.tasks, unscaled, mode, settings.task_levels)
     usable = {task: scales[task] for task in names if task not in unscaled}
-    feedback.curriculum.limit({task: rules[task].bounds for task in usable}, unscaled)
+    feedback.curriculum.limit({task: rules[task].bounds for task in usable})
     if unscaled and (mode is not None or settings.task_levels):
         logger.info(
             "%d of %d tasks have no levels and keep their default parameters: %s",

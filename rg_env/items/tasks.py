@@ -297,7 +297,7 @@ class Tasks:
     def levels(self) -> dict[str, float]:
         """Return the levels that follow results, of the tasks that have results."""
         with self._lock:
-            return self._feedback.curriculum.copy()
+            return dict(self._feedback.curriculum)
 
     # -- state -------------------------------------------------------------------------
 

@@ -267,11 +267,6 @@ class Group:
         return self.origin.get("level")
 
     @property
-    def baseline(self) -> float:
-        """What guessing scores at the item and the rewards leave out, in [0, 1)."""
-        return self.dataset.baseline if isinstance(self.dataset, Item) else 0.0
-
-    @property
     def scores(self) -> list[float]:
         """The task's scores, shape (G,)."""
         return [rollout.score for rollout in self.rollouts]
@@ -293,7 +288,6 @@ class Group:
 
     def line(self, versions: Mapping[str, str], time: str) -> dict[str, Any]:
         """Return the line of the dump, as plain values."""
-        baseline = {"baseline": self.baseline} if self.baseline else {}
         return {
             "schema_version": SCHEMA_VERSION,
             "item_id": self.task,
@@ -301,7 +295,6 @@ class Group:
             "task": self.task,
             **self.origin,
             "gold_answer": self.gold_answer,
-            **baseline,
             "versions": dict(versions),
             "time": time,
         }
@@ -337,11 +330,6 @@ PENALTY_FROM_SCORE = 0.5
 
 PENALTY_FREE_SHARE = 0.75
 """Share of the length limit up to which a completion is never penalised."""
-
-
-def above_baseline(scores: Sequence[float], baseline: float) -> list[float]:
-    """Return rewards (s - b) / (1 - b), not below 0, for a baseline in [0, 1)."""
-    return [max(0.0, (score - baseline) / (1.0 - baseline)) for score in scores]
 
 
 def penalise_length(

@@ -26,7 +26,6 @@ from rg_env.settings.setting_types import (
     Url,
     Weight,
 )
-from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.difficulty import LevelSetting, level_setting
 from rg_env.tasks.feedback import FLOOR
 from rg_env.tasks.own_tasks import checked
@@ -162,8 +161,6 @@ class RewardSettings(CheckedModel):
     max_answer_chars: int = Field(ScoringRules.max_answer_chars, ge=1, le=100_000_000)
     """Maximum length of an answer, in characters; at least four times that of the
     reference answer"""
-    reward_baseline: RewardBaseline = "none"
-    """chance subtracts the score of the best trivial baseline from the rewards"""
     mask_too_long_completions: bool = True
     """Tell the trainer to set the advantage of truncated rollouts to zero"""
     length_penalty_counts: Lengths = "prompt_and_completion"

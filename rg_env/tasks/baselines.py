@@ -1,10 +1,8 @@
-"""What a trivial baseline scores at a task and level: the baseline of its items.
+"""What a trivial baseline scores at a task and level: answers without solving.
 
 Where an answer space is small, guessing scores. `baselines.json` says how much, for one
 version of the library: measured by `python -m tools.make_baselines` at the
-library's defaults and at every step of the shipped scales. An item belongs to one of
-these by its parameters, and so do those of a mixture or of parameters of the user's
-own where they happen to be the same; all others have the baseline 0.
+library's defaults and at every step of the shipped scales.
 """
 
 from __future__ import annotations
@@ -13,11 +11,9 @@ import dataclasses
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-
-RewardBaseline = Literal["none", "chance"]
 
 TABLE = Path(__file__).with_name("baselines.json")
 
@@ -62,18 +58,6 @@ class Baselines:
 
     library_version: str
     by_task: Mapping[str, TaskBaselines]
-
-    def of(self, task: str, params: Mapping[str, Any]) -> float:
-        """Return the baseline of an item, in [0, 1); 0 where none is known."""
-        row = self.by_task.get(task)
-        for baseline in row.baselines if row else ():
-            if baseline.params == params:
-                return baseline.value
-        return 0.0
-
-
-NO_BASELINES = Baselines("", {})
-"""Every item has the baseline 0."""
 
 
 def load_shipped(path: Path = TABLE) -> Baselines:

@@ -30,8 +30,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from rg_env.errors import SettingError, unknown_name
-
 START = 0.3
 BAND = 0.05  # half the width of the range of accuracies that is left alone
 MIN_GROUPS = 3
@@ -49,9 +47,6 @@ NEAR = 0.15  # how far from the level in force a group may have been made to cou
 SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
 GAIN = 0.2  # largest step per distance from the target, after a turn
 ROUNDING = 1e-9
-
-FIELD = "task_complexity_levels"
-"""What the environment calls the levels."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -154,32 +149,11 @@ class Curriculum(MutableMapping[str, float]):
     def __init__(self, target: float) -> None:
         self._target = target
         self._bounds: Mapping[str, tuple[float, float]] = {}
-        self._unscaled: Mapping[str, str] | None = None
         self._tasks: dict[str, _TaskState] = {}
 
-    def limit(
-        self, bounds: Mapping[str, tuple[float, float]], unscaled: Mapping[str, str]
-    ) -> None:
-        """Say which tasks there are, once they are known.
-
-        Args:
-            bounds: Task to lowest and highest level, where a level changes its items.
-            unscaled: All other tasks, with the reason why none does.
-
-        Raises:
-            SettingError: A level was set for a task that is not in `bounds`.
-        """
-        self._bounds, self._unscaled = bounds, unscaled
-        for task in self._tasks:
-            self._check_known(task)
-
-    def _check_known(self, task: str) -> None:
-        if self._unscaled is None or task in self._bounds:
-            return
-        if task in self._unscaled:
-            why = self._unscaled[task]
-            raise SettingError(f"no level changes the items of {task!r} ({why})", FIELD)
-        raise unknown_name(FIELD, task, [*self._bounds, *self._unscaled], "task")
+    def limit(self, bounds: Mapping[str, tuple[float, float]]) -> None:
+        """Set the lowest and the highest level of each task."""
+        self._bounds = bounds
 
     def start_of(self, task: str) -> float:
         """Return a task's level before its first change."""
@@ -197,9 +171,8 @@ class Curriculum(MutableMapping[str, float]):
         return self._tasks[task].level
 
     def __setitem__(self, task: str, level: float) -> None:
-        self._check_known(task)
         if not 0 <= level <= 1:
-            raise ValueError(f"{FIELD}.{task}: a number from 0 to 1, found {level!r}")
+            raise ValueError(f"{task}: a level lies in [0, 1], found {level!r}")
         self._tasks[task] = _TaskState(float(level), counted_from=None)
 
     def __delitem__(self, task: str) -> None:
@@ -213,10 +186,6 @@ class Curriculum(MutableMapping[str, float]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
-
-    def copy(self) -> dict[str, float]:
-        """Return the levels as they are now, as a plain dict."""
-        return dict(self)
 
     # -- the law -----------------------------------------------------------------------
 

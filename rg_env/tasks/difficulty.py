@@ -21,7 +21,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from rg_env.errors import SettingError, nearest, unexpected, unknown_name
+from rg_env.errors import SettingError, unexpected, unknown_name
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.sampler import mix_of_seed
 from rg_env.tasks.scales import Scale
@@ -62,9 +62,7 @@ def level_setting(value: Any) -> LevelSetting:
     is_range = is_pair and all(map(_is_level, value)) and value[0] <= value[1]
     if is_range or value is None or value in MODES or _is_level(value):
         return typing.cast(LevelSetting, value)
-    close = nearest(value, MODES) if isinstance(value, str) else None
-    hint = f"; did you mean {close!r}?" if close else ""
-    raise ValueError(f"{unexpected(value, ALLOWED)}{hint}")
+    raise ValueError(unexpected(value, ALLOWED))
 
 
 def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:

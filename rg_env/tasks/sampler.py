@@ -144,12 +144,9 @@ def shard_of_launcher() -> tuple[int, int]:
         index, count = os.environ.get(rank, ""), os.environ.get(number, "")
         if not index or not count:
             continue
-        if not all(text.isdecimal() and len(text) < 7 for text in (index, count)) or (
-            int(index) >= int(count)
-        ):
+        if not (index + count).isdecimal() or int(index) >= int(count):
             raise SettingError(
-                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)};"
-                f" expected a whole number below {number}; correct or unset both"
+                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)}"
             )
         return int(index), int(count)
     return 0, 1

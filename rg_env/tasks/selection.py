@@ -19,7 +19,6 @@ import msgspec
 from rg_env.errors import SettingError, unknown_name
 from rg_env.scoring.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.tasks.baselines import RewardBaseline
 from rg_env.tasks.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.tasks.difficulty import LevelSetting
 from rg_env.tasks.feedback import FLOOR
@@ -66,7 +65,6 @@ class StreamSettings:
     shard_index: int = 0
     num_shards: int = 1
     task_modules: Sequence[str] = ()
-    reward_baseline: RewardBaseline = "none"
     scoring_rules: ScoringRules = DEFAULT_RULES
     scoring_deadline_s: float = ANSWER_DEADLINE_S
     item_deadline_s: float = MAKING_DEADLINE_S

@@ -30,7 +30,7 @@ from tests.support.parts import build_env, env_config
         ("wandb_name", "a" * 101),
         ("rollout_server_url", "localhost:8000"),
         ("data_dumps_dir", ""),
-        ("reward_baseline", "changes"),
+        ("task_choice", "best"),
     ],
 )
 def test_a_value_out_of_range_is_refused_when_it_is_set(field, value):

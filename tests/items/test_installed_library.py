@@ -11,9 +11,8 @@ import pytest
 
 from rg_env.errors import LibraryError
 from rg_env.items import worker_jobs
-from rg_env.items.installed_library import prepare_baselines, read_library, read_scales
-from rg_env.tasks import baselines, library, scales
-from rg_env.tasks.baselines import Baseline, Baselines, TaskBaselines
+from rg_env.items.installed_library import read_library, read_scales
+from rg_env.tasks import library, scales
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import MAX_ATTEMPTS, WorkerPool
@@ -24,14 +23,6 @@ pytestmark = pytest.mark.processes
 # -- the shipped tables ----------------------------------------------------------------
 
 SHIPPED = scales.load_shipped()
-GCD = (Baseline({}, 0.5, 0.0, 600, "always '1'"),)
-TABLE = Baselines(
-    "0.0.1",
-    {
-        task: TaskBaselines(scales.curriculum_digest(task), 0.0, rows)
-        for task, rows in (("gcd", GCD), ("acre", ()), ("lcm", ()))
-    },
-)
 
 
 def read(pool, *tasks):
@@ -58,21 +49,6 @@ def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one
     assert reasons["lcm"] == "its curriculum is not that of reasoning-gym 0.0.1"
     (record,) = logged.records
     assert record.getMessage().endswith("default parameters: chain_sum, lcm")
-
-
-def test_baselines_hold_for_tasks_and_parameters_that_were_measured(
-    pool, logged, monkeypatch
-):
-    by_task = {**TABLE.by_task, "lcm": TaskBaselines("other", 0.0, GCD)}
-    table = dataclasses.replace(TABLE, by_task=by_task)
-    monkeypatch.setattr(baselines, "load_shipped", lambda: table)
-
-    held = asyncio.run(prepare_baselines(pool, ["gcd", "acre"], []))
-    assert held.of("gcd", {}) == 0.5 and held.of("gcd", {"min_numbers": 3}) == 0.0
-    assert logged.text == ""
-    others = asyncio.run(prepare_baselines(pool, ["gcd", "acre", "lcm"], ["acre"]))
-    assert others.of("lcm", {}) == 0.0
-    assert logged.messages[0].endswith(f" {TABLE.library_version}: acre, lcm")
 
 
 # -- a library that workers cannot be forked with --------------------------------------

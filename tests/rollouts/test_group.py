@@ -11,7 +11,6 @@ from rg_env.rollouts.group import (
     Ending,
     Ledger,
     Rollout,
-    above_baseline,
     has_variance,
     is_worth_keeping,
     penalise_length,
@@ -116,12 +115,6 @@ def test_every_change_is_told_as_it_is_then():
 
 
 # -- rewards ---------------------------------------------------------------------------
-
-
-def test_what_guessing_scores_is_nothing_and_what_is_right_stays():
-    rewards = above_baseline([1.0, 0.7, 0.4, 0.1], 0.4)
-    assert rewards == pytest.approx([1.0, 0.5, 0.0, 0.0])
-    assert above_baseline([0.1, 1 / 3, 1.0], 0.0) == [0.1, 1 / 3, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rg_env.tasks import library
 from rg_env.tasks.baselines import (
     TABLE,
@@ -22,22 +20,6 @@ AT_DEFAULTS = Baseline({}, 0.5, 0.04, 600, "always 'Yes'")
 AT_A_STEP = Baseline({"size": [3, 4]}, 0.25, 0.03, 600, 'always "näher"')
 ROW = TaskBaselines("f00", 1.5, (AT_DEFAULTS, AT_A_STEP))
 TABLE_OF_ONE = Baselines("1.2.3", {"a": ROW})
-
-
-@pytest.mark.parametrize(
-    ("task", "params", "value"),
-    [
-        ("a", {}, 0.5),
-        ("a", {"size": [3, 4]}, 0.25),
-        ("a", {"size": [3, 5]}, 0.0),
-        ("a", {"size": [3, 4], "depth": 1}, 0.0),
-        ("b", {}, 0.0),
-    ],
-)
-def test_an_item_has_the_baseline_of_its_parameters_and_others_have_none(
-    task, params, value
-):
-    assert TABLE_OF_ONE.of(task, params) == value
 
 
 def test_a_table_that_was_written_is_read_as_it_was(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.errors import SettingError
 from rg_env.tasks.curriculum import (
     BAND,
     FAST_STEP,
@@ -33,7 +32,7 @@ class Run:
     def __init__(self, target=0.7, bounds=None, level=None):
         self.curriculum = Curriculum(target)
         if bounds is not None:
-            self.curriculum.limit({"gcd": bounds}, {})
+            self.curriculum.limit({"gcd": bounds})
         self.progress = TaskHistory({}, {}, {}, {})
         if level is not None:
             self.curriculum["gcd"] = level
@@ -149,21 +148,6 @@ def test_a_level_out_of_range_is_refused_and_changes_nothing(level):
     with pytest.raises(ValueError, match="gcd"):
         run.curriculum["gcd"] = level
     assert run.level == 0.4
-
-
-@pytest.mark.parametrize(
-    ("task", "says"), [("gdc", "did you mean 'gcd'"), ("acre", "because it is so")]
-)
-def test_a_level_of_a_task_without_levels_is_refused_by_name(task, says):
-    bounds, unscaled = {"gcd": (0.0, 1.0)}, {"acre": "because it is so"}
-    before, after = Curriculum(0.7), Curriculum(0.7)
-    before[task] = 0.5
-    with pytest.raises(SettingError, match=says):
-        before.limit(bounds, unscaled)
-    after.limit(bounds, unscaled)
-    with pytest.raises(SettingError, match=says):
-        after[task] = 0.5
-    assert not after
 
 
 def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone():

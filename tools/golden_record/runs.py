@@ -477,8 +477,8 @@ def main() -> None:
     cases["serve curriculum"] = lambda: serve(
         "vllm", complexity_mode="curriculum", task_choice="adaptive"
     )
-    cases["serve baseline"] = lambda: serve(
-        "vllm", reward_baseline="chance", temperature="1.0", steps_per_eval="4"
+    cases["serve evaluating"] = lambda: serve(
+        "vllm", temperature="1.0", steps_per_eval="4"
     )
     cases |= {f"process {server}": lambda s=server: process(s) for server in SERVERS}
     cases |= {
