@@ -1,9 +1,9 @@
 """The Atropos API: requests with their errors and retries; register, status, leave.
 
-An environment stays registered until it reports its end, which a killed process cannot
-do. If it had a minimum allocation, the API makes no more batches. Therefore every
-environment looks at the API's numbers every `LOOK_EVERY_S` while a batch is held up: no
-step passes although what waits would fill the part of a batch allotted to nobody.
+A killed environment stays registered, and if it had a minimum allocation, the API makes
+no more batches. Therefore every environment looks at the API's numbers every
+`LOOK_EVERY_S` while a batch is held up: no step passes although what waits would fill
+the part of a batch allotted to nobody.
 
     without a group there, at the second look      it registers again
     sees another one without, at `LOOKS` looks     it ends that registration
@@ -53,16 +53,13 @@ REQUEST_TIMEOUT_S, FRONT_TIMEOUT_S, LEAVE_WITHIN_S = 60.0, 5.0, 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0  # between two tries
 POLL_S = 1.0  # between two questions to an API that waits for its trainer
 SAY_AGAIN_S = 60.0  # between two lines about one outage
-
-STATUS_TRIES = 4
-"""A single failed status does not mean that the API has forgotten us."""
+STATUS_TRIES = 4  # a single failed status does not mean that the API has forgotten us
 
 LOOK_EVERY_S, LOOKS = 15.0, 4  # the promise of the module needs this many
 UNIT, MARK = 1e-3, 0.37  # products are rounded to it; the mark is a part of it
 ALL_FREE = 1 - 1e-9  # a part of a batch above it is all, but for rounding
 
-_now = time.time
-"""Not the monotonic clock, which stands still while a machine is suspended."""
+_now = time.time  # the monotonic clock stands still while a machine is suspended
 
 
 class ApiError(RunError):
@@ -99,7 +96,7 @@ class ApiSession:
         name: Address for messages, without a path, which may be a secret.
         is_far: Whether it is on another machine, as far as its address tells.
         events: Counts requests that had to be tried again.
-        env_id: The API's number for this environment, None before it is registered.
+        env_id: The API's number for this environment, None before it has one.
         status: The API's newest status of this environment, {} before the first.
     """
 
@@ -130,18 +127,15 @@ class ApiSession:
     ) -> dict[str, Any]:
         """Send one request and return the decoded reply, which has the keys it `needs`.
 
-        The payload is sent as JSON, or is that as bytes, with its headers.
-
-        Raises:
-            ApiError: There is no reply that can be used.
+        The payload is sent as JSON, or is that as bytes, with its headers. `ApiError`
+        is raised if there is no reply that can be used.
         """
         if payload is not None and not isinstance(payload, bytes):
             payload = orjson.dumps(payload)
         # Not in `__init__`: aiohttp binds a session to the loop that is running.
         if self._http is None:
-            self._http = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S)
-            )
+            connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S)
+            self._http = aiohttp.ClientSession(connector=connector)
         status = None
         try:
             async with self._http.request(
@@ -213,11 +207,7 @@ class ApiSession:
     # -- beginning ---------------------------------------------------------------------
 
     async def find(self) -> None:
-        """Wait until the API answers at its address.
-
-        Raises:
-            SettingError: Another program answers there, or nothing ever can.
-        """
+        """Wait until the API answers; SettingError if another program does."""
 
         async def front() -> None:
             page = await self.request("GET", "/", timeout_s=FRONT_TIMEOUT_S)
@@ -247,11 +237,7 @@ class ApiSession:
             await asyncio.sleep(POLL_S)
 
     async def register(self, name: str, config: Any) -> dict[str, Any]:
-        """Register, once the trainer has started; return what the API says.
-
-        Raises:
-            SettingError: Whatever answers there is no Atropos API.
-        """
+        """Register, once the trainer has started; return what the API says."""
         if self.env_id is None:
             await self.find()
         length = config.max_token_length
@@ -263,24 +249,19 @@ class ApiSession:
             "min_batch_allocation": config.min_batch_allocation,
             "group_size": config.group_size,
         }
+        post = "POST", "/register-env", payload
         for tries in itertools.count():
-            reply = await self.patiently(
-                lambda: self.request(
-                    *("POST", "/register-env", payload), needs=("status",)
-                )
-            )
+            reply = await self.patiently(lambda: self.request(*post, needs=("status",)))
             if reply["status"] == "success":
                 break
             if not tries:
                 logger.info("waiting for the trainer: the API says %r", reply["status"])
             await asyncio.sleep(POLL_S)
-        self.env_id = reply["env_id"]
+        self.env_id, name = reply["env_id"], reply["wandb_name"]
         # The newest status is of a former API, whose steps ours have not passed.
         self.status["current_step"] = reply["starting_step"]
         self._begin_looks()
-        logger.info(
-            "registered as environment %s (%s)", self.env_id, reply["wandb_name"]
-        )
+        logger.info("registered as environment %s (%s)", self.env_id, name)
         return reply
 
     async def trainer_limits(self) -> tuple[int, int]:
@@ -308,11 +289,7 @@ class ApiSession:
             self.status, self._status_s = status, time.monotonic()
 
     async def renew_status(self) -> bool:
-        """Request our status until the API answers, even if it is down for a long time.
-
-        Returns:
-            Whether the API knows this environment: it may have been restarted or reset.
-        """
+        """Request our status until the API answers; return whether it knows us."""
         for _ in range(STATUS_TRIES):
             try:
                 await self.read_status()
@@ -332,9 +309,6 @@ class ApiSession:
 
     async def may_be_ended(self, batch_size: int) -> bool:
         """Look, if it is time to; end registrations of the dead that hold up a batch.
-
-        Args:
-            batch_size: The trainer's, in rollouts.
 
         Returns:
             Whether others may end our registration, or have: it has to be renewed.
@@ -383,11 +357,7 @@ class ApiSession:
     # -- ending ------------------------------------------------------------------------
 
     async def end(self, env_id: int) -> None:
-        """Tell the API that an environment has ended.
-
-        The API would keep waiting for the minimum allocation of one that ended without
-        a word, so an API that is down gets a moment to come back.
-        """
+        """Tell the API that an environment has ended, if it answers in a moment."""
         leaving = self.patiently(
             lambda: self.request("POST", "/disconnect-env", {"env_id": env_id})
         )

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from rg_env.atropos import start_checks
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.errors import SettingError, counted, not_allowed
@@ -67,8 +66,6 @@ class Processing(Pipeline):
         await self._live(kind, self._process(kind))
 
     async def _process(self, kind: str) -> None:
-        if self.screen is None:
-            start_checks.check_total(self.n_groups_to_process)
         await self._set_up_alone()
         if self.screen is not None:
             self.n_groups_to_process = self.screen.begin(self._made())

@@ -1,6 +1,6 @@
 """The checks that come before any work: server type, tokenizer, W&B.
 
-Each raises SettingError: the setting, what it has and what is allowed.
+Each raises SettingError, whose sentence begins with the setting.
 """
 
 from __future__ import annotations
@@ -20,11 +20,6 @@ logger = logging.getLogger(__name__)
 NO_TOKENIZER = "none"
 """What `env.tokenizer_name` is where only texts are wanted."""
 
-REASONING = ("thinking_mode", "reasoning_effort", "max_reasoning_tokens")
-
-SYSTEM = {"role": "system", "content": "first-probe"}
-QUESTION = {"role": "user", "content": "second-probe"}
-
 
 # -- what a command needs --------------------------------------------------------------
 
@@ -40,15 +35,11 @@ def check_can_train(config: Any, server_types: Sequence[str]) -> None:
 
 
 def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) -> None:
-    """Raise an error for settings that need servers that are sent texts, not token ids.
-
-    Running without a tokenizer and requesting reasoning need texts. Training always
-    uses token ids.
-    """
+    """Refuse settings that need servers that are sent texts, not token ids."""
     if not trains and all(kind == "openai" for kind in server_types):
         return
     where = "`process` and `evaluate` with openai.server_type 'openai'"
-    for name in REASONING:
+    for name in ("thinking_mode", "reasoning_effort", "max_reasoning_tokens"):
         if value := getattr(config, name):
             raise SettingError(
                 f"env.{name}: {value!r} is sent only by {where}; otherwise, set"
@@ -65,13 +56,9 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
     if name == "process":
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
-        check_total(config.total_steps)
-
-
-def check_total(total: int) -> None:
-    """Refuse to write no group."""
-    if total < 1:
-        raise not_allowed("env.total_steps", total, "at least 1, groups of `process`")
+        if (total := config.total_steps) < 1:
+            allowed = "at least 1, groups of `process`"
+            raise not_allowed("env.total_steps", total, allowed)
 
 
 def check_batch(batch_size: int, group_size: int) -> None:
@@ -79,16 +66,13 @@ def check_batch(batch_size: int, group_size: int) -> None:
     if batch_size == -1:
         raise SettingError("env.batch_size: neither the trainer nor env sets one")
     if group_size > batch_size:
-        raise SettingError(
-            f"env.group_size: {group_size} does not fit the trainer's batch of"
-            f" {batch_size}"
-        )
+        batch = f"the trainer's batch of {batch_size}"
+        raise SettingError(f"env.group_size: {group_size} does not fit {batch}")
     if batch_size % group_size:
         logger.warning(
             "the trainer's batch of %d is no multiple of env.group_size %d: the API"
             " cannot make a batch of these groups alone, and does not report this",
-            batch_size,
-            group_size,
+            *(batch_size, group_size),
         )
 
 
@@ -135,11 +119,7 @@ def has_wandb_login() -> bool:
 
 @contextlib.contextmanager
 def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None]:
-    """Turn a tokenizer that the framework cannot load inside into one sentence.
-
-    Raises:
-        SettingError: The setting, the tokenizer and the library's own words.
-    """
+    """Turn a tokenizer that the framework cannot load inside into one sentence."""
     fields = {
         server.tokenizer_name: "openai.tokenizer_name"
         for server in servers
@@ -150,8 +130,13 @@ def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None
         yield
     except Exception as error:
         # Tokenizers raise any kind of exception. What was downloaded before is local.
+        # The import takes seconds, which `launch` does without.
+        from atroposlib.envs.base import AutoTokenizer
+
         for name, field in fields.items():
-            if not _loads(name):
+            try:
+                AutoTokenizer.from_pretrained(name, local_files_only=True)
+            except Exception:  # noqa: BLE001 - as above
                 raise SettingError(
                     f"{field}: {shown(name)} cannot be loaded ({_words(error)});"
                     " expected a model on the Hugging Face hub, or a folder with a"
@@ -160,41 +145,28 @@ def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None
         raise
 
 
-def _loads(name: str) -> bool:
-    """Return whether a tokenizer loads from what is on this machine."""
-    # It takes seconds, which `launch` does without.
-    from atroposlib.envs.base import AutoTokenizer
-
-    try:
-        AutoTokenizer.from_pretrained(name, local_files_only=True)
-    except Exception:  # noqa: BLE001 - of any kind, as above
-        return False
-    return True
-
-
 def check_template(name: str, tokenizer: Any) -> None:
     """Refuse a tokenizer that cannot render a conversation."""
+    messages = [
+        {"role": "system", "content": "first-probe"},
+        {"role": "user", "content": "second-probe"},
+    ]
     try:
         rendered = tokenizer.apply_chat_template(
-            [SYSTEM, QUESTION], tokenize=False, add_generation_prompt=True
+            messages, tokenize=False, add_generation_prompt=True
         )
-        reason = "leaves the question out"
     except Exception as error:  # noqa: BLE001 - a template is a program
-        rendered, reason = "", f"cannot render a question: {_words(error)}"
-    if QUESTION["content"] not in rendered:
-        raise SettingError(
-            f"env.tokenizer_name: the chat template of {name!r} {reason}; expected the"
-            " tokenizer of a chat model"
-        )
-    if SYSTEM["content"] not in rendered:
-        logger.warning(
-            "the chat template of %r leaves the system message out: the model is not"
-            " told in which form to answer",
-            name,
-        )
+        reason = f"cannot render a question: {_words(error)}"
+    else:
+        if all(message["content"] in rendered for message in messages):
+            return
+        reason = "leaves the system message or the question out"
+    raise SettingError(
+        f"env.tokenizer_name: the chat template of {name!r} {reason}; expected the"
+        " tokenizer of a chat model"
+    )
 
 
 def _words(error: BaseException) -> str:
-    """Return the first line of an exception's own words, without its full stop."""
     first = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     return first[:LONGEST_SHOWN].rstrip(".: ")

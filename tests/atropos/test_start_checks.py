@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import shutil
 from pathlib import Path
 
@@ -135,11 +134,12 @@ def test_the_setting_that_names_the_tokenizer_is_blamed(
 SYSTEM_REFUSED = (
     "{% if messages[0].role == 'system' %}{{ raise_exception('no!') }}{% endif %}"
 )
+LEAVES_OUT = "{{ messages[0].content }}", "{{ messages[1].content }}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "template", [None, SYSTEM_REFUSED, "{% for m in %}", "{{ messages[0].content }}"]
+    "template", [None, SYSTEM_REFUSED, "{% for m in %}", *LEAVES_OUT]
 )
 def test_a_chat_template_that_cannot_be_used_is_refused(
     template: str | None, folder: Path
@@ -150,15 +150,3 @@ def test_a_chat_template_that_cannot_be_used_is_refused(
     said = str(caught.value)
     assert said.startswith("env.tokenizer_name: the chat template of 'x' ")
     assert "\n" not in said
-
-
-def test_a_template_that_leaves_the_system_message_out_is_warned_of(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    template = (
-        "{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}"
-    )
-    tokenizer = AutoTokenizer.from_pretrained(change(folder, chat_template=template))
-    with caplog.at_level(logging.WARNING):
-        start_checks.check_template("x", tokenizer)
-    assert "leaves the system message out" in caplog.text
