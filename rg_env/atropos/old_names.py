@@ -15,9 +15,7 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import LibraryError
-from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer
-from rg_env.items.installed_library import DEADLINE_S
 from rg_env.items.item import shared_pool
 from rg_env.items.run_stream import RunStream
 from rg_env.rollouts.dumps import Dumps
@@ -27,7 +25,6 @@ from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.library import TASKS as FALLBACK_TASKS
 from rg_env.tasks.own_tasks import registered_here
 from rg_env.tasks.sampler import draw_generator
-from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -166,13 +163,11 @@ class OldNames:
     def _get_task_names(self) -> list[str]:
         """Return every task of the registry, or of the fallback list, sorted."""
         try:
-            if not self._settings.task_modules:
-                return sorted({*library.describe().tasks, *registered_here()})
-            job = worker_jobs.describe_library
-            return list(self._workers.call(job, deadline_s=DEADLINE_S).tasks)
-        except (LibraryError, PoolError) as error:
+            tasks = library.describe().tasks
+        except LibraryError as error:
             logger.error("%s; these tasks ought to be there", error)
-            return sorted({*FALLBACK_TASKS, *registered_here()})
+            tasks = FALLBACK_TASKS
+        return sorted({*tasks, *registered_here()})
 
     def _validate_discovered_tasks(
         self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
@@ -181,16 +176,10 @@ class OldNames:
         valid, seed = [], self._settings.seed
         for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
-                if self._settings.task_modules and name not in FALLBACK_TASKS:
-                    # An entry's seed has 32 bits; that of a run may have more.
-                    how: Any = (worker_jobs.make_entry, name, {}, seed % 2**32, False)
-                    self._workers.call(*how, deadline_s=DEADLINE_S)
-                else:
-                    rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
+                rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
                 valid.append(name)
             except Exception as error:  # noqa: BLE001 - foreign code raises anything
-                words = error if isinstance(error, PoolError) else repr(error)
-                logger.warning("task %s is left out: %s", name, words)
+                logger.warning("task %s is left out: %r", name, error)
         return valid
 
     def _extract_final_answer(self, text: str) -> str | None:
@@ -204,20 +193,13 @@ class OldNames:
         if model_answer is None:
             return 0.0
         config = self._settings
-        scorer = GroupScorer(
-            self._workers, config.scoring_deadline_s, config.scoring_rules
-        )
+        workers = self._pool or shared_pool(tuple(config.task_modules))
+        scorer = GroupScorer(workers, config.scoring_deadline_s, config.scoring_rules)
         return scorer.score_blocking(dataset_obj, rg_item, model_answer.strip()).value
-
-    @property
-    def _workers(self) -> WorkerPool:
-        """The workers of the run, or before its `setup` those of this process."""
-        return self._pool or shared_pool(tuple(self._settings.task_modules))
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:
         """The settings; the defaults on what `__new__` made, whatever it was given."""
         given = vars(self).get("config")
-        if isinstance(given, ReasoningGymEnvConfig):
-            return given
-        return ReasoningGymEnvConfig.model_validate({})
+        is_ours = isinstance(given, ReasoningGymEnvConfig)
+        return given if is_ours else ReasoningGymEnvConfig.model_validate({})

@@ -16,7 +16,6 @@ from tests.support.parts import (
     GUARD_S,
     REPO_ROOT,
     Simulated,
-    build_env,
     options_of,
     ready_env,
     run_main,
@@ -197,22 +196,6 @@ def test_a_handle_scores_its_answers_also_where_it_was_sent_to():
     handle = pickle.loads(pickle.dumps(handle))
     assert handle.score_answer(f"0{entry['answer']}", entry) == 1.0
     assert handle.score_answer("no", entry) == 0.0
-
-
-def test_the_names_of_the_original_know_them(logged):
-    env = build_env(task_modules=[FILE])
-    names = env._get_task_names()
-    assert {"double", "raises", "gcd"} <= set(names)
-
-    class Package:
-        @staticmethod
-        def create_dataset(name, size, seed):
-            return {"gcd": [{}]}[name]
-
-    asked = ["gcd", "double", "raises", "gone"]
-    assert env._validate_discovered_tasks(asked, Package) == ["gcd", "double"]
-    assert "division by zero, at own_tasks.py:" in logged.text
-    asyncio.run(env.close())
 
 
 # -- the commands that make no environment ---------------------------------------------
