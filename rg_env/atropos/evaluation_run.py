@@ -14,7 +14,7 @@ from rich.console import Console
 from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.atropos.pipeline import Flight, Pipeline, current_group
-from rg_env.atropos.result_files import EvaluationFiles
+from rg_env.atropos.result_files import EvaluationFiles, settings_text
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.sources import METRICS
 from rg_env.inference.connection import sampling_extra_of
@@ -24,7 +24,6 @@ from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress, width_of
 from rg_env.rollouts.group import Group
 from rg_env.scoring.score import UNSCORED, outcome_of
-from rg_env.settings.kept_settings import settings_text
 
 if TYPE_CHECKING:
     from rg_env.evaluation.summary import EvalSummary

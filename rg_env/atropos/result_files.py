@@ -1,4 +1,9 @@
-"""The files of `process` and of `evaluate`, continued by the same command."""
+"""The files of `process` and of `evaluate`, continued by the same command.
+
+The settings with which results were made are stored beside them. A run may continue the
+results of another one if all settings that affect the results are the same; how fast
+and where they were made does not matter.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +17,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import yaml
 
 from rg_env.evaluation.samples import Row, read_rows
+from rg_env.installation import VERSION
 from rg_env.items.run_stream import question_digest
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.rollouts.group import has_variance
 from rg_env.rollouts.json_encoding import encode_group, quick, readable
-from rg_env.settings import kept_settings
 from rg_env.settings.environment_settings import deciding
-from rg_env.settings.setting_types import Decides
+from rg_env.settings.setting_types import Decides, without_path
 from rg_env.tasks.curriculum import Count, Share
 from rg_env.whole_files import LineFile
 
@@ -31,9 +37,72 @@ METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.y
 TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
 
 
+# -- the settings beside results -------------------------------------------------------
+
+
 def settings_path(rows: Path) -> Path:
     """Return where the settings stand that a file of rows was made with."""
     return rows.with_name(f"{rows.name}.settings.yaml")
+
+
+def env_settings(config: Any) -> dict[str, Any]:
+    """Return the settings of an environment as they are kept, without a secret."""
+    settings: dict[str, Any] = config.model_dump(mode="json")
+    url = without_path(settings["rollout_server_url"])
+    return settings | {"rollout_server_url": url}
+
+
+def settings_text(
+    config: Any, servers: Iterable[Any], versions: Mapping[str, str]
+) -> str:
+    """Return the settings of a run and versions as YAML, without keys."""
+    openai = [server.config.model_dump(mode="json") for server in servers]
+    for server in openai:
+        server["api_key"] = ""
+        if "headers" in server:
+            server["headers"] = dict.fromkeys(server["headers"], "")
+    used = {"reasoning_gym_environment": VERSION, **versions}
+    settings = {"versions": used, "env": env_settings(config), "openai": openai}
+    return str(yaml.safe_dump(settings, sort_keys=False))
+
+
+def _why_not(path: Path, settings: str, *without: Decides) -> str:
+    """Say why results, which "...", cannot be continued; "" if they can.
+
+    They were made with the settings at `path`, `settings` is the text of this run's.
+    Those of the environment that decide nothing, or what is `without`, may differ.
+    """
+    names = deciding(*{*Decides} - {Decides.NOTHING, *without})
+
+    def of_results(text: str) -> dict[str, Any]:
+        part = yaml.safe_load(text)
+        servers = part["openai"]
+        # Where a server is and how it is queried changes nothing.
+        fields = "model_name", "server_type", "extra_body"
+        return {
+            **{f"env.{name}": v for name, v in part["env"].items() if name in names},
+            **{f"openai.{name}": [s.get(name) for s in servers] for name in fields},
+            **{f"version of {name}": v for name, v in part["versions"].items()},
+        }
+
+    try:
+        then = of_results(path.read_text(encoding="utf-8"))
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        yaml.YAMLError,
+    ):
+        return "has no settings of a run beside it"
+    now = of_results(settings)
+    both = [*now, *(name for name in then if name not in now)]
+    different = [name for name in both if then.get(name) != now.get(name)]
+    return f"was made with another {', '.join(different)}" if different else ""
+
+
+# -- rows ------------------------------------------------------------------------------
 
 
 class RowWriter:
@@ -64,10 +133,8 @@ class RowWriter:
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: what people read first, the token lists last.
 
-        Blocks on the disk, and on a long row for a while, and releases the GIL.
-
-        Raises:
-            OSError: The disk does not take it; nothing of it is in the file.
+        Blocks on the disk, and raises OSError if it does not take the row, of which
+        nothing is in the file then.
         """
         lists = {key: row[key] for key in TOKEN_LISTS if key in row}
         first = {key: value for key, value in row.items() if key not in lists}
@@ -102,33 +169,31 @@ class RowWriter:
             total: Rows that are asked for.
             even_complete: Whether a file that has them is taken as well.
         """
-        self._settings = settings
-        most = math.inf if even_complete else total
-        first: OSError | None = None
+        self._settings, reasons = settings, []
         numbered = (f"{self._wanted.stem}_{n}" for n in itertools.count(1))
         names = itertools.chain([self._wanted], map(self._wanted.with_stem, numbered))
         for path in itertools.takewhile(lambda path: path != self.path, names):
             file = LineFile(path)
             try:
-                resumed = self._resumed(file, most)
-            except OSError as why:
+                resumed = self._resumed(file, math.inf if even_complete else total)
+            except OSError as reason:
                 file.close()
-                first = first or why
+                reasons.append(reason)
                 continue
             self.close()
             self._file = file
             there = len(resumed[1])
             logger.info("continuing %s: rows written %d, wanted %d", path, there, total)
             return resumed
-        if first is not None:
-            logger.info("rows go to %s: %s", self.path, first)
+        if reasons:
+            logger.info("rows go to %s: %s", self.path, reasons[0])
         return {}, []
 
     def _resumed(self, file: LineFile, most: float) -> Resumed:
         """Lock and read a file of rows; raise OSError where it cannot be continued."""
-        path, no_row = file.path, {Decides.NOTHING, Decides.EVAL_COMPLETIONS}
-        names = deciding(*set(Decides) - no_row)
-        why = kept_settings.why_not(settings_path(path), self._settings, names)
+        path = file.path
+        beside = settings_path(path)
+        why = _why_not(beside, self._settings, Decides.EVAL_COMPLETIONS)
         if why and path.stat().st_size:
             raise FileExistsError(f"{path} {why}")
         # Locked before it is read: nobody adds rows in between.
@@ -148,16 +213,12 @@ def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
         env.jsonl_writer = RowWriter(path, Path(wanted or path), **how)
 
 
-# -- the rows of an interrupted run ---------------------------------------------------
-
 Resumed = tuple[dict[int, tuple[str, int]], list[tuple[str, float, float | None, bool]]]
 """Global index to the task and the digest of the question of each item, and of each row
 what `Feedback.take` takes, in the order of the file."""
 
 
 class _Row(msgspec.Struct):
-    """What is read of a line."""
-
     index: Count
     task: str
     question: str
@@ -167,11 +228,7 @@ class _Row(msgspec.Struct):
 
 
 def read_resumed(path: Path) -> Resumed:
-    """Read a file of rows; lines that are none are passed over, which is logged.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Read a file of rows; lines that are none are passed over, which is logged."""
     decoder = msgspec.json.Decoder(_Row)
     sampled, results, damaged = {}, [], 0
     with path.open("rb") as lines:
@@ -208,8 +265,7 @@ class EvaluationFiles:
         wanted: `data_dir_to_save_evals`; None keeps nothing.
         settings: What is written beside the samples, as YAML.
         completions: Number of completions that the evaluation needs.
-        resumes: Whether an evaluation that was ended may be continued; not in `serve`,
-            where the model has learned since.
+        resumes: Whether it may be continued; not in `serve`, whose model has learned.
 
     Attributes:
         done: Samples that an earlier run has left.
@@ -243,11 +299,12 @@ class EvaluationFiles:
     def _log_end(self, file: LineFile, how: str) -> None:
         folder, refused = file.path.parent, len(file.waiting) + file.lost
         written = len(self.done) + self._kept - refused
-        samples = f"{written} of {self._completions} samples"
-        logger.warning("the evaluation %s: %s are in %s", how, samples, folder)
-        if self._resumes:
-            option = f"--env.data_dir_to_save_evals {folder}"
-            logger.warning("the same command with %s continues it", option)
+        option = f"; --env.data_dir_to_save_evals {folder} continues it"
+        logger.warning(
+            "the evaluation %s: %d of %d samples are in %s%s",
+            *(how, written, self._completions, folder),
+            option if self._resumes else "",
+        )
 
     def _begin(self, wanted: str) -> None:
         """Lock the first folder that is free, or whose evaluation can be continued."""
@@ -255,7 +312,11 @@ class EvaluationFiles:
             folder = Path(f"{wanted}_{number}" if number else wanted)
             path = folder / SAMPLES
             is_there = path.exists() and path.stat().st_size > 0
-            if is_there and not (self._resumes and self._may_continue(folder)):
+            if is_there and (
+                not self._resumes
+                or (folder / METRICS).exists()
+                or _why_not(folder / SETTINGS, self._settings, Decides.ROWS)
+            ):
                 continue
             self._file = LineFile(path)
             try:
@@ -272,12 +333,6 @@ class EvaluationFiles:
             except OSError as error:
                 logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
             return
-
-    def _may_continue(self, folder: Path) -> bool:
-        names = deciding(*set(Decides) - {Decides.NOTHING, Decides.ROWS})
-        beside = folder / SETTINGS
-        is_same = not kept_settings.why_not(beside, self._settings, names)
-        return is_same and not (folder / METRICS).exists()
 
     async def keep(self, sample: Row) -> None:
         """Write a sample; while the disk takes none it waits in memory."""
@@ -301,12 +356,8 @@ class EvaluationFiles:
     ) -> bool:
         """Write the samples that have no score, and then the numbers.
 
-        Nothing is written of an evaluation without any score.
-
-        Args:
-            rows: Of all completions.
-            write_numbers: None where requests were given up, so that the evaluation can
-                be continued.
+        Nothing is written of an evaluation without any score. `write_numbers` is None
+        where requests were given up, so that the evaluation can be continued.
 
         Returns:
             Whether everything that was wanted is on disk; if not, it is logged.

@@ -12,11 +12,11 @@ from typing import Any
 import wandb
 from atroposlib.envs.base import BaseEnv
 
+from rg_env.atropos.result_files import env_settings
 from rg_env.errors import RunError
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import listed
-from rg_env.settings.kept_settings import env_settings
 from rg_env.tasks.feedback import Feedback
 
 ROLLOUT_COLUMNS = ("full_text", "score", "expected_answer", "task_name")

@@ -3,10 +3,8 @@
     reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl.part    being written
     reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
 
-A file is complete when it is full or the run ends; none is ever overwritten. Each group
-is a line on disk before the next one is accepted; while the disk refuses, lines wait in
-memory up to a limit, and those beyond are counted as lost.
-
+A file is complete when it is full or the run ends; none is ever overwritten. While the
+disk refuses, lines wait in memory up to a limit, and those beyond are counted as lost.
 One thread does all the encoding and writing, so the calls keep their order, and a
 caller that is cancelled leaves its group to be written all the same.
 """

@@ -1,7 +1,7 @@
 """The settings of other programs: an inference server, and what `launch` starts.
 
-What the environment sets itself in a request is refused, with the setting that sets it:
-two values of one field would be told to the trainer as one.
+What the environment sets itself in a request is refused: two values of one field would
+be told to the trainer as one.
 """
 
 from __future__ import annotations
@@ -20,25 +20,20 @@ from rg_env.settings.setting_types import CheckedModel, FilePath, Text, Url
 TEMPLATE_KWARGS = "chat_template_kwargs"
 """What is no sampling: a server renders a chat with it, and we do in its place."""
 
-FIELDS_OF_SETTINGS = {
-    "max_tokens max_new_tokens max_completion_tokens": "env.max_token_length",
-    "temperature": "env.temperature and env.eval_temperature",
-    "top_p": "env.top_p",
-    "n best_of": "env.group_size",
-    "model": "openai.model_name",
-    # They decide what a reply is.
-    "prompt prompts messages input_ids token_ids text logprobs top_logprobs"
-    " prompt_logprobs return_logprob return_token_ids return_tokens_as_token_ids"
-    " sampling_params stream stream_options echo suffix use_beam_search"
-    " truncate_prompt_tokens add_special_tokens extra_body": "no setting",
-}
-"""Fields of a request to the setting that they come from."""
+FIXED = frozenset(
+    (
+        *("max_tokens", "max_new_tokens", "max_completion_tokens", "temperature"),
+        *("top_p", "n", "best_of", "model"),
+        # These decide what a reply is.
+        *("prompt", "prompts", "messages", "input_ids", "token_ids", "text", "echo"),
+        *("logprobs", "top_logprobs", "prompt_logprobs", "return_logprob", "suffix"),
+        *("return_token_ids", "return_tokens_as_token_ids", "sampling_params"),
+        *("stream", "stream_options", "use_beam_search", "truncate_prompt_tokens"),
+        *("add_special_tokens", "extra_body"),
+    )
+)
+"""Fields of a request that the environment sets, from its own settings."""
 
-FIXED = {
-    field: setting
-    for fields, setting in FIELDS_OF_SETTINGS.items()
-    for field in fields.split()
-}
 FIXED_HEADERS = frozenset(
     ("connection", "content-length", "content-type", "host", "transfer-encoding")
 )
@@ -57,9 +52,8 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
 
 def check_extra_body(extra: dict[str, Any]) -> dict[str, Any]:
     """Return fields of a body as they are; refuse those that the environment sets."""
-    for name in extra:
-        if name in FIXED:
-            raise ValueError(f"{name} is set by the environment, from {FIXED[name]}")
+    for name in FIXED.intersection(extra):
+        raise ValueError(f"{name} is set by the environment, from its other settings")
     if not isinstance(extra.get(TEMPLATE_KWARGS, {}), dict):
         raise ValueError(f"{TEMPLATE_KWARGS} is not a map")
     try:

@@ -40,22 +40,14 @@ class Decides(enum.Enum):
     it in its annotation.
     """
 
-    NOTHING = enum.auto()
-    """How fast, where, and what is said"""
-    ITEMS = enum.auto()
-    """Which training items are sampled"""
-    FEEDBACK = enum.auto()
-    """How results move levels and weights, from which the next items follow"""
-    COMPLETIONS = enum.auto()
-    """What a server is asked for a training item"""
-    SCORES = enum.auto()
-    """Scores and rewards"""
-    ROWS = enum.auto()
-    """What a row holds beside these"""
-    EVAL_ITEMS = enum.auto()
-    """Which evaluation items are sampled"""
-    EVAL_COMPLETIONS = enum.auto()
-    """What a server is asked for an evaluation item"""
+    NOTHING = enum.auto()  # how fast, where, and what is said
+    ITEMS = enum.auto()  # which training items are sampled
+    FEEDBACK = enum.auto()  # how results move levels and weights
+    COMPLETIONS = enum.auto()  # what a server is asked for a training item
+    SCORES = enum.auto()  # scores and rewards
+    ROWS = enum.auto()  # what a row holds beside these
+    EVAL_ITEMS = enum.auto()  # which evaluation items are sampled
+    EVAL_COMPLETIONS = enum.auto()  # what a server is asked for an evaluation item
 
 
 def kinds(annotation: Any) -> Iterator[Any]:

@@ -22,7 +22,6 @@ from tests.support.parts import TOKENIZER, build_env, env_config, run_main
         (["serve", "--env.thinking_mode=true"], "is sent only by"),
         (["process", "--env.total_steps=-1"], "env.total_steps"),
         (["process", "--env.data_path_to_save_groups=None"], "needs a file"),
-        (["evaluate", "--testing", "true"], "--testing: true is not allowed"),
     ],
 )
 def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read(

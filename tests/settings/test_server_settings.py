@@ -6,11 +6,12 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ServerSettings, server_list
+from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError
 from rg_env.inference import servers
 from rg_env.inference.completions import Sampling, render_prompt
 from rg_env.inference.request_failures import RequestFailedError
-from rg_env.settings import kept_settings, setting_types
+from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import (
     NOWHERE,
@@ -35,8 +36,6 @@ def settings_of(url=NOWHERE, kind="openai", **changes):
 
 
 REFUSED = {
-    "a field of ours": ({"extra_body": {"temperature": 0.5}}, "env.temperature"),
-    "the limit": ({"extra_body": {"max_tokens": 5}}, "from env.max_token_length"),
     "what a reply is": ({"extra_body": {"stream": True}}, "set by the environment"),
     "written as JSON": ({"extra_body": {"a": {1, 2}}}, "written as JSON"),
     "no arguments": ({"extra_body": {"chat_template_kwargs": 1}}, "is not a map"),
@@ -148,6 +147,6 @@ def test_the_trainer_is_told_what_is_sampled_with():
 
 def test_results_of_an_evaluation_hold_no_header():
     env = ReasoningGymEnv(env_config(), [settings_of(headers={"X-Key": SECRET})])
-    written = kept_settings.settings_text(env.config, env.server.servers)
+    written = settings_text(env.config, env.server.servers, {})
     asyncio.run(env.close())
     assert "X-Key" in written and SECRET not in written
