@@ -163,11 +163,11 @@ class OldNames:
     def _get_task_names(self) -> list[str]:
         """Return every task of the registry, or of the fallback list, sorted."""
         try:
-            tasks = library.describe().tasks
+            tasks = set(library.describe().tasks)
         except LibraryError as error:
             logger.error("%s; these tasks ought to be there", error)
-            tasks = FALLBACK_TASKS
-        return sorted({*tasks, *registered_here()})
+            tasks = set(FALLBACK_TASKS)
+        return sorted(tasks | {*registered_here()})
 
     def _validate_discovered_tasks(
         self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
@@ -201,5 +201,6 @@ class OldNames:
     def _settings(self) -> ReasoningGymEnvConfig:
         """The settings; the defaults on what `__new__` made, whatever it was given."""
         given = vars(self).get("config")
-        is_ours = isinstance(given, ReasoningGymEnvConfig)
-        return given if is_ours else ReasoningGymEnvConfig.model_validate({})
+        if isinstance(given, ReasoningGymEnvConfig):
+            return given
+        return ReasoningGymEnvConfig.model_validate({})
