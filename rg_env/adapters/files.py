@@ -1,11 +1,5 @@
 """Items and saved completions as files that trainers load as they are.
 
-    with new_export(Path("items"), "items", "parquet") as export:
-        held_out = tasks.evaluation(5)
-        export.write("test", item_rows(tasks, held_out))
-        new = new_items(tasks, held_out, export.left_out)
-        export.write("train", item_rows(tasks, itertools.islice(new, 1000)))
-
 The files are JSONL or Parquet, in a folder as the datasets hub has it, with a card that
 says how they were made. The same items and completions give the same bytes.
 """
@@ -14,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import itertools
 import json
 import textwrap
@@ -43,7 +36,7 @@ REPEATS_IN_A_ROW = 1000
 """Draws that give a question again before `export` writes fewer items."""
 
 Form = Literal["jsonl", "parquet"]
-Kind = Literal["items", "verl", "sft", "preferences"]
+Kind = Literal["items", "verl", "sft"]
 Row = dict[str, Any]
 
 TALK = [{"role": "string", "content": "string"}]
@@ -56,16 +49,11 @@ COLUMNS: Mapping[Kind, Row] = {
     "verl": {"data_source": "string", "prompt": TALK, "ability": "string"}
     | {"reward_model": ANSWER, "extra_info": PLACE},
     "sft": {"messages": TALK, "score": "float64", **ITEM},
-    "preferences": {"prompt": TALK, "chosen": TALK, "rejected": TALK, **ITEM}
-    | {"chosen_score": "float64", "rejected_score": "float64"},
 }
 """Columns to their types: a word of Arrow, a struct, or a list of one struct."""
 
 ROWS_AT_ONCE = 1000
 DRAWS_AHEAD = 64
-NO_DIFFERENCE = 1e-9
-"""Scores that differ by less are equal: 0.7 - 0.2 is a little less than 0.5."""
-
 REWARD = '''\
 """The reward of these items, for reward.custom_reward_function.path of verl."""
 
@@ -100,15 +88,14 @@ class Export:
         if not (some := list(itertools.islice(rows, ROWS_AT_ONCE))):
             return
         tasks = self.tasks.setdefault(split, Counter())
-        with self._writer(split) as write:
+        with self._writer(self._folder / f"{split}.{self._form}") as write:
             while some:
                 write(some)
                 tasks.update(row.get("extra_info", row)["task"] for row in some)
                 some = list(itertools.islice(rows, ROWS_AT_ONCE))
 
     @contextlib.contextmanager
-    def _writer(self, split: str) -> Iterator[Callable[[list[Row]], object]]:
-        path = self._folder / f"{split}.{self._form}"
+    def _writer(self, path: Path) -> Iterator[Callable[[list[Row]], object]]:
         if self._form == "jsonl":
             encode = json.JSONEncoder(ensure_ascii=False).encode
             with path.open("w", encoding="utf-8") as file:
@@ -132,12 +119,13 @@ class Export:
 
     def card(self, title: str, how: Mapping[str, Any]) -> str:
         """Return README.md: how the files are loaded, their rows, how they came."""
-        digest, names = hashlib.sha256(), {s: f"{s}.{self._form}" for s in self.tasks}
-        for name in names.values():
+        digest, files = hashlib.sha256(), []
+        for split in self.tasks:
+            name = f"{split}.{self._form}"
+            files.append({"split": split, "path": name})
             with (self._folder / name).open("rb") as file:
                 while block := file.read(2**20):
                     digest.update(block)
-        files = [{"split": split, "path": name} for split, name in names.items()]
         head = {
             "pretty_name": title,
             "tags": ["reasoning-gym"],
@@ -154,14 +142,10 @@ class Export:
             **how,
             "rows": {split: dict(sorted(n.items())) for split, n in self.tasks.items()},
             "left_out": dict(+self.left_out),
-            "versions": {
-                "reasoning_gym_environment": VERSION,
-                "reasoning_gym": library,
-            },
+            "versions": {"rg_env": VERSION, "reasoning_gym": library},
         }
-        text = f"# {title}\n\nHow the rows were made, and what was left out:\n\n"
-        text += textwrap.indent(_yaml(origin), "    ")
-        return f"---\n{_yaml(head)}---\n\n{text}"
+        text = textwrap.indent(_yaml(origin), "    ")
+        return f"---\n{_yaml(head)}---\n\n# {title}\n\nHow it was made:\n\n{text}"
 
 
 def _yaml(value: object) -> str:
@@ -192,18 +176,13 @@ def new_export(
     Args:
         out: The folder, which does not exist.
         kind: What a row is; beside rows for verl stands a file with `compute_score`.
-        form: Of the files.
+        form: Of the files; Parquet needs pyarrow.
         how: What the card says of how they were made, as plain values.
 
     Raises:
-        SettingError: The folder is there, or pyarrow is not installed.
+        SettingError: The folder is there.
         RunError: No row of the split `train` was written.
     """
-    if form == "parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise SettingError(
-            "--format: Parquet needs the package pyarrow, which is not installed;"
-            " `pip install pyarrow` installs it, and jsonl does without it"
-        )
     with new_folder(out) as folder:
         export = Export(folder, kind, form)
         yield export
@@ -223,15 +202,12 @@ def new_items(
 ) -> Iterator[Item]:
     """Yield the items of a stream whose question is new, and not one of `held_out`.
 
-    It ends after `REPEATS_IN_A_ROW` draws without one, and raises what `next` does.
-
-    Args:
-        tasks: The stream, which continues behind the last draw.
-        held_out: The evaluation items.
-        left_out: Where the other draws are counted.
+    It ends after `REPEATS_IN_A_ROW` draws without one; draws that are not used are
+    counted in `left_out`.
 
     Raises:
         SettingError: The stream follows results, which nobody feeds back.
+        NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
     """
     if tasks.follows_results:
         raise SettingError(
@@ -241,25 +217,26 @@ def new_items(
     known = {hash(item.question): "questions of evaluation" for item in held_out}
     repeats = failures = 0
     with contextlib.closing(_draws(tasks)) as drawn:
-        while repeats < REPEATS_IN_A_ROW:
-            item = next(drawn)
-            tasks.skip(1)
+        for item in drawn:
             if item is None:
                 left_out["draws without an item"] += 1
                 failures += 1
                 if failures == MAX_FAILURES_IN_A_ROW:
                     raise NoItemsError(f"{failures} items in a row could not be made")
                 continue
-            question, repeats, failures = hash(item.question), repeats + 1, 0
-            if question in known:
-                left_out[known[question]] += 1
-            else:
+            question, failures = hash(item.question), 0
+            if question not in known:
                 known[question], repeats = "questions that came again", 0
                 yield item
+                continue
+            left_out[known[question]] += 1
+            repeats += 1
+            if repeats == REPEATS_IN_A_ROW:
+                return
 
 
 def _draws(tasks: Tasks) -> Generator[Item | None, None, None]:
-    """Yield what the draws give from the position on, made ahead by all workers."""
+    """Yield what the draws give, made ahead by all workers."""
     # The threads only wait for worker processes.
     with ThreadPoolExecutor(default_pool_size()) as threads:
         for first in itertools.count(tasks.position, DRAWS_AHEAD):
@@ -336,66 +313,24 @@ def usable(
 def sft_rows(
     samples: Iterable[Sample], least_score: float, most: int, left_out: Counter[str]
 ) -> Iterator[Row]:
-    """Yield conversations of `usable` samples, the best `most` of each item.
+    """Yield conversations of `usable` samples, the best `most` of each prompt.
 
     `least_score` is in [0, 1]; of equal scores the first ones are taken.
     """
-    for ranked in _ranked(samples):
-        taken = [sample for sample in ranked if _score(sample) >= least_score][:most]
-        left_out["completions that were not chosen"] += len(ranked) - len(taken)
-        for sample in taken:
-            messages = _prompt(sample) + _reply(sample)
-            yield {"messages": messages, "score": sample.score, **_item(sample)}
-
-
-def preference_rows(
-    samples: Iterable[Sample], least_margin: float, most: int, left_out: Counter[str]
-) -> Iterator[Row]:
-    """Yield at most `most` pairs of `usable` samples of each item.
-
-    The best is paired with the worst, and so on; each sample is in one pair at most.
-    `least_margin` is the least difference of their scores, in (0, 1].
-    """
-    for ranked in _ranked(samples):
-        pairs = [
-            (good, bad)
-            for good, bad in zip(ranked, reversed(ranked), strict=True)
-            if _score(good) - _score(bad) > least_margin - NO_DIFFERENCE
-        ][:most]
-        left_out["completions that were not chosen"] += len(ranked) - 2 * len(pairs)
-        for good, bad in pairs:
-            yield {
-                "prompt": _prompt(good),
-                "chosen": _reply(good),
-                "rejected": _reply(bad),
-                "chosen_score": good.score,
-                "rejected_score": bad.score,
-                **_item(good),
-            }
-
-
-def _ranked(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
-    """Yield the samples of each prompt, the best first."""
     for some in grouped(samples, _prompt_of).values():
-        yield sorted(some, key=_score, reverse=True)
-
-
-def _score(sample: Sample) -> float:
-    return sample.score or 0.0
+        good = [s for s in some if s.score is not None and s.score >= least_score]
+        best = sorted(good, key=lambda sample: -(sample.score or 0.0))[:most]
+        left_out["completions that were not chosen"] += len(some) - len(best)
+        for sample in best:
+            talk = _message("user", sample.question)
+            talk += _message("assistant", sample.row["completion"])
+            if system := sample.row.get("system"):
+                talk = _message("system", system) + talk
+            yield {"messages": talk, "score": sample.score, **_item(sample)}
 
 
 def _prompt_of(sample: Sample) -> tuple[str, str | None, str]:
     return sample.task, sample.row.get("system"), sample.question
-
-
-def _prompt(sample: Sample) -> list[Row]:
-    system = sample.row.get("system")
-    start = _message("system", system) if system else []
-    return start + _message("user", sample.question)
-
-
-def _reply(sample: Sample) -> list[Row]:
-    return _message("assistant", sample.row["completion"])
 
 
 def _message(role: str, text: str) -> list[Row]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -22,9 +22,8 @@ from rg_env.cli.settings_command import (
 )
 from rg_env.errors import SettingError
 from rg_env.evaluation.sources import Sources, files_of
+from rg_env.items.item import Item
 from rg_env.reports.terminal import WorkProgress
-
-T = TypeVar("T")
 
 USED = OF_STREAM | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
 """Settings that items are exported with."""
@@ -35,13 +34,10 @@ NOT_USED = ("num_shards", "scorer_fixes", "eval_preset")
 COUNT = click.IntRange(1, 10_000_000)
 ABOVE_0 = click.FloatRange(0.0, 1.0, min_open=True)
 
+FORMAT = "Format of the files"
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="New folder to write"
 )
-
-
-def _format_option(*forms: str) -> Callable[[Any], Any]:
-    return option("--format form", click.Choice(forms), forms[0], "Format of the files")
 
 
 def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,20 +46,13 @@ def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"command": line, "settings": dict(settings)}
 
 
-def _counted(what: str, total: int, unit: str, some: Iterable[T]) -> Iterator[T]:
-    with WorkProgress(what, total, unit) as progress:
-        for one in some:
-            yield one
-            progress.advance()
-
-
 @settings_command(
     "export items --env.tasks 'gcd,*_sorting' --number 1000 --out data/items",
     fields=USED,
 )
 @option("--number", COUNT, 1000, "Training items")
 @out_option
-@_format_option("jsonl", "parquet", "verl")
+@option("--format form", click.Choice(["jsonl", "parquet", "verl"]), "jsonl", FORMAT)
 def items(
     command: SettingsCommand, given: Given, number: int, out: Path, form: Any
 ) -> int:
@@ -81,90 +70,62 @@ def items(
     each, how = settings.num_eval_samples_per_task, settings.eval_seed
     kind: files.Kind = "verl" if is_verl else "items"
     form = "parquet" if is_verl else form
-    with files.new_export(out, kind, form, card) as export:
+    total = each * len(tasks.categories()) + number
+    with (
+        files.new_export(out, kind, form, card) as export,
+        WorkProgress("export", total, "items") as progress,
+    ):
+
+        def counted(some: Iterable[Item]) -> Iterator[Item]:
+            for item in some:
+                yield item
+                progress.advance()
+
         held_out = tasks.evaluation(each, how, settings.eval_level)
         export.left_out["draws without an item"] = tasks.failures.total()
         new = files.new_items(tasks, held_out, export.left_out)
-        new = itertools.islice(new, number)
-        train = _counted("export of train", number, "items", new)
-        for split, some in (("test", held_out), ("train", train)):
+        train = counted(itertools.islice(new, number))
+        for split, some in (("test", counted(held_out)), ("train", train)):
             rows = files.item_rows(tasks, some)
             export.write(split, files.verl_rows(split, rows) if is_verl else rows)
     print(f"{export}\ncard: {out / 'README.md'}")
     return int(export.tasks["train"].total() < number)
 
 
-# -- saved completions -----------------------------------------------------------------
-
-READ = """
-A PATH is a file or folder of dump files, of rows of process, or of your own JSONL.
-Completions are left out if they have no score, were cut off, or repeat another one of
-the same item. Completions of evaluation items are an error.
-"""
-
-
-def _completion_options(function: Any) -> Any:
-    function.__doc__ += READ
-    for add in (
-        _format_option("jsonl", "parquet"),
-        out_option,
-        flag("--with_evaluation", text="Include completions of evaluation items"),
-        option("--most_per_item", COUNT, 4, "Maximum rows per item"),
-        click.argument("paths", nargs=-1, required=True, metavar="PATH..."),
-    ):
-        function = add(function)
-    return function
-
-
-def _write(
-    kind: Any,
-    build: Any,
-    least: float,
+@command("export sft data_dumps --out data/sft")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@option("--least_score", ABOVE_0, 1.0, "Minimum score of a completion")
+@option("--most_per_item", COUNT, 4, "Maximum rows per item")
+@flag("--with_evaluation", text="Include completions of evaluation items")
+@out_option
+@option("--format form", click.Choice(["jsonl", "parquet"]), "jsonl", FORMAT)
+def sft(
     paths: Sequence[str],
+    least_score: float,
+    most_per_item: int,
+    with_evaluation: bool,
     out: Path,
     form: Any,
-    **how: Any,
 ) -> int:
-    """Write the rows that are built of saved completions."""
+    """Write the best completions of each item as conversations (`messages`).
+
+    A PATH is a file or folder of dump files, of rows of process, or of your own JSONL.
+    Completions are left out if they have no score, were cut off, or repeat another one
+    of the same item. Completions of evaluation items are an error.
+    """
     sources = Sources(files_of(paths))
-    card = _card({"paths": list(paths), "least": least, **how})
+    how = {"least_score": least_score, "most_per_item": most_per_item}
+    card = _card({"paths": [*paths], **how, "with_evaluation": with_evaluation})
     with (
-        files.new_export(out, kind, form, card) as export,
+        files.new_export(out, "sft", form, card) as export,
         WorkProgress("export", sources.total_kb, "kB") as progress,
     ):
-        read, is_free = sources.samples(progress), how["with_evaluation"]
-        samples = files.usable(read, export.left_out, with_evaluation=is_free)
-        export.write(
-            "train", build(samples, least, how["most_per_item"], export.left_out)
-        )
-        lost = {f"{why} lines": count for why, count in sources.unread.items()}
-        export.left_out.update(lost)
+        read, lost = sources.samples(progress), export.left_out
+        samples = files.usable(read, lost, with_evaluation=with_evaluation)
+        export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
+        lost.update({f"{why} lines": count for why, count in sources.unread.items()})
     print(f"{export}\ncard: {out / 'README.md'}")
     return 0
-
-
-@command("export sft data_dumps --out data/sft")
-@option("--least_score least", ABOVE_0, 1.0, "Minimum score of a completion")
-@_completion_options
-def sft(**how: Any) -> int:
-    """Write the best completions of each item as conversations (`messages`)."""
-    return _write("sft", files.sft_rows, **how)
-
-
-@command("export preferences data_dumps --out data/preferences")
-@option(
-    "--least_margin least",
-    ABOVE_0,
-    0.5,
-    "Minimum difference between the scores of a pair",
-)
-@_completion_options
-def preferences(**how: Any) -> int:
-    """Write preference pairs (`prompt`, `chosen`, `rejected`) of completions.
-
-    The best is paired with the worst, the second best with the second worst, and so on.
-    """
-    return _write("preferences", files.preference_rows, **how)
 
 
 def export(env_cls: Any) -> click.Group:
@@ -175,5 +136,5 @@ def export(env_cls: Any) -> click.Group:
         epilog=f"\b\nExample:\n  {START} export items --number 1000 --out data/items",
         context_settings=HELP_NAMES,
         no_args_is_help=False,
-        commands={"items": items(env_cls), "sft": sft, "preferences": preferences},
+        commands={"items": items(env_cls), "sft": sft},
     )

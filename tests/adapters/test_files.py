@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import itertools
 import json
 from collections import Counter
@@ -119,13 +117,11 @@ def test_a_draw_without_an_item_is_counted_and_too_many_in_a_row_end_it(monkeypa
 @pytest.mark.processes
 def test_no_question_is_trained_on_twice_or_evaluated_on(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "REPEATS_IN_A_ROW", 100)
-    tasks = Tasks("gcd", params=FEW)
-    export = export_items(tmp_path / "x", tasks, 1000, each=4)
+    export = export_items(tmp_path / "x", Tasks("gcd", params=FEW), 1000, each=4)
     train = [row["question"] for row in rows_of(tmp_path / "x")]
     test = {row["question"] for row in rows_of(tmp_path / "x", "test")}
     assert len(set(train)) == len(train) == 16 - len(test)
     assert not test & set(train)
-    assert export.left_out.total() == tasks.position - len(train)
     assert set(export.left_out) == {
         "questions of evaluation",
         "questions that came again",
@@ -165,13 +161,6 @@ def test_a_stream_that_follows_results_is_refused(how):
 ROW = {"messages": TALK, "score": 1.0, "task": "gcd", "level": None, "item": None}
 
 
-def write(out, form="jsonl", split="train", meanwhile=lambda: None, **left_out):
-    with files.new_export(out, "sft", form) as export:
-        export.write(split, [ROW])
-        meanwhile()
-        export.left_out.update(left_out)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, form):
     pytest.importorskip("datasets")
@@ -185,27 +174,21 @@ def test_datasets_loads_an_export_with_other_rows_not_the_older_one(tmp_path, fo
 def test_a_folder_that_is_there_is_refused_and_stays(tmp_path):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "mine").touch()
-    with pytest.raises(SettingError, match="is there already"):
-        write(tmp_path / "x")
-    with pytest.raises(SettingError, match="is there already"):
-        write(tmp_path / "y", meanwhile=lambda: (tmp_path / "x").rename(tmp_path / "y"))
-    assert [path.name for path in tmp_path.rglob("*")] == ["y", "mine"]
+    new = files.new_export(tmp_path / "x", "sft")
+    with pytest.raises(SettingError, match="is there already"), new as export:
+        export.write("train", [ROW])
+    assert [path.name for path in tmp_path.rglob("*")] == ["x", "mine"]
 
 
 def test_the_card_has_the_files_by_split_and_how_they_were_made(tmp_path):
     how = {"command": "export sft x"}
     with files.new_export(tmp_path / "x", "sft", how=how) as export:
         export.write("train", [ROW, ROW])
-    head, said = card_of(tmp_path / "x")
+    head, card = card_of(tmp_path / "x")
     files_of_splits = [{"split": "train", "path": "train.jsonl"}]
     assert head["configs"][0]["data_files"] == files_of_splits
-    assert said["command"] == "export sft x"
-    assert said["versions"]["reasoning_gym"] == importlib.metadata.version(
-        "reasoning-gym"
-    )
-    assert said["rows"] == {"train": {"gcd": 2}}
-    digest = hashlib.sha256((tmp_path / "x" / "train.jsonl").read_bytes()).hexdigest()
-    assert digest in head["dataset_info"]["description"]
+    assert card["command"] == "export sft x"
+    assert card["rows"] == {"train": {"gcd": 2}}
 
 
 # -- saved completions -----------------------------------------------------------------
@@ -227,61 +210,43 @@ def group(*rollouts, question="2 + 2?", **changes):
     return TRAINED | {"rollouts": found} | changes
 
 
-def exported(folder, kind, *lines, least=1.0, most=4, form="jsonl", **how):
+def exported(folder, *lines, least=1.0, most=4, form="jsonl", **how):
     """Export lines; return the rows and what is left out."""
     sources = pytest.importorskip("rg_env.evaluation.sources", exc_type=ImportError)
     (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
     read = sources.Sources(sources.files_of([str(folder / "lines.jsonl")]))
-    build = files.sft_rows if kind == "sft" else files.preference_rows
-    with files.new_export(folder / "x", kind, form) as export:
+    with files.new_export(folder / "x", "sft", form) as export:
         samples = files.usable(read.samples(), export.left_out, **how)
-        export.write("train", build(samples, least, most, export.left_out))
+        rows = files.sft_rows(samples, least, most, export.left_out)
+        export.write("train", rows)
     return rows_of(folder / "x"), dict(+export.left_out)
 
 
-def texts(rows, column):
-    return [row[column][-1]["content"] for row in rows]
+def texts(rows):
+    return [row["messages"][-1]["content"] for row in rows]
 
 
 def test_conversations_are_those_with_a_high_score_the_best_first(tmp_path):
     of_one = group(("a", 0.4), ("b", 0.5), ("c", 1.0), ("d", 0.9), ("e", 0.9))
     other = group(("f", 0.1), ("g", 0.5), question="3 + 3?")
-    rows, left_out = exported(tmp_path, "sft", of_one, other, least=0.5, most=3)
-    assert texts(rows, "messages") == ["c", "d", "e", "g"]
+    rows, left_out = exported(tmp_path, of_one, other, least=0.5, most=3)
+    assert texts(rows) == ["c", "d", "e", "g"]
     assert rows[0]["messages"][:-1] == TALK
     assert [row["score"] for row in rows] == [1.0, 0.9, 0.9, 0.5]
     assert left_out == {"completions that were not chosen": 3}
 
 
-def test_pairs_are_of_one_item_with_a_margin_between_their_scores(tmp_path):
-    of_one = group(("a", 0.2), ("b", 1.0), ("c", 0.7), ("d", 0.0), ("e", 0.3))
-    alone = group(("f", 1.0), ("g", 0.6), question="3 + 3?")
-    rows, left_out = exported(tmp_path, "preferences", of_one, alone, least=0.5)
-    assert texts(rows, "chosen") == ["b", "c"]
-    assert texts(rows, "rejected") == ["d", "a"]
-    assert all(row["prompt"] == TALK for row in rows)
-    assert [(r["chosen_score"], r["rejected_score"]) for r in rows] == [
-        (1.0, 0.0),
-        (0.7, 0.2),
-    ]
-    assert left_out == {"completions that were not chosen": 3}
-
-
-@pytest.mark.parametrize("kind", ["sft", "preferences"])
-def test_a_completion_without_a_score_or_cut_off_or_seen_before_is_left_out(
-    tmp_path, kind
-):
+def test_a_completion_without_a_score_or_cut_off_or_seen_before_is_left_out(tmp_path):
     cut = {"finish_reason": "length"}
     line = group(("a", 1.0), ("b", 0.0), ("c", None), ("d", 1.0, cut), ("", 1.0))
-    rows, left_out = exported(tmp_path, kind, line, line, least=0.5)
-    column = "messages" if kind == "sft" else "chosen"
-    assert texts(rows, column) == ["a"]
-    left_out.pop("completions that were not chosen", None)
+    rows, left_out = exported(tmp_path, line, line, least=0.5)
+    assert texts(rows) == ["a"]
     assert left_out == {
         "completions without a score": 2,
         "completions that were cut off": 2,
         "completions without a text or question": 2,
         "completions that came again": 2,
+        "completions that were not chosen": 1,
     }
 
 
@@ -292,9 +257,9 @@ def test_completions_of_evaluation_items_are_refused_unless_asked_for(tmp_path, 
     talk = [*TALK, {"role": "assistant", "content": "t"}]
     line = line if line is PUBLISHED else line | {"messages": talk}
     with pytest.raises(SettingError, match=r"lines.jsonl, 2.*--with_evaluation"):
-        exported(tmp_path, "sft", group(("a", 1.0)), line)
-    rows, _ = exported(tmp_path, "sft", group(("a", 1.0)), line, with_evaluation=True)
-    assert texts(rows, "messages") == ["a", "t"]
+        exported(tmp_path, group(("a", 1.0)), line)
+    rows, _ = exported(tmp_path, group(("a", 1.0)), line, with_evaluation=True)
+    assert texts(rows) == ["a", "t"]
 
 
 @pytest.mark.processes
@@ -304,7 +269,7 @@ def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
     talk[-1]["content"] += "</answer>"
     line = {"task": "gcd", "seed": item.seed, "level": item.level, "score": 1.0}
     line |= {"params": dict(item.params), "messages": talk}
-    (row,), _ = exported(tmp_path, "sft", line)
+    (row,), _ = exported(tmp_path, line)
     assert row["item"] and row["level"] == item.level
     found = Item.from_json(row["item"])
     assert found.messages == row["messages"][:-1]
@@ -315,17 +280,14 @@ def test_the_item_of_a_row_scores_its_completion_again(tmp_path):
 @pytest.mark.processes
 @pytest.mark.parametrize("change", [{"seed": None}, {"level": 7}])
 def test_a_completion_whose_item_nothing_makes_again_has_none(tmp_path, change):
-    (row,), _ = exported(tmp_path, "sft", group(("a", 1.0), **change))
+    (row,), _ = exported(tmp_path, group(("a", 1.0), **change))
     assert (row["item"], row["level"]) == (None, None)
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", ["sft", "preferences"])
-def test_completions_are_loaded_as_they_are_half_characters_included(
-    tmp_path, kind, form
-):
+def test_completions_are_loaded_as_they_are_half_characters_included(tmp_path, form):
     pytest.importorskip("datasets")
     line = group(("a\ud800 \U0001f600\n", 1.0), ("b", 0.0))
-    rows, _ = exported(tmp_path, kind, line, form=form)
+    rows, _ = exported(tmp_path, line, form=form)
     assert list(loaded(tmp_path / "x", tmp_path)["train"]) == rows
-    assert texts(rows, "messages" if kind == "sft" else "chosen") == ["a? \U0001f600\n"]
+    assert texts(rows) == ["a? \U0001f600\n"]

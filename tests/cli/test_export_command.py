@@ -49,14 +49,13 @@ def test_items_are_those_of_the_settings(items):
 
 
 def test_the_command_of_the_card_gives_the_same_bytes(items, tmp_path, logged):
-    expected = (items / "README.md").read_text().split("left out:")[1]
-    made = yaml.safe_load(expected)
-    assert made["settings"]["tasks"] == ["gcd", "chain_sum"]
-    words = made["command"].split()
+    text = (items / "README.md").read_text().split("How it was made:")[1]
+    card = yaml.safe_load(text)
+    assert card["settings"]["tasks"] == ["gcd", "chain_sum"]
+    words = card["command"].split()
     words[words.index("--out") + 1] = str(tmp_path / "again")
     assert run_main(words[2:]) == 0
-    for expected in ("test: 4 of 4 items", "train: 20 of 20 items"):
-        assert f"export of {expected}" in logged.text
+    assert "export: 24 of 24 items" in logged.text
     for split in ("train.jsonl", "test.jsonl"):
         again = tmp_path / "again" / split
         assert again.read_bytes() == (items / split).read_bytes()
@@ -112,30 +111,17 @@ def test_settings_with_which_a_run_has_other_items_are_refused(line, tmp_path, c
     assert f"env.{line.split(':')[0]}" in capsys.readouterr().err
 
 
-TALK = [{"role": "user", "content": "2 + 2?"}]
-LINES = [
-    {"task": "gcd", "seed": 7, "score": score, "messages": [*TALK, expected]}
-    for score, text in ((1.0, "a"), (0.2, "b"))
-    for expected in [{"role": "assistant", "content": text}]
-]
-
-
-@pytest.mark.parametrize(
-    ("kind", "more", "count"),
-    [
-        ("sft", [], 1),
-        ("sft", ["--least_score", "0.1"], 2),
-        ("sft", ["--least_score", "0.1", "--most_per_item", "1"], 1),
-        ("preferences", [], 1),
-        ("preferences", ["--least_margin", "0.8"], 1),
-    ],
-)
-def test_completions_are_chosen_by_the_options(kind, more, count, tmp_path, capsys):
-    text = "".join(f"{json.dumps(line)}\n" for line in LINES)
+def test_completions_are_chosen_by_the_options(tmp_path, capsys):
+    user = {"role": "user", "content": "2 + 2?"}
+    text = "".join(
+        json.dumps({"task": "gcd", "seed": 7, "score": score, "messages": talk}) + "\n"
+        for score, reply in ((1.0, "a"), (0.2, "b"), (0.1, "c"))
+        for talk in [[user, {"role": "assistant", "content": reply}]]
+    )
     (tmp_path / "lines.jsonl").write_text(f"{text}torn")
-    argv = [kind, str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x"), *more]
-    assert run_main(["export", *argv]) == 0
-    assert len(rows_of(tmp_path / "x")) == count
-    expected = capsys.readouterr().out
-    assert f"rows: {count} train" in expected
-    assert "damaged lines: 1" in expected
+    argv = [str(tmp_path / "lines.jsonl"), "--out", str(tmp_path / "x")]
+    argv += ["--least_score", "0.1", "--most_per_item", "2"]
+    assert run_main(["export", "sft", *argv]) == 0
+    assert len(rows_of(tmp_path / "x")) == 2
+    printed = capsys.readouterr().out
+    assert "rows: 2 train" in printed and "damaged lines: 1" in printed

@@ -18,7 +18,7 @@ from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer
 from tests.support.parts import ENTRY, run_main
 
-EXPORTS = ("export items", "export sft", "export preferences")
+EXPORTS = ("export items", "export sft")
 
 
 def printed(capsys, *argv, env_cls=ReasoningGymEnv):

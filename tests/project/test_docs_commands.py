@@ -104,7 +104,7 @@ def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():
     said = re.sub(r'"\s*\n\s*f?"', "", sources)
     quoted = [code for row in table("Symptom") for code in codes(row[0])]
     parts = [part for code in quoted for part in code.split(" ... ")]
-    assert len(quoted) > 6
+    assert quoted
     assert [p for p in set(parts) if p.removesuffix(" ...") not in said] == []
 
 
