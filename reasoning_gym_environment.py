@@ -56,7 +56,6 @@ import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -178,13 +177,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         self._servers = servers = Servers(self.server.servers, self.tokenizer)
         requests = (config, self.tokenizer, servers, server)
         self._requests = RolloutRequests(*requests)
-        self._dumps = dumps = Dumps(
-            Path(config.data_dumps_dir),
-            keep_good=config.dump_rollouts,
-            keep_failed=config.dump_failed_rollouts,
-            threshold=config.rollout_save_score_threshold,
-            keep_numbers=config.dump_metrics,
-        )
+        self._dumps = dumps = Dumps(config)
         dumps.versions = {"atroposlib": metadata.version("atroposlib")}
         self._feedback = feedback = Feedback(config.curriculum_target_accuracy)
         self._checkpoints = Checkpoints(self, dumps, feedback)

@@ -3,13 +3,10 @@
     {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
     {checkpoint_dir}/env_checkpoints/{name}/ledger.json    what was counted, at any time
 
-A folder is named after the environment and its shard, so each shard continues its own.
-The instance that writes to it holds the lock of its ledger; another one of the same
-name takes `{name}.1`.
-
-The ledger has a file of its own, because the newest checkpoint is out of date when a
-process is killed. It is written at every change, in one call that SIGKILL cannot
-interrupt.
+A folder is named after the environment and its shard. The instance that writes to it
+holds the lock of its ledger; another one of the same name takes `{name}.1`. The ledger
+has a file of its own, because the newest checkpoint is out of date when a process is
+killed. It is written at every change, in one call that SIGKILL cannot interrupt.
 
 If the trainer saves no checkpoints, the newest state alone is kept, below the folder of
 the dump files. It is continued whatever its step, as no weights belong to it, and one
@@ -68,10 +65,7 @@ def newest(folder: Path, step: int) -> Path | None:
 def load(
     source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Load a checkpoint into its parts: all or none.
-
-    Returns:
-        What a subclass has saved with it.
+    """Load a checkpoint into its parts, all or none; return a subclass' own data.
 
     Raises:
         BadCheckpointError: The file is broken, of another version or run, or lacks
@@ -110,10 +104,6 @@ def load(
 
 class Checkpoints:
     """The checkpoints and the ledger of one environment.
-
-    Args:
-        env: Its hook saves; names, settings and items of the run are its.
-        dumps, feedback: Their state is saved.
 
     Attributes:
         ledger: What became of the rollouts; on disk from `begin` on.
@@ -192,10 +182,7 @@ class Checkpoints:
         self.save(self._env.curr_step)
 
     def save(self, step: int) -> None:
-        """Save a checkpoint; a write error does not end the run.
-
-        The hook is the trainer's: it is called where the trainer wants checkpoints.
-        """
+        """Save a checkpoint; a write error does not end the run."""
         self._saved_s = time.monotonic()
         try:
             if not self.beside_dumps:
@@ -218,12 +205,10 @@ class Checkpoints:
 
     def parts(self) -> dict[str, Any]:
         """Return the owner of each part of a checkpoint."""
-        if self._env._items is None:
-            raise RuntimeError("this needs setup() first")
         feedback = self._feedback
         adaptive = feedback.adaptive
         return {
-            "items": self._env._items,
+            "items": self._env._made(),
             "progress": feedback.progress,
             "curriculum": feedback.curriculum,
             **({} if adaptive is None else {"adaptive": adaptive}),
@@ -243,9 +228,6 @@ class Checkpoints:
         """Write the checkpoint of a step: the environment's state, and `data`.
 
         Whatever happens, the old file is there or the new one.
-
-        Raises:
-            OSError: The disk refuses it; the old file stays.
         """
         states = {name: part.state_dict() for name, part in self.parts().items()}
         settings = {"version": VERSION, "settings": self._settings()}
@@ -269,12 +251,7 @@ class Checkpoints:
     # -- continuing --------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Continue from the newest checkpoint that is not after the current step.
-
-        Raises:
-            BadCheckpointError: The file is broken or of another kind; none of it is
-                loaded.
-        """
+        """Continue from the newest checkpoint that is not after the current step."""
         step = self._env.curr_step
         source = newest(self.folder, sys.maxsize if self.beside_dumps else step)
         if source is None:
@@ -295,10 +272,7 @@ class Checkpoints:
         logger.info("continuing from %s at item %d", source, self._env.iter)
 
     def _continue_ledger(self) -> None:
-        """Continue the ledger beside a checkpoint.
-
-        What was in flight and not yet counted when its process was killed is counted.
-        """
+        """Continue the ledger, and count what was in flight at a kill."""
         path = self.folder / "ledger.json"
         try:
             if text := path.read_bytes():  # else no run was begun there

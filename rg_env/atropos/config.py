@@ -35,11 +35,7 @@ ANSWERS_WITHIN_S = 3.0
 
 
 class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
-    """Settings of `ReasoningGymEnv`; docs/settings.md explains each.
-
-    Source: atropos 296a0bc, ReasoningGymEnvConfig; differs: ranges are checked, unknown
-    fields are refused, and `CheckedSettings` has new ones.
-    """
+    """Settings of `ReasoningGymEnv`; docs/settings.md explains each."""
 
     eval_handling: EvalHandlingEnum = Field(
         default=EvalHandlingEnum.STOP_TRAIN,
@@ -51,11 +47,7 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
 
 
 class ServerSettings(CheckedServer, APIServerConfig):
-    """What `APIServerConfig` says of a server, checked.
-
-    Source: atroposlib 0.4.0, APIServerConfig; differs: ranges are checked, unknown
-    fields are refused.
-    """
+    """What `APIServerConfig` says of a server, checked."""
 
 
 def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
@@ -78,9 +70,6 @@ def server_list(
         configs: One config or several.
         tokenizer_name: For servers whose config names none.
         slurm: Whether the framework finds their URLs, in the variables of a Slurm job.
-
-    Raises:
-        SettingError: There is no server, or one cannot be used.
     """
     servers: list[APIServerConfig] = []
     # A subclass of configs may know more types of servers, and more fields.
@@ -120,9 +109,6 @@ def served_models(server: Any) -> dict[str, str]:
     """Return the models of a server; {} if it does not list them.
 
     Each name has its tokenizer: a folder if vLLM names one that is here, or the name.
-
-    Raises:
-        RequestFailedError: It did not answer.
     """
 
     async def rows() -> list[Any]:
@@ -152,10 +138,6 @@ def with_model(
     The model is the only one of the server. The tokenizer is that of the first server's
     model; none is used if texts are enough and the model's name is neither a folder nor
     a name on the hub. `named` says of each server whether its model was.
-
-    Raises:
-        SettingError: A server whose model is not named has several models, or none, or
-            does not answer.
     """
     defaults = (START_MODEL, DEFAULT_TOKENIZER)
     follows = not names_tokenizer and config.tokenizer_name in defaults

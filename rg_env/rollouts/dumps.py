@@ -38,8 +38,7 @@ GROUPS_PER_FILE = {
 }
 """What the names of the files begin with, and how many groups fill one."""
 
-METRICS_FOLDER, UNSENT_FOLDER = "metrics", "unsent"
-"""The folders, beside the files of groups, of what has another form."""
+METRICS_FOLDER = "metrics"
 
 
 class DumpWriter:
@@ -52,10 +51,8 @@ class DumpWriter:
 
     Attributes:
         batch_num: Number of the next file, from 0, or of the one being written.
-        groups_total: Groups accepted, those of continued runs included. Of groups that
-            a caller appends to `buffer`, only those that it adds here.
-        groups_lost: Groups that neither the disk nor the bounded memory took, or that
-            JSON cannot hold.
+        groups_total: Groups accepted, those of continued runs included.
+        groups_lost: Groups that neither the disk nor the memory took, nor JSON holds.
     """
 
     def __init__(
@@ -119,12 +116,7 @@ class DumpWriter:
                 self.groups_total -= 1
 
     def finish(self) -> Path | None:
-        """Complete the file being written and begin the next.
-
-        Returns:
-            The complete file; None where there was nothing to write or the disk
-            refuses, in which case what waits stays in `buffer`.
-        """
+        """Complete the file and return its path; None if the disk refuses."""
         self._hand_over()
         file = self._file
         if file is None or not file.flush():
@@ -170,31 +162,18 @@ class Dumps:
     """The dump files of a run: good groups, failed ones, and those that were not sent.
 
     Args:
-        keep_good: Whether groups with a rollout above the threshold are dumped.
-        keep_failed: Whether groups in which every score is 0 are dumped.
-        threshold: In [0, 1]; 1.0 means perfect.
-        keep_numbers: Whether the numbers of every log are written.
+        config: The settings of the run, which say what is dumped, and where.
 
     Attributes:
         versions: What a line of a group names.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        keep_good: bool,
-        keep_failed: bool,
-        threshold: float,
-        keep_numbers: bool = False,
-    ) -> None:
-        self._keep_good, self._threshold = keep_good, threshold
-        self._keep_failed, self._keep_numbers = keep_failed, keep_numbers
-        self._is_closed = False
+    def __init__(self, config: Any) -> None:
+        self._config, self._is_closed = config, False
+        folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
         self.versions: dict[str, str] = {}
         self._step: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
-        run_uuid = str(uuid.uuid4())
         self._all = [
             DumpWriter(folder, stem, run_uuid, groups_per_file)
             for stem, groups_per_file in GROUPS_PER_FILE.items()
@@ -203,13 +182,10 @@ class Dumps:
         self.place(folder, run_uuid)
 
     def place(self, folder: Path, run_uuid: str) -> None:
-        """Write later files in this folder, under this name of the run.
-
-        In the folder itself lie groups with their rollouts, and nothing else.
-        """
+        """Write later files in this folder, under this name of the run."""
         for writer in self._all:
             writer.folder, writer.run_uuid = folder, run_uuid
-        self.unsent.folder = folder / UNSENT_FOLDER
+        self.unsent.folder = folder / "unsent"
         self.put_numbers(folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl")
 
     def put_numbers(self, path: Path) -> None:
@@ -228,10 +204,12 @@ class Dumps:
 
     async def take(self, group: Group) -> None:
         """Write a scored group to the files that want it; on disk when this returns."""
+        config, scores = self._config, group.scores
         line = {**group.line(self.versions, _now()), **self._step}
-        if self._keep_good and is_worth_keeping(group.scores, self._threshold):
+        is_good = is_worth_keeping(scores, config.rollout_save_score_threshold)
+        if config.dump_rollouts and is_good:
             await self._run(self.saved.write, line)
-        if self._keep_failed and not any(group.scores):
+        if config.dump_failed_rollouts and not any(scores):
             await self._run(self.failed.write, line)
 
     async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
@@ -240,15 +218,11 @@ class Dumps:
         await self._run(self.unsent.write, line)
 
     def note_numbers(
-        self,
-        step: int,
-        kind: str,
-        values: Mapping[str, Any],
-        alarms: Sequence[Any] = (),
+        self, step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
     ) -> None:
         """Have the numbers of a log written, see `line_of`; this waits for no disk."""
         self._step = {"step": step}
-        if self._keep_numbers and not self._is_closed:
+        if self._config.dump_metrics and not self._is_closed:
             line = line_of(step, kind, values, alarms)
             self._thread.submit(self._numbers.put, line)
 
@@ -277,12 +251,9 @@ def _now() -> str:
 
 
 def line_of(
-    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any] = ()
+    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
 ) -> bytes:
-    """Return a line of the file of numbers: of the values those that are finite.
-
-    `alarms`, where one has rung since the last line, has all rows of the run.
-    """
+    """Return a line of the file of numbers: those that are finite, and the alarms."""
     line: dict[str, Any] = {"step": step, "time": _now(), "kind": kind}
     for name, value in values.items():
         if isinstance(value, numbers.Real) and math.isfinite(value):

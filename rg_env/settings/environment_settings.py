@@ -1,12 +1,9 @@
 """The settings of the environment, as they are checked and as `--help` shows them.
 
-Ranges are checked here; names of tasks and parameters are checked against the installed
-library when the environment is set up. The framework's own fields are declared again,
-so that this module does not need to import the framework, which takes seconds.
-
-Each base class of `CheckedSettings` is a group of `--help`; its docstring is the title.
-A value above its range can only be a mistake, and would mostly break something
-elsewhere: a protocol, a timer or the memory.
+Names of tasks and parameters are checked against the installed library at the setup.
+The framework's own fields are declared again, so that this module does not need to
+import the framework, which takes seconds. Each base class of `CheckedSettings` is a
+group of `--help`; its docstring is the title.
 """
 
 from __future__ import annotations

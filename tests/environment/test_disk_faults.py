@@ -16,7 +16,7 @@ from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.groups import scored
-from tests.support.parts import until
+from tests.support.parts import env_config, until
 
 LANES = 8
 LINE_BYTES = 5000
@@ -60,7 +60,13 @@ class Load:
 
 
 def dumps_in(folder):
-    return Dumps(folder, keep_good=True, keep_failed=False, threshold=0.0)
+    return Dumps(
+        env_config(
+            data_dumps_dir=str(folder),
+            dump_rollouts=True,
+            rollout_save_score_threshold=0.0,
+        )
+    )
 
 
 def removed(folder):

@@ -14,7 +14,7 @@ from rg_env.rollouts.group import Rollout
 from rg_env.rollouts.json_encoding import read_groups
 from rg_env.whole_files import MOST_WAITING, LineFile
 from tests.support.groups import scored
-from tests.support.parts import GUARD_S, build_env
+from tests.support.parts import GUARD_S, build_env, env_config
 
 PER_FILE = 3
 
@@ -178,10 +178,8 @@ def scored_group(*scores):
 
 
 def dumped(folder, *records, cancel=False, **changes):
-    given = {"keep_good": False, "keep_failed": False, "threshold": 0.7}
-
     async def run():
-        dumps = Dumps(folder, **{**given, **changes})
+        dumps = Dumps(env_config(data_dumps_dir=str(folder), **changes))
         for record in records:
             writing = asyncio.ensure_future(dumps.take(record))
             await asyncio.sleep(0)
@@ -201,11 +199,15 @@ def dumped(folder, *records, cancel=False, **changes):
     [
         (
             [GOOD, ALL_RIGHT, FAILED_ONE],
-            {"keep_good": True, "keep_failed": True},
+            {"dump_rollouts": True, "dump_failed_rollouts": True},
             {SAVED: 2, FAILED: 1},
         ),
         ([GOOD, FAILED_ONE], {}, {}),
-        ([GOOD, FAILED_ONE], {"keep_good": True, "threshold": 1.0}, {SAVED: 1}),
+        (
+            [GOOD, FAILED_ONE],
+            {"dump_rollouts": True, "rollout_save_score_threshold": 1.0},
+            {SAVED: 1},
+        ),
     ],
     ids=["good and failed ones", "none", "perfect ones"],
 )
@@ -217,7 +219,7 @@ def test_groups_go_to_the_files_that_the_settings_want(
 
 
 def test_a_group_whose_caller_is_cancelled_is_written_all_the_same(tmp_path):
-    found = dumped(tmp_path, scored_group(1.0, 0.0), cancel=True, keep_good=True)
+    found = dumped(tmp_path, scored_group(1.0, 0.0), cancel=True, dump_rollouts=True)
     assert len(found[SAVED]) == 1
 
 
@@ -279,13 +281,12 @@ def test_every_log_is_a_line_of_the_file_of_the_run_and_waits_for_no_disk(
     monkeypatch.setattr(LineFile, "put", hanging)
 
     async def run():
-        given = {"keep_good": False, "keep_failed": False, "threshold": 0.0}
-        dumps = Dumps(tmp_path, keep_numbers=is_kept, **given)
+        dumps = Dumps(env_config(data_dumps_dir=str(tmp_path), dump_metrics=is_kept))
         for step in range(3):
-            dumps.note_numbers(step, "serve", {"train/mean_score": 0.5})
+            dumps.note_numbers(step, "serve", {"train/mean_score": 0.5}, [])
         hangs.set()
         await dumps.close()
-        dumps.note_numbers(3, "serve", {})
+        dumps.note_numbers(3, "serve", {}, [])
         return dumps.saved.run_uuid
 
     expected = {f"{asyncio.run(run())}_metrics.jsonl": [0, 1, 2]} if is_kept else {}
