@@ -2,12 +2,11 @@
 
 Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
 error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
-Counting, encoding, compressing and writing a long group is done off it; the API gets
-the same fields in the same order.
+A long group is encoded, compressed and written off it; the API gets the same fields in
+the same order.
 
-Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, rows for W&B
-are made after the send, a limit of length that the trainer does not set is said once,
-not for every group.
+Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, and rows for
+W&B are made after the send.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import functools
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from atroposlib.envs.base import BaseEnv
@@ -35,7 +34,7 @@ from rg_env.rollouts.json_encoding import encode_groups
 logger = logging.getLogger(__name__)
 
 FEW_TOKENS = 8192
-"""So many are counted, encoded and compressed in a millisecond, in place."""
+"""So many are encoded and compressed in a millisecond, in place."""
 
 SEND_TRIES_IF_REFUSED = 3
 """A group that was spoiled on its way, or met a proxy, is accepted the next time."""
@@ -68,22 +67,12 @@ def is_short(groups: Any) -> bool:
     return sum(map(len, rows)) <= FEW_TOKENS
 
 
-def count_trained(masks: Sequence[Sequence[int]]) -> list[int]:
-    """Return how many tokens of each rollout are trained on."""
-    # A subclass may send arrays, which have no `count`.
-    return [len(mask) - list(mask).count(PROMPT_MASK) for mask in masks]
-
-
 async def fault_of(
     part: dict[str, Any], env: BaseEnv, is_for_trainer: bool, limit_tokens: int
 ) -> str | None:
-    """Return why a group cannot be delivered; complete what the API expects in it.
+    """Return why a group cannot be delivered; set what the API expects in it.
 
-    Args:
-        part: The data of one group.
-        env: Notes the lengths, as the framework does.
-        is_for_trainer: Whether it is sent, or only written.
-        limit_tokens: Every sequence must stay below it; 0 or less for no limit.
+    Every sequence must stay below `limit_tokens`, 0 or less for no limit.
     """
     config, rows = env.config, part.get("tokens", [])
     size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
@@ -93,9 +82,8 @@ async def fault_of(
         return "its scores are all the same"
     for key in SET_IF_ABSENT:
         part.setdefault(key, None)
-    masks = part["masks"]
-    in_place = is_short(part)
-    lengths = count_trained(masks) if in_place else await off_loop(count_trained, masks)
+    # A subclass may send arrays, which have no `count`.
+    lengths = [len(mask) - list(mask).count(PROMPT_MASK) for mask in part["masks"]]
     env.completion_lengths += lengths
     if is_for_trainer and 0 in lengths:
         return "a completion has no token that could be trained on"

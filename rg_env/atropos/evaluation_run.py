@@ -144,7 +144,7 @@ class Evaluating(Pipeline):
         rows = [there.get(key_of(row)) for row in known]
         missing = [i for i, row in enumerate(rows) if row is None]
         scores = [float(row["score"]) for row in rows if row is not None]
-        places, flight = iter(missing), Flight(has_grace=False)
+        places, flight = iter(missing), Flight()
 
         async def next_work() -> Coroutine[Any, Any, None] | None:
             place = next(places, None)

@@ -53,13 +53,7 @@ def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout
 
 
 class GroupRewards:
-    """Scores groups; the levels learn from the scores.
-
-    Args:
-        config: The settings.
-        server: Its own sampling parameters are reported too.
-        feedback: Moves the levels.
-        sinks: Get each scored group, in this order.
+    """Scores groups; the levels learn from the scores, and sinks get each group.
 
     Attributes:
         pool: The workers that score; None for those that the process shares.
@@ -73,34 +67,23 @@ class GroupRewards:
         sinks: Sequence[Sink],
     ) -> None:
         self._config, self._feedback, self._sinks = config, feedback, sinks
-        self._server_sampling = sampling_extra_of(server)
+        # As they are reported to the trainer.
+        own = {"temperature": config.temperature, "top_p": config.top_p}
+        self.sampled_with = {**own, **sampling_extra_of(server)}
+        self._how = config.scoring_deadline_s, config.scoring_rules
         self.pool: WorkerPool | None = None
 
-    def sampled_with(self) -> dict[str, Any]:
-        """Return the sampling parameters that are reported to the trainer."""
-        own = {"temperature": self._config.temperature, "top_p": self._config.top_p}
-        return {**own, **self._server_sampling}
-
     async def scores_of(self, completed: Sequence[Completed]) -> list[Score]:
-        """Extract the answers of an item's completions and score those that exist.
-
-        Returns:
-            A score for each, shape (G,): 0 with the reason where there is no answer.
-
-        Raises:
-            ScoringUnavailableError: The worker pool gave no scores.
-        """
+        """Return a score of each completion, shape (G,); raises as the hook `score`."""
         extractions = await extract_in_time(
             [each["messages"][-1]["content"] for each in completed],
             [each.get("thinking_open", False) for each in completed],
         )
-        config, first = self._config, completed[0]
-        pool = self.pool or shared_pool(tuple(config.task_modules))
-        scorer = GroupScorer(pool, config.scoring_deadline_s, config.scoring_rules)
+        first, task_modules = completed[0], self._config.task_modules
+        scorer = GroupScorer(self.pool or shared_pool(tuple(task_modules)), *self._how)
         answers = [e.answer for e in extractions if e.answer is not None]
-        scored = iter(
-            await scorer.score_group(first["dataset_obj"], first["rg_item"], answers)
-        )
+        item = first["dataset_obj"], first["rg_item"]
+        scored = iter(await scorer.score_group(*item, answers))
         return [
             Score(0.0, e.failure, None) if e.failure is not None else next(scored)
             for e in extractions
@@ -109,21 +92,13 @@ class GroupRewards:
     async def score(
         self, group: Group, completed: Sequence[Completed], limit_tokens: int
     ) -> dict[str, Any] | None:
-        """Score a group, and update dumps, metrics and levels.
+        """Do what the hook `score` does; the group gets its rollouts.
 
-        Args:
-            group: Gets its rollouts.
-            completed: Of one item, as the hook `score` takes them, shape (G,).
-            limit_tokens: The longest sequence that may be generated.
-
-        Returns:
-            As the hook `score`; raises as that.
+        `limit_tokens` is the longest sequence that may be generated.
         """
         scores = await self.scores_of(completed)
-        group.entry, group.dataset = (
-            completed[0]["rg_item"],
-            completed[0]["dataset_obj"],
-        )
+        first = completed[0]
+        group.entry, group.dataset = first["rg_item"], first["dataset_obj"]
         is_whole = self._config.length_penalty_counts != "completion"
         lengths = [
             len(each["tokens"]) if is_whole else completion_tokens(each)
@@ -146,10 +121,7 @@ class GroupRewards:
     def _trainer_data(
         self, group: Group, completed: Sequence[Completed]
     ) -> dict[str, Any]:
-        """Return the data for the trainer, with more fields for `process`.
-
-        Only the fields that the API knows are sent.
-        """
+        """Return the data for the trainer, with more fields for rows."""
         config, rollouts = self._config, group.rollouts
         logprobs = [each.get("logprobs") for each in completed]
         is_masked = [
@@ -167,7 +139,7 @@ class GroupRewards:
                 {"set_advantage_to_zero": True} if each else {} for each in is_masked
             ],
             "group_overrides": {},
-            "generation_params": self.sampled_with(),
+            "generation_params": self.sampled_with,
             "task": group.task,
             "question": group.entry.get("question"),
             "gold_answer": group.gold_answer,

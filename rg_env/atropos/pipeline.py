@@ -39,7 +39,7 @@ from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 from rg_env.atropos.delivery import RowRefusedError, fault_of
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.ending import cancel_and_wait, finish_or_cancel
+from rg_env.ending import finish_or_cancel
 from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
@@ -65,16 +65,12 @@ current_group: ContextVar[Group | None] = ContextVar("current_group", default=No
 class Flight:
     """What is worked on at the same time.
 
-    Args:
-        has_grace: Whether what is at work at the end of a run may end by itself.
-
     Attributes:
         workers: The task of each.
         freed: Set when another one may perhaps begin.
     """
 
-    def __init__(self, *, has_grace: bool = True) -> None:
-        self._end = finish_or_cancel if has_grace else cancel_and_wait
+    def __init__(self) -> None:
         self.workers: set[asyncio.Task[Any]] = set()
         self.freed = asyncio.Event()
         self._error: BaseException | None = None
@@ -121,7 +117,7 @@ class Flight:
                     return
                 await self.freed.wait()
         finally:
-            await self._end(self.workers)
+            await finish_or_cancel(self.workers)
 
 
 class Pipeline(BaseEnv):
@@ -135,6 +131,7 @@ class Pipeline(BaseEnv):
     items of its own."""
 
     metrics: Metrics
+    _collect_within_s: float | None = None
     _items: RunStream | None
     _requests: RolloutRequests
     _servers: Servers
@@ -169,14 +166,14 @@ class Pipeline(BaseEnv):
         """
         otherwise, before = Ending.CANCELLED, current_group.set(group)
         try:
-            data, again = await self.collect_trajectories(group.item)
+            collecting = self.collect_trajectories(group.item)
+            data, again = await asyncio.wait_for(collecting, self._collect_within_s)
             self.backlog += [
                 group.next_try() if item is group.item else item for item in again
             ]
             group.keep(data)
             if group.data is not None:
                 group.keep(await self.postprocess_histories(group.data))
-            group.collected_s = time.monotonic()
             if group.data is not None:
                 await self.handle_send_to_api(group.data, group.item, **how)
             otherwise = Ending.DISCARDED

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -22,7 +21,7 @@ from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.evaluation.sources import metrics_beside
-from rg_env.items.run_stream import RunStream
+from rg_env.items.stream import Stream
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress
 from rg_env.rollouts.group import Ending, Group
@@ -36,13 +35,11 @@ logger = logging.getLogger(__name__)
 FRUITLESS_GROUPS_IN_A_ROW = 200
 """Groups in a row that give no row before `process` ends with a failure."""
 
-SHARE_OF_RUN = 0.02
-"""The share of the run's rollouts that is sampled by default."""
+SHARE_OF_RUN, LEAST_GROUPS = 0.02, 5
+"""What a screen samples by default: a share of the run's rollouts, at least so many
+groups of each task."""
 
-LEAST_GROUPS = 5
-"""At least so many groups of each task are sampled by default."""
-
-HEAD = b"# Written by `screen`"
+HEAD = "# Written by `screen`"
 """A file of settings that begins so may be replaced by a screen."""
 
 
@@ -68,7 +65,7 @@ class Processing(Pipeline):
     async def _process(self, kind: str) -> None:
         await self._set_up_alone()
         if self.screen is not None:
-            self.n_groups_to_process = self.screen.begin(self._made())
+            self.n_groups_to_process = self.screen.begin(self._made().stream)
         await self._continue_rows()
         self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
         if self.curr_step < self.n_groups_to_process:
@@ -124,8 +121,7 @@ class Processing(Pipeline):
                 self.curr_step += 1
                 progress.advance()
                 await self.wandb_log()
-            # An earlier run had rows between those that it tried without one.
-            elif items is None or not items.sampled:
+            else:
                 fruitless += 1
                 if fruitless == most:
                     logger.error("%d groups in a row gave no row: ending", most)
@@ -134,17 +130,15 @@ class Processing(Pipeline):
             try:
                 await flight.run(next_work, may_begin)
             finally:
-                if 0 < self.curr_step < total:
+                if self.curr_step < total:
                     what = f"{self.curr_step} of {total} groups were written"
                     logger.error("only %s; the same command continues", what)
-        if not self.curr_step:  # where it ends by an error, that says enough
-            logger.error("only 0 of %d groups were written", total)
 
 
 # -- what `screen` samples, and the settings that it writes ----------------------------
 
 
-def _ranged(setting: Any) -> Any:
+def _drawn(setting: Any) -> Any:
     """Return a setting of levels whose levels no result moves."""
     return "random" if setting == "curriculum" else setting
 
@@ -153,7 +147,7 @@ class ScreenRun:
     """One screen.
 
     Args:
-        run: The settings of the run; SettingError if no result fits them.
+        run: The settings of the run.
         groups_each: Groups of each task; None for `SHARE_OF_RUN`.
         rows: File of the groups.
 
@@ -168,19 +162,14 @@ class ScreenRun:
         if run.group_size < 2:
             allowed = "at least 2 in a screen: one rollout has no variance"
             raise not_allowed("env.group_size", run.group_size, allowed)
-        levels = run.task_levels
-        mode = "curriculum" if run.complexity_mode == "curriculum" else "random"
-        for name, setting in levels.items():
-            if isinstance(setting, str) and setting != mode:
-                allowed = f"{mode!r} in a screen: env.complexity_mode moves any range"
-                raise not_allowed(f"env.task_levels.{name}", setting, allowed)
+        levels = run.task_levels.items()
         self.config = run.model_copy(
             update={
                 "task_choice": "in_turn",
                 "shard_index": 0,
                 "num_shards": 1,
-                "complexity_mode": _ranged(run.complexity_mode),
-                "task_levels": {name: _ranged(levels[name]) for name in levels},
+                "complexity_mode": _drawn(run.complexity_mode),
+                "task_levels": {name: _drawn(setting) for name, setting in levels},
                 "ensure_scores_are_not_same": False,
                 "include_messages": True,
                 "data_path_to_save_groups": rows,
@@ -188,41 +177,32 @@ class ScreenRun:
             }
         )
 
-    def begin(self, items: RunStream) -> int:
+    def begin(self, stream: Stream) -> int:
         """Return how many groups are screened of what the run may sample.
 
         Raises:
-            SettingError: A mixture has a task with several parameters.
+            SettingError: A task is chosen with several parameters.
         """
-        self._items = items
-        tasks = [choice.task for choice in items.stream.choices]
-        twice = next((task for task in tasks if tasks.count(task) > 1), None)
-        if twice is not None:
+        self._stream, run, each = stream, self._run, self._groups_each
+        tasks = [choice.task for choice in stream.choices]
+        if len(set(tasks)) < len(tasks):
             raise SettingError(
-                f"env.tasks: {twice} is chosen with several parameters, which a screen"
+                "env.tasks: one is chosen with several parameters, which a screen"
                 " cannot tell apart; keep one of them"
             )
-        run, each = self._run, self._groups_each
-        rollouts, of_run = max(0, run.total_steps) * max(0, run.batch_size), ""
         if each is None:
+            rollouts = max(0, run.total_steps) * max(0, run.batch_size)
             share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))
             each = max(LEAST_GROUPS, share)
-        total = each * len(tasks)
-        if rollouts:
-            part = total * run.group_size / rollouts
-            of_run = f": {part:.1%} of the run's {rollouts:,} rollouts"
-        logger.info(
-            "screen: %s of %d rollouts for %s, %d each%s",
-            *(counted(total, "group"), run.group_size),
-            *(counted(len(tasks), "task"), each, of_run),
-        )
-        return total
+        groups = counted(each, "group")
+        logger.info("screen: %s of each of %s", groups, counted(len(tasks), "task"))
+        return each * len(tasks)
 
     @property
     def bounds(self) -> dict[str, Bounds | None]:
         """Task to the range of its levels, None where they are not drawn from one."""
-        levels, choices = self._items.stream.difficulty, self._items.stream.choices
-        rules = {choice.task: levels.rules[choice.task] for choice in choices}
+        difficulty = self._stream.difficulty
+        rules = {c.task: difficulty.rules[c.task] for c in self._stream.choices}
         return {t: r.bounds if r.mode == "random" else None for t, r in rules.items()}
 
     def settings(
@@ -230,46 +210,24 @@ class ScreenRun:
     ) -> dict[str, Any]:
         """Return what the user has set, with the tasks that are kept, by section."""
         kept = [task for task in tasks if not task.left_out]
-        params = {c.task: dict(c.params) for c in self._items.stream.choices}
+        difficulty, mode = self._stream.difficulty, self._run.complexity_mode
+        params = {c.task: dict(c.params) for c in self._stream.choices}
+        levels: dict[str, Any] = {
+            t.task: list(t.levels) if t.levels else difficulty.fixed_level(t.task)
+            for t in kept
+            if t.task in difficulty.scales
+        }
         chosen = {
             "tasks": [task.task for task in kept],
             "task_weights": {task.task: round(task.share, 3) for task in kept},
-            "task_levels": dict(filter(None, map(self._level_setting, kept))),
+            "task_levels": {t: each for t, each in levels.items() if each != mode},
             "task_params": {t.task: params[t.task] for t in kept if params[t.task]},
         }
         env = {n: v for n, v in given["env"].items() if n not in CHOICE_OF_TASKS}
         return {**given, "env": env | {n: v for n, v in chosen.items() if v}}
 
-    def _level_setting(self, task: TaskScreen) -> tuple[str, Any] | None:
-        """Return a row of `task_levels`, None where there is nothing to say."""
-        levels = self._items.stream.difficulty
-        if task.levels is not None:
-            return task.task, list(task.levels)
-        level = levels.fixed_level(task.task)
-        says_all = task.task not in levels.scales or level == self._run.complexity_mode
-        return None if says_all else (task.task, level)
 
-
-def is_other(path: Path) -> bool:
-    """Say whether a file is there that is none of a screen."""
-    if not path.exists():
-        return False
-    with path.open("rb") as file:
-        return not file.read(len(HEAD)).startswith(HEAD)
-
-
-def screen_text(settings: Mapping[str, Any], tasks: Sequence[TaskScreen]) -> str:
-    """Return settings as YAML, after comments that say what is expected of them."""
-    lines = []
-    for task in tasks:
-        if task.variance is None or task.left_out:
-            lines.append(f"  {task.task}: left out, {task.left_out}")
-        else:
-            interval = task.variance.interval(2)
-            groups = counted(task.groups, "group")
-            lines.append(f"  {task.task}: {task.share:.2f} ({interval}), {groups}")
-    head = f"{HEAD.decode()}; its share of groups with variance, by task:\n"
-    page = head + "".join(f"# {line}\n" for line in lines)
+def screen_text(settings: Mapping[str, Any]) -> str:
+    """Return settings as YAML, in a file that the next screen may replace."""
     how: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 88}
-    text: str = yaml.safe_dump(dict(settings), **how)
-    return page + text
+    return f"{HEAD}\n{yaml.safe_dump(dict(settings), **how)}"

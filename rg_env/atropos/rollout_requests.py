@@ -28,8 +28,6 @@ LONG_PROMPTS_IN_A_ROW = 200
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
 
-SHORT_QUESTION = "What is 2 + 2?"
-
 
 class RolloutRequests:
     """Queries the inference servers for rollouts.
@@ -59,10 +57,8 @@ class RolloutRequests:
             SettingError: It is wanted, and the library has none.
         """
         if self._config.eval_system_prompt == PUBLISHED and not prompt:
-            raise SettingError(
-                "env.eval_system_prompt: the installed reasoning-gym has no published"
-                " prompt"
-            )
+            reason = "the installed reasoning-gym has no published prompt"
+            raise SettingError(reason, "env.eval_system_prompt")
         self.published_prompt = prompt
 
     def messages(
@@ -84,22 +80,20 @@ class RolloutRequests:
         Raises:
             NoItemsError: No item could be made, or no prompt fitted, for too long.
         """
-        in_a_row = 0
-        while in_a_row < LONG_PROMPTS_IN_A_ROW:
+        for _ in range(LONG_PROMPTS_IN_A_ROW):
             item = await items.next()
             messages = self.messages(item.question)
-            prompt = await self.prompts.render(messages)
-            if len(prompt.tokens) < limit_tokens:
+            if await self._has_room(messages, limit_tokens):
                 logger.debug("next item %r", item)
                 return messages, item.entry, item
             events["prompts_too_long"] += 1
-            in_a_row += not items.sampled  # else rows stood between them
-            logger.debug("%r: its prompt leaves no room", item)
         raise NoItemsError(
             f"{LONG_PROMPTS_IN_A_ROW} prompts in a row reach the limit of"
-            f" {limit_tokens} tokens; raise env.max_token_length or the"
-            " trainer's"
+            f" {limit_tokens} tokens; raise env.max_token_length or the trainer's"
         )
+
+    async def _has_room(self, messages: Sequence[Message], limit_tokens: int) -> bool:
+        return len((await self.prompts.render(messages)).tokens) < limit_tokens
 
     def check_limit(self, limit_tokens: int, trainer_tokens: int) -> None:
         """Refuse limits that the shortest question reaches: ours, the trainer's."""
@@ -114,29 +108,26 @@ class RolloutRequests:
             prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
             if len(prompt.tokens) >= longest:
                 raise SettingError(
-                    f"{name}: {limit} tokens leave no room for an answer: the prompt of"
-                    f" the shortest question takes {len(prompt.tokens)}"
+                    f"{limit} tokens leave no room for an answer: the prompt of the"
+                    f" shortest question takes {len(prompt.tokens)}",
+                    name,
                 )
 
     async def check_evaluation(self, questions: Sequence[str], limit: int) -> None:
         """Refuse a limit in tokens that the prompts of all evaluation items reach."""
         for question in questions:
-            prompt = await self.prompts.render(self.messages(question, evaluates=True))
-            if len(prompt.tokens) < limit:
+            if await self._has_room(self.messages(question, evaluates=True), limit):
                 return
         if questions:
-            raise SettingError(
-                f"env.eval_max_token_length: {limit} tokens (env.max_token_length where"
-                f" it is not set) leave no room for an answer to any of the"
-                f" {len(questions)} items; raise it"
-            )
+            reason = f"{limit} tokens leave no room for an answer to any of the items"
+            raise SettingError(reason, "env.eval_max_token_length")
 
     def probe_request(self, kind: str) -> ProbeRequest:
         """Return the request with which servers are probed: a short question."""
         sampling = self._sampling("eval" if kind == "evaluate" else "train")
         # Two show whether a server returns as many as it is asked for.
         sampling["n"] = min(2, sampling["n"])
-        messages = self.messages(SHORT_QUESTION)
+        messages = self.messages("What is 2 + 2?")
         prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
         return ProbeRequest(prompt, sampling)
 

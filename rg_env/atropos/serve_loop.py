@@ -15,7 +15,6 @@ import math
 import time
 import uuid
 from collections.abc import Coroutine, Mapping
-from importlib import import_module
 from typing import Any
 
 from atroposlib.envs.base import EvalHandlingEnum
@@ -26,7 +25,6 @@ from rg_env.atropos.checkpoints import Checkpoints, passed
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.ending import cancel_and_wait, finish_or_cancel
 from rg_env.errors import SettingError
-from rg_env.off_loop import off_loop
 from rg_env.rollouts.group import Group
 
 logger = logging.getLogger(__name__)
@@ -61,13 +59,12 @@ def groups_to_start(
     """Return how many groups may be started now, at least 0.
 
     Args:
-        config: The settings; no groups are started beyond `total_steps`, because no
-            trainer would fetch them.
+        config: The settings; nothing is started beyond `total_steps`.
         status: The API's newest status.
         most: Groups in flight that the settings allow.
         own_batch_size: The part of a batch that this environment may fill, in rollouts.
-        querying: Groups whose completions an inference server is generating. Only these
-            count against `most`, so servers never wait for scoring and sending.
+        querying: Groups whose completions a server is generating. Only these count
+            against `most`, so servers never wait for scoring and sending.
         in_flight: All groups that were started and not sent yet; at most twice `most`.
 
     Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager(); differs:
@@ -90,11 +87,7 @@ def groups_to_start(
 
 
 class Serving(Pipeline):
-    """The hooks of `serve`, which feeds a trainer until its last step.
-
-    Attributes:
-        running_items: Each id, to its group in flight; a framework's name.
-    """
+    """The hooks of `serve`, which feeds a trainer until its last step."""
 
     _flight: Flight
     _session: ApiSession
@@ -102,21 +95,22 @@ class Serving(Pipeline):
     _querying: set[Group]  # groups whose completions a server is generating
     eval_runner: asyncio.Task[Any] | None
     items_sent_this_step: int
-    running_items: dict[str, Group]
+    running_items: dict[str, Any]
 
     async def _serve(self) -> None:
         """Keep the inference servers busy until the run is complete.
 
         A turn waits for no item: groups are started beside it.
         """
-        # The framework's percentiles would import it at the first step, for 20 ms.
-        await asyncio.gather(self.setup(), off_loop(import_module, "numpy.ma"))
+        await self.setup()
         await self.setup_wandb()
         await self.register_env()
         await self.get_server_info()
         self._checkpoints.begin()
         await self.get_status()
         config, session = self.config, self._session
+        if config.worker_timeout > 0:
+            self._collect_within_s = config.worker_timeout
         filling = asyncio.create_task(self._keep_filled())
         summary_s = time.monotonic()
         try:
@@ -132,7 +126,6 @@ class Serving(Pipeline):
                     # The API may have counted a step more than the trainer took.
                     logger.info("the run of %d steps is complete", config.total_steps)
                     break
-                self._cancel_timed_out()
                 if time.monotonic() - summary_s >= SUMMARY_EVERY_S:
                     summary_s = time.monotonic()
                     await self.metrics.log_summary()
@@ -290,39 +283,33 @@ class Serving(Pipeline):
 
     async def _serve_group(self, group: Group) -> None:
         """Have the hook `handle_env` work on a group, which it gets by its id."""
-        item_uuid = str(uuid.uuid4())
-        group.worker = asyncio.current_task()
+        item_uuid, began_s = str(uuid.uuid4()), time.monotonic()
         group.on_reply = functools.partial(self._free_place, group)
-        # The time that a lost group spent in the backlog does not count.
-        group.start_time, group.began_s = time.time(), time.monotonic()
-        self.running_items[item_uuid] = group
+        self.running_items[item_uuid] = {"item": group.item, "group": group}
         self._querying.add(group)
         try:
             await self.handle_env(item_uuid)
+            kind = "failed" if group.data is None else "succeeded"
+            for name in ("task_duration", f"{kind}_task_duration"):
+                getattr(self, name).append(time.monotonic() - began_s)
         except Exception as error:
             logger.error("a group was lost to an error", exc_info=error)
         finally:
             self._free_place(group)
+            self.running_items.pop(item_uuid, None)
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Work on a group from start to end; return its data, if there are any.
 
         If it is cancelled before it is collected, its item is sampled again.
         """
-        group = self.running_items[item_uuid]
+        group: Group = self.running_items[item_uuid]["group"]
         try:
             await self._work_on(group)
         except asyncio.CancelledError:
-            # Unless its time was over, which took it out and counted a try.
-            if item_uuid in self.running_items and group.data is None:
+            if group.data is None:
                 self.backlog.append(group.next_try())
             raise
-        finally:
-            self.running_items.pop(item_uuid, None)
-        took_s = (group.collected_s or time.monotonic()) - group.began_s
-        self.task_duration.append(took_s)
-        kind = "failed" if group.data is None else "succeeded"
-        getattr(self, f"{kind}_task_duration").append(took_s)
         await self.cleanup()
         return group.data
 
@@ -331,17 +318,3 @@ class Serving(Pipeline):
         if group in self._querying:
             self._querying.remove(group)
             self._flight.freed.set()
-
-    def _cancel_timed_out(self) -> None:
-        """Cancel groups whose collection takes longer than `worker_timeout`."""
-        timeout_s = self.config.worker_timeout  # 0 or less cancels none
-        for item_uuid, group in list(self.running_items.items()):
-            is_late = 0 < timeout_s < time.monotonic() - group.began_s
-            if is_late and group.data is None and group.worker is not None:
-                logger.warning(
-                    "a group took longer than worker_timeout %g s and is cancelled: %r",
-                    *(timeout_s, group.item[-1]),
-                )
-                group.worker.cancel()
-                self.running_items.pop(item_uuid)
-                self._retry(group)

@@ -19,12 +19,6 @@ from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import listed
 from rg_env.tasks.feedback import Feedback
 
-ROLLOUT_COLUMNS = ("full_text", "score", "expected_answer", "task_name")
-"""The columns of the table `train/rollouts`.
-
-Source: atropos 296a0bc, create_rollout_table(); differs: none.
-"""
-
 EVAL_TASK = "eval/task/"
 
 
@@ -96,10 +90,13 @@ class Reporting(BaseEnv):
         del self.rollouts_for_wandb[: max(0, excess)]
 
     async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
-        """Add the table of the rollouts that were kept, if there are any."""
+        """Add the table of the rollouts that were kept, if there are any.
+
+        Source: atropos 296a0bc, create_rollout_table(); differs: none.
+        """
+        columns = ["full_text", "score", "expected_answer", "task_name"]
         if rows := [row for group in self.rollouts_for_wandb for row in group]:
-            table = wandb.Table(list(ROLLOUT_COLUMNS), data=rows)
-            wandb_metrics["train/rollouts"] = table
+            wandb_metrics["train/rollouts"] = wandb.Table([*columns], data=rows)
         return wandb_metrics
 
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:

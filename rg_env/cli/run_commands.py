@@ -172,14 +172,14 @@ def screen(
     Samples a few groups of each task with the settings for serve, and writes a settings
     file that selects the tasks and levels whose groups have reward variance.
     """
-    from rg_env.atropos.process_run import ScreenRun, is_other, screen_text
+    from rg_env.atropos.process_run import HEAD, ScreenRun, screen_text
     from rg_env.evaluation.screening import screen_rows, table_for
     from rg_env.rollouts.json_encoding import read_groups
     from rg_env.tasks.baselines import guessing_notes
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
-    if is_other(out):
+    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
         raise SettingError(
             f"--out: {shown(str(out))} was not written by `screen`; choose another file"
         )
@@ -204,7 +204,7 @@ def screen(
         )
     sections = runs[0].settings(_as_set(command, given), tasks)
     path = rows.with_suffix(".yaml")
-    path.write_text(screen_text(sections, tasks), encoding="utf-8")
+    path.write_text(screen_text(sections), encoding="utf-8")
     print(f"settings: {path}\nrun: {START} serve --config {path}")
     return 0
 

@@ -7,10 +7,8 @@ is `create_dataset(task, seed=seed, size=1, **params)[0]`.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import enum
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -30,10 +28,7 @@ Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
 
 
 class Ending(str, enum.Enum):
-    """How a rollout ended: a word, and what it means.
-
-    Log, metrics, `ledger.json`, demo and docs/metrics_and_logs.md have both from here.
-    """
+    """How a rollout ended: a word, and what it means."""
 
     meaning: str
 
@@ -48,31 +43,20 @@ class Ending(str, enum.Enum):
     ZERO_VARIANCE = "zero_variance", "not sent: all scores of the group were equal"
     UNANSWERED = (
         "unanswered",
-        "the inference server gave no usable reply; the item is tried again",
+        "the server gave no usable reply; the item is tried again",
     )
-    UNSCORED = "unscored", "the workers gave no score; the item is tried again"
+    UNSCORED = "unscored", "the workers gave no score; the item is retried"
     DISCARDED = "discarded", "not sent: a check or a hook rejected the group"
     UNSENT = "unsent", "the API did not accept the group; it is kept in a dump file"
     FAILED = "failed", "lost to an error, which is in the log"
-    CANCELLED = (
-        "cancelled",
-        "the group was cancelled, for example at the end of the run",
-    )
-    KILLED = (
-        "killed",
-        "in flight when the process was killed; counted by the next start",
-    )
+    CANCELLED = "cancelled", "the group was cancelled, mostly at the end of the run"
+    KILLED = "killed", "in flight at a kill of the process; counted by the next start"
 
 
 class Ledger:
-    """Counts the rollouts that were queried and their endings, one for each.
+    """Counts the rollouts that were queried, and their outcomes by word.
 
-    Args:
-        keep: Told of the ledger, as plain values, at every change.
-
-    Attributes:
-        queried: Rollouts that were queried.
-        outcomes: Number of rollouts by the word of their ending.
+    `keep` is told of the ledger, as plain values, at every change.
     """
 
     def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
@@ -87,8 +71,9 @@ class Ledger:
 
     def query(self, rollouts: int) -> None:
         """Count rollouts that are being queried."""
-        self.queried += rollouts
-        self.tell()
+        if rollouts:
+            self.queried += rollouts
+            self.tell()
 
     def settle(self, ending: Ending, rollouts: int) -> None:
         """Count how rollouts that were queried have ended."""
@@ -140,27 +125,18 @@ class Sink(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Rollout:
-    """One scored completion, as it is dumped.
+    """One scored completion, as it is dumped."""
 
-    Attributes:
-        conversation: Messages with role and content, the completion last.
-        score: The task's score, in [0, 1].
-        reward: The score after shaping, in [0, 1].
-        answer: The extracted answer, None where there was none.
-        normalized: The answer counts normalized, which is another text.
-        formats: Its scores "bare" and "tagged", None where none was called.
-    """
-
-    conversation: Sequence[Mapping[str, str]]
-    score: float
-    reward: float
+    conversation: Sequence[Mapping[str, str]]  # the completion is the last message
+    score: float  # of the task, in [0, 1]
+    reward: float  # the score after shaping, in [0, 1]
     outcome: str
-    answer: str | None
+    answer: str | None  # extracted; None where there was none
     finish_reason: str | None
     prompt_tokens: int
     completion_tokens: int
-    normalized: bool = False
-    formats: Mapping[str, float | None] | None = None
+    normalized: bool = False  # the answer counts normalized, which is another text
+    formats: Mapping[str, float | None] | None = None  # scores "bare" and "tagged"
 
 
 @dataclasses.dataclass(eq=False)
@@ -178,10 +154,7 @@ class Group:
         is_for_trainer: Whether the data are sent, or only written.
         in_flight: Number of its rollouts that were queried and have not ended.
         endings: How its rollouts ended.
-        worker, on_reply: In `serve`, the task that works on it, and what is called when
-            the servers have answered.
-        start_time, began_s, collected_s: When it was started, a framework's name, and
-            by a clock that does not jump; and the end of its collection.
+        on_reply: Called when the servers have answered.
     """
 
     item: Any = None
@@ -194,15 +167,7 @@ class Group:
     is_for_trainer: bool = True
     in_flight: int = 0
     endings: set[Ending] = dataclasses.field(default_factory=set)
-    worker: asyncio.Task[Any] | None = None
     on_reply: Callable[[], None] = lambda: None
-    start_time: float = dataclasses.field(default_factory=time.time)
-    began_s: float = dataclasses.field(default_factory=time.monotonic)
-    collected_s: float = 0.0
-
-    def __getitem__(self, name: str) -> Any:
-        """Return item, worker or start_time, as the framework's `running_items` do."""
-        return getattr(self, name)
 
     # -- on its way --------------------------------------------------------------------
 
@@ -325,26 +290,20 @@ def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
 
 # -- from the scores to what the trainer gets ------------------------------------------
 
-PENALTY_FROM_SCORE = 0.5
-"""Long completions are penalised only if every score of the group is this high."""
-
-PENALTY_FREE_SHARE = 0.75
-"""Share of the length limit up to which a completion is never penalised."""
-
 
 def penalise_length(
     scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
 ) -> list[float]:
-    """Scale down the scores of long completions in a group that is otherwise right.
+    """Scale down the scores of long completions in a group where all are at least 0.5.
 
     A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
     the limit.
 
     Source: atropos 296a0bc, score(), length penalty; differs: none.
     """
-    if any(score < PENALTY_FROM_SCORE for score in scores):
+    if min(scores) < 0.5:
         return list(scores)
-    free_tokens = PENALTY_FREE_SHARE * limit_tokens
+    free_tokens = 0.75 * limit_tokens
     return [
         score
         * min(1.0, max(0.0, (limit_tokens - length) / (limit_tokens - free_tokens)))

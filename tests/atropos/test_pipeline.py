@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 
 import pytest
 
@@ -191,48 +190,31 @@ async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
         yield env
 
 
-def cancel_as_the_host(env):
-    for worker in env.workers:
-        worker.cancel()
-
-
-def cancel_for_its_time(env):
-    for running in env.running_items.values():
-        running.began_s -= env.config.worker_timeout + 1
-    env._cancel_timed_out()
-
-
-@pytest.mark.parametrize("cancel", [cancel_as_the_host, cancel_for_its_time])
 @pytest.mark.parametrize("query", [hangs, giving(FAILED), giving(KeyError("x"))])
 def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
-    cancel, query, monkeypatch
+    query, monkeypatch
 ):
     for name in PAUSES:
         monkeypatch.setattr(name, 60.0)  # the cancel comes in the pause
 
     async def run():
         async with started(query) as env:
-            cancel(env)
+            for worker in env.workers:
+                worker.cancel()
             await until(lambda: not env.workers, "the worker has ended")
             return items_left(env), env.running_items, env.ledger.in_flight
 
     assert asyncio.run(run()) == ([ITEM], {}, 0)
 
 
-def test_a_group_within_its_time_is_not_cancelled_though_the_clock_jumps(monkeypatch):
+def test_a_group_that_is_not_collected_in_time_is_given_up():
     async def run():
-        async with started() as env:
-            now = time.time()
-            monkeypatch.setattr(time, "time", lambda: now + 10**6)
-            (running,) = env.running_items.values()
-            running.began_s -= env.config.worker_timeout - 60
-            env._cancel_timed_out()
-            await asyncio.sleep(0)
-            # As a hook of the framework reads its entry.
-            assert running["worker"] in env.workers and running["start_time"] > 0
-            return len(env.workers), running["item"]
+        async with environment(hangs) as env:
+            env._collect_within_s = 0.01
+            await env._work_on(Group(ITEM, env.ledger))
+            return dict(env.ledger.outcomes), items_left(env)
 
-    assert asyncio.run(run()) == (1, ITEM)
+    assert asyncio.run(run()) == ({"failed": SIZE}, [ITEM])
 
 
 def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_queries():
@@ -272,7 +254,6 @@ def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
         turning = asyncio.create_task(turn())
         await env.add_train_workers()
         turning.cancel()
-        cancel_as_the_host(env)
         return seen
 
     seen = asyncio.run(after_registration(api_url, 16, work, max_num_workers=4))

@@ -140,7 +140,7 @@ def test_the_template_is_given_its_arguments():
 
 def test_the_trainer_is_told_what_is_sampled_with():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
-    sampled = env._rewards.sampled_with()
+    sampled = env._rewards.sampled_with
     asyncio.run(env.close())
     assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 
