@@ -14,8 +14,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,8 +37,8 @@ FEW_TOKENS = 8192
 SEND_TRIES_IF_REFUSED = 3
 """A group that was spoiled on its way, or met a proxy, is accepted the next time."""
 
-SEND_GIVE_UP_AFTER_S = 120.0
-"""For a group at which an API fails that answers everything else."""
+SEND_TRIES_IF_FAULTY = 15
+"""Two minutes for a group at which an API fails that answers everything else."""
 
 API_KEYS = frozenset(
     {
@@ -171,21 +169,16 @@ class Trainer:
         fails for this group, the group is given up.
 
         Raises:
-            ApiError: The API refused the group `SEND_TRIES_IF_REFUSED` times, or failed
-                at it for `SEND_GIVE_UP_AFTER_S`.
+            ApiError: The API refused the group, or failed at it, again and again.
         """
-        failing_since_s, refusals = math.inf, 0
+        refusals = faults = 0
 
         def may_repeat(error: ApiError) -> bool:
-            nonlocal failing_since_s, refusals
-            if error.is_refusal:
-                refusals += 1
-            elif error.is_fault:
-                failing_since_s = min(failing_since_s, time.monotonic())
-            else:  # which says nothing of the group
-                failing_since_s = math.inf
-            is_late = time.monotonic() - failing_since_s >= SEND_GIVE_UP_AFTER_S
-            return refusals < SEND_TRIES_IF_REFUSED and not is_late
+            nonlocal refusals, faults
+            refusals += error.is_refusal
+            # Without a reply, it says nothing of the group.
+            faults = faults + error.is_fault if error.has_reply else 0
+            return refusals < SEND_TRIES_IF_REFUSED and faults < SEND_TRIES_IF_FAULTY
 
         await self._session.patiently(lambda: self._send_once(groups), may_repeat)
 

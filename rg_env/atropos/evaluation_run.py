@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EVALUATION_TRIES = 3
-"""Failures of one evaluation item before it counts as failed."""
-
 
 class Evaluating(Pipeline):
     """The hooks of an evaluation: k completions of each of its items.
@@ -195,30 +192,26 @@ class Evaluating(Pipeline):
             yield {**line, "outcome": NOT_USED, "reason": reason}
 
     async def _result(self, item: tuple[Mapping[str, Any], Any]) -> Row:
-        """Return what a line says of a completion; one that keeps failing has no score.
+        """Return what a line says of a completion; one that fails has no score.
 
         The group of this task gets the completion, unless a subclass has queried by
         itself.
         """
-        outcome = reason = "request_failed"
-        tries = 0
-        while tries < EVALUATION_TRIES and not self._servers.gave_up.is_set():
-            current_group.set(group := Group(item))
+        current_group.set(group := Group(item))
+        while not self._servers.gave_up.is_set():
             try:
                 value = float(await self.rollout_and_score_eval(item))
+                break
             except RequestFailedError as error:
-                # No server was there, which is not this item's fault.
-                tries += not self._servers.is_down
-                outcome, reason = "request_failed", str(error)
+                # Where no server is there, that is not this item's fault.
+                is_its_own, reason = not self._servers.is_down, str(error)
                 await self._servers.note_failure(error.failure)
+                if is_its_own:
+                    return {"outcome": "request_failed", "reason": reason}
             except ScoringUnavailableError as error:
-                tries += 1
-                outcome, reason = UNSCORED, str(error)
-            else:
-                return self._scored(group, value)
-        return {"outcome": outcome, "reason": reason}
-
-    def _scored(self, group: Group, value: float) -> Row:
+                return {"outcome": UNSCORED, "reason": str(error)}
+        else:
+            return {"outcome": "request_failed", "reason": "given up"}
         if not group.rollouts:
             return {"score": value, "outcome": outcome_of(value)}
         (rollout,) = group.rollouts

@@ -1,11 +1,5 @@
 """Alarms: signs that a policy is rewarded for nothing, or that samples are wasted.
 
-    repeated_answer    one short answer is rewarded for half of a task's questions
-    no_variance        no group of a task has reward variance
-    scorer_errors      a healthy scorer has none
-    timeouts           each costs a worker its deadline
-    truncations        most of the compute teaches nothing
-
 Pure: groups go in as they are scored, lines for the log, counts and rows come out. What
 is kept is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
 groups of its task.
@@ -15,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -34,102 +28,85 @@ twice in a million."""
 FEWEST_GROUPS = 16
 """Fewer say nothing of a share: one bad item is a tenth of ten groups."""
 
-MOST_EXAMPLES, EXAMPLE_CHARS = 3, 100
-
+GOLD_CHARS = 100
 
 SHARES: dict[str, tuple[float, Callable[[Rollout], bool]]] = {
+    # A healthy scorer has none.
     "scorer_errors": (0.02, lambda rollout: rollout.outcome == "scorer_error"),
+    # Each costs a worker its deadline.
     "timeouts": (0.05, lambda rollout: rollout.outcome == "timeout"),
+    # Most of the compute teaches nothing.
     "truncations": (0.5, lambda rollout: rollout.finish_reason == "length"),
 }
 """Shares of the rollouts from which an alarm rings, and what counts for it."""
 
 
 class _Facts(NamedTuple):
-    """What a window keeps of a group; `rewarded` has the example of each answer."""
+    """What a window keeps of a group."""
 
     rollouts: int
     mean_reward: float
     has_variance: bool
     gold: str
-    rewarded: Mapping[str, str]
-    hits: Mapping[str, Sequence[str]]
-
-
-def _example(group: Group, rollout: Rollout) -> str:
-    answer, gold = (
-        "none" if text is None else repr(str(text)[:EXAMPLE_CHARS])
-        for text in (rollout.answer, group.gold_answer)
-    )
-    seed = f", seed {group.origin['seed']}" if group.origin else ""
-    result = f"{rollout.score:.4g}, {rollout.outcome}{seed}"
-    return f"answer {answer}, reference answer {gold}: {result}"
+    rewarded: frozenset[str]  # answers
+    hits: Mapping[str, int]  # rollouts that count, by the names of `SHARES`
 
 
 def _facts_of(group: Group, number: int) -> _Facts:
     rollouts, rewards = group.rollouts, group.rewards
     # A longer answer that fits many questions is hardly found by chance. Scorers give
     # up to 0.05 for an answer that can be read; that alone is no game.
-    rewarded = {
-        rollout.answer.strip().casefold(): _example(group, rollout)
-        for rollout in rollouts
-        if rollout.answer is not None
-        and len(rollout.answer) <= 40
-        and rollout.reward >= 0.1
-    }
-    hits = {
-        name: [_example(group, rollout) for rollout in rollouts if counts(rollout)]
-        for name, (_, counts) in SHARES.items()
-    }
+    rewarded = frozenset(
+        each.answer.strip().casefold()
+        for each in rollouts
+        if each.answer is not None and len(each.answer) <= 40 and each.reward >= 0.1
+    )
+    hits = {name: sum(map(counts, rollouts)) for name, (_, counts) in SHARES.items()}
     # Where there is no one gold answer, the question stands for it.
     gold = f"#{number}" if group.gold_answer is None else str(group.gold_answer)
-    gold = gold.strip().casefold()[:EXAMPLE_CHARS]
+    gold = gold.strip().casefold()[:GOLD_CHARS]
     is_varied = len(rollouts) < 2 or has_variance(rewards)
     return _Facts(len(rollouts), fmean(rewards), is_varied, gold, rewarded, hits)
 
 
-# -- the conditions --------------------------------------------------------------------
+# -- the conditions: a sentence where an alarm rings -----------------------------------
 
 Window = Sequence[_Facts]
-Ring = tuple[str, Sequence[str]]
-"""A sentence, and examples of it."""
 
 
-def _repeated_answer(window: Window) -> Ring | None:
+def _repeated_answer(window: Window) -> str | None:
     counts = Counter(answer for facts in window for answer in facts.rewarded)
     answer, count = next(iter(counts.most_common(1)), ("", 0))
-    rewarded = [facts for facts in window if answer in facts.rewarded]
-    of_gold = {facts.gold: facts.rewarded[answer] for facts in rewarded}
+    golds = {facts.gold for facts in window if answer in facts.rewarded}
     # A yes or no that is right half the time has one gold answer.
-    if count < max(FEWEST_GROUPS, math.ceil(len(window) / 2)) or len(of_gold) < 8:
+    if count < max(FEWEST_GROUPS, math.ceil(len(window) / 2)) or len(golds) < 8:
         return None
-    sentence = (
+    return (
         f"the answer {answer!r} was rewarded in {count} of the last {len(window)}"
-        f" questions, with {len(of_gold)} reference answers"
+        f" questions, with {len(golds)} reference answers"
     )
-    return sentence, list(of_gold.values())
 
 
-def _no_variance(window: Window) -> Ring | None:
+def _no_variance(window: Window) -> str | None:
     if len(window) < WINDOW or any(facts.has_variance for facts in window):
         return None
     mean = f"now {window[-1].mean_reward:.2f}"
-    return f"{WINDOW} groups in a row of equal rewards, {mean}", []
+    return f"{WINDOW} groups in a row of equal rewards, {mean}"
 
 
-def _share(name: str, window: Window) -> Ring | None:
+def _share(name: str, window: Window) -> str | None:
     hits = [facts.hits[name] for facts in window if facts.hits[name]]
     total = sum(facts.rollouts for facts in window)
-    share = sum(map(len, hits)) / total
     # One item of which every answer hangs its scorer is 5 % of a window already.
-    if len(window) < FEWEST_GROUPS or len(hits) < 3 or share < SHARES[name][0]:
+    if len(window) < FEWEST_GROUPS or len(hits) < 3:
         return None
+    share = sum(hits) / total
     sentence = f"{name} in {share:.0%} of the last {total} rollouts"
-    return sentence, [examples[-1] for examples in reversed(hits)]
+    return sentence if share >= SHARES[name][0] else None
 
 
 OF_SHARES = {name: partial(_share, name) for name in SHARES}
-OF_TASKS: dict[str, Callable[[Window], Ring | None]] = {
+OF_TASKS: dict[str, Callable[[Window], str | None]] = {
     "repeated_answer": _repeated_answer,
     "no_variance": _no_variance,
     **OF_SHARES,
@@ -159,29 +136,25 @@ class Alarms:
             self._windows[place].append(facts)
             self._groups[place] += 1
             for name, condition in conditions.items():
-                if self._groups[place] >= self._quiet_until.get((name, place), 0):
-                    ring = condition(self._windows[place])
-                    lines += [] if ring is None else self._ring(name, place, *ring)
+                key, now = (name, place), self._groups[place]
+                is_quiet = now < self._quiet_until.get(key, 0)
+                sentence = None if is_quiet else condition(self._windows[place])
+                if sentence is None:
+                    continue
+                self._quiet_until[key] = now + WINDOW
+                count = self._rows[key][2] if key in self._rows else 0
+                self._rows[key] = [name, place, count + 1, sentence]
+                self.counts[name] += 1
+                if is_worth_a_line(total := self.counts[name]):
+                    of_kind = f"(alarm {total} of this kind)"
+                    lines.append(f"alarm {name}: {place}: {sentence} {of_kind}")
         return lines
-
-    def _ring(
-        self, name: str, place: str, sentence: str, examples: Sequence[str]
-    ) -> Iterator[str]:
-        """Count an alarm; yield the line worth saying."""
-        self._quiet_until[name, place] = self._groups[place] + WINDOW
-        _, _, count, _, older = self._rows.get((name, place), (name, place, 0, "", []))
-        newest = [*examples, *older][:MOST_EXAMPLES]
-        self._rows[name, place] = [name, place, count + 1, sentence, newest]
-        self.counts[name] += 1
-        if is_worth_a_line(count := self.counts[name]):
-            yield f"alarm {name}: {place}: {sentence} (alarm {count} of this kind)"
 
     def news(self) -> list[list[Any]]:
         """Return a row for each alarm and task that rang, the commonest first.
 
-        Its name, its task, how often it rang, its newest sentence, and its newest
-        examples: answer, gold answer, score, outcome and seed. [] if none has rung
-        since the last call.
+        Its name, its task, how often it rang, and its newest sentence; [] if none has
+        rung since the last call.
         """
         before, self._reported = self._reported, self.counts.total()
         if before == self._reported:

@@ -106,9 +106,8 @@ class Ledger:
             queried = int(state["queried"])
             outcomes = Counter({word: int(n) for word, n in state["outcomes"].items()})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"the ledger needs `queried` and `outcomes` ({error!r})"
-            ) from error
+            names = "`queried` and `outcomes`"
+            raise ValueError(f"the ledger needs {names} ({error!r})") from error
         self.queried, self.outcomes = queried, outcomes
         self.tell()
 
@@ -200,18 +199,13 @@ class Group:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What makes the item again, in this order; {} for an item from outside.
-
-        `index` is global in its split, "train" or "evaluation", and `level` is None for
-        the library's default parameters, from which `params` differ.
-        """
+        """What makes the item again, in this order; {} for an item from outside."""
         item = self.dataset
         if not isinstance(item, Item):
             return {}
         names = ("split", "index", "seed", "level")
-        return {name: getattr(item, name) for name in names} | {
-            "params": dict(item.params)
-        }
+        origin = {name: getattr(item, name) for name in names}
+        return {**origin, "params": dict(item.params)}
 
     @property
     def task(self) -> str:
@@ -229,7 +223,7 @@ class Group:
     @property
     def level(self) -> float | None:
         """The level that made the item, in [0, 1]; None if no level did."""
-        return self.origin.get("level")
+        return self.dataset.level if isinstance(self.dataset, Item) else None
 
     @property
     def scores(self) -> list[float]:
@@ -304,11 +298,10 @@ def penalise_length(
     if min(scores) < 0.5:
         return list(scores)
     free_tokens = 0.75 * limit_tokens
-    return [
-        score
-        * min(1.0, max(0.0, (limit_tokens - length) / (limit_tokens - free_tokens)))
-        for score, length in zip(scores, lengths_tokens, strict=True)
-    ]
+    scale = limit_tokens - free_tokens
+    kept = [(limit_tokens - length) / scale for length in lengths_tokens]
+    pairs = zip(scores, kept, strict=True)
+    return [score * min(1.0, max(0.0, share)) for score, share in pairs]
 
 
 def has_variance(scores: Sequence[float]) -> bool:

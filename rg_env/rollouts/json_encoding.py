@@ -16,11 +16,8 @@ from isal import igzip
 from rg_env.off_loop import keep_gil
 
 GZIP_FROM_BYTES = 1024
-GZIP_FROM_BYTES_NEAR = 2**20
-"""On this machine it only keeps a body short enough to be written in one piece."""
-ISAL_LEVEL = 1
-"""ISA-L's level of gzip: about as small as zlib's level 4, in a fiftieth of the time of
-its level 9, which the framework uses."""
+GZIP_FROM_BYTES_NEAR = 2**20  # on this machine it saves both sides the time
+ISAL_LEVEL = 1  # as small as zlib's 4, in a fiftieth of the time of the framework's 9
 
 
 def readable(value: Any) -> bytes:
@@ -82,12 +79,7 @@ def encode_groups(
     *,
     is_far: bool = True,
 ) -> tuple[bytes, dict[str, str]]:
-    """Encode what becomes the body of a request, one group or several; see above.
-
-    Returns:
-        The body and its headers. One that stays on this machine (not `is_far`) is
-        compressed from a greater length on, which saves both sides the time.
-    """
+    """Return the body of a request with one group or several, and its headers."""
     if isinstance(groups, Mapping):
         body = encode_group(groups, quick, release_gil)
     else:

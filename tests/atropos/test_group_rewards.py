@@ -29,10 +29,6 @@ def test_the_rollouts_given_are_not_changed_or_shuffled():
     assert pickle.dumps([r["messages"] for r in rollouts]) == before
 
 
-def test_no_rollouts_are_no_group():
-    assert scored([]) is None
-
-
 def test_messages_travel_with_the_group_only_where_a_setting_says_so():
     rollouts = [rollout(RIGHT), rollout(WRONG)]
     assert "messages" not in scored(rollouts)
@@ -55,11 +51,6 @@ def test_a_scorer_that_raises_is_a_wrong_answer_with_its_reason():
     )
     assert group["scores"] == [0.0, 0.0]
     assert group["outcomes"] == ["scorer_error"] * 2
-
-
-def test_the_answer_counts_only_outside_the_thinking():
-    texts = [f"<think>{RIGHT}</think>{WRONG}", f"<think>{WRONG}</think>{RIGHT}"]
-    assert scored([rollout(text) for text in texts])["scores"] == [0.0, 1.0]
 
 
 def test_a_template_that_opens_the_thinking_is_taken_into_account():

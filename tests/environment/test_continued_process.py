@@ -138,18 +138,6 @@ def test_the_rows_that_are_missing_are_written_with_their_own_items(tmp_path):
     assert path.read_bytes().startswith(b"".join(there))
 
 
-def test_a_larger_total_adds_rows_to_a_complete_file(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.touch()  # as a kill before the first row leaves it
-    processed(tmp_path, tasks=["gcd"])
-    first = path.read_bytes()
-    _, status, asked = processed(tmp_path, groups=GROUPS + 3, tasks=["gcd"])
-    assert (status, asked) == (0, 3)
-    assert path.read_bytes().startswith(first)
-    indices = [row["index"] for row in read_groups(path)]
-    assert sorted(indices) == list(range(GROUPS + 3))
-
-
 def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
     tmp_path, logged
 ):

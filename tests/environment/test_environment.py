@@ -1,7 +1,6 @@
 """`ReasoningGymEnv` without an API and without a server: items, scores, state."""
 
 import asyncio
-import pickle
 
 import pytest
 
@@ -42,13 +41,7 @@ async def test_an_item_is_two_messages_an_entry_and_a_scorer():
     assert [dict(m)["role"] for m in messages] == ["system", "user"]
     assert dict(messages[1])["content"] == entry["question"]
     assert dataset.score_answer(entry["answer"], entry) == 1.0
-
-
-async def test_the_scorer_of_an_item_has_a_short_repr_and_pickles():
-    async with ready_env() as env:
-        *_, dataset = await env.get_next_item()
-    assert len(repr(dataset)) < 60
-    assert pickle.loads(pickle.dumps(dataset)) == dataset
+    assert len(repr(dataset)) < 60  # the framework formats every item
 
 
 async def test_a_prompt_that_leaves_no_room_is_replaced():
@@ -125,13 +118,6 @@ async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
 
 
 # -- state -----------------------------------------------------------------------------
-
-
-async def test_a_missing_checkpoint_is_said_and_starts_anew(tmp_path, logged):
-    async with ready_env() as env:
-        env.checkpoint_dir, env.curr_step = str(tmp_path), 3
-        env.load_checkpoint()
-    assert "no checkpoint" in logged.text
 
 
 # -- the class as others use it --------------------------------------------------------

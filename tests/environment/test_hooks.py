@@ -189,16 +189,6 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     assert len(env.calls_of("cleanup")) >= len(sends) > 0
 
 
-def test_checkpoints_are_saved_before_the_first_item_at_steps_and_at_the_end(served):
-    env, _ = served
-    saves = env.calls_of("save_checkpoint")
-    steps = [call.given["step"] for call in saves]
-    assert env.first_call_of("save_checkpoint") < env.first_call_of("get_next_item")
-    assert steps[0] == FIRST_STEP and steps == sorted(steps)
-    assert "env_step_checks" in {call.within for call in saves}
-    assert saves[-1].within == "close"
-
-
 def test_process_works_with_every_hook_extended(simulated, tmp_path):
     env = process_env(simulated.url, tmp_path / "rows.jsonl", GROUPS, cls=Extended)
     asyncio.run(env.process_manager())

@@ -20,7 +20,7 @@ from tests.support.parts import (
     vllm_server,
 )
 from tests.support.reported import read_script
-from tests.support.runs import fill_disk_of, process_env, status_of
+from tests.support.runs import fill_disk_of, process_env
 
 pytestmark = pytest.mark.processes
 
@@ -64,13 +64,6 @@ def test_it_leaves_rows_their_numbers_and_a_report(simulated, tmp_path):
     assert numbers["steps"][-1] == GROUPS
 
 
-@pytest.mark.parametrize("kind", ["openai", "sglang"])
-def test_every_type_of_server_gives_rows(tmp_path, simulated, kind):
-    status, rows = process(tmp_path, simulated.url, kind, total_steps=8, group_size=1)
-    assert (status, [len(row["scores"]) for row in rows]) == (0, [1] * 8)
-    assert any(row["scores"][0] > 0 for row in rows)
-
-
 def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, capsys):
     status, rows = process(tmp_path, NOWHERE, total_steps=0)
     assert (status, rows) == (2, [])
@@ -102,20 +95,6 @@ def test_a_server_that_is_not_there_ends_it_with_status_1_and_is_named(
     assert (status, rows) == (1, [])
     assert any(NOWHERE in r.getMessage() for r in logged.records if r.levelno > 30)
     assert not (tmp_path / "rows.jsonl").exists()
-
-
-def test_a_missing_item_does_not_end_the_run_with_success(tmp_path):
-    async def run():
-        async with vllm_server(lambda body: vllm_reply(["x"] * body["n"])) as url:
-            env = process_env(url, tmp_path / "rows.jsonl", 3)
-
-            async def get_next_item():
-                return None
-
-            env.get_next_item = get_next_item
-            return await status_of(env.process_manager())
-
-    assert asyncio.run(run()) == 1
 
 
 def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path):

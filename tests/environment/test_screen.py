@@ -1,7 +1,6 @@
 """`screen`: groups of each task, a table and settings, with the real command."""
 
 import collections
-import time
 
 import pytest
 
@@ -9,7 +8,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
 from rg_env.cli import run_commands
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.parts import NOWHERE, Simulated, options_of, run_main, start_entry
+from tests.support.parts import NOWHERE, Simulated, options_of, run_main
 
 pytestmark = pytest.mark.processes
 
@@ -85,26 +84,6 @@ def test_a_file_of_somebody_and_one_that_is_no_yaml_are_refused(tmp_path, capsys
     assert (tmp_path / "screen.yaml").read_text() == "env: {seed: 1}\n"
     assert screen(tmp_path, NOWHERE, "--out=screen.jsonl") == 2
     assert "--out: 'screen.jsonl' is not allowed" in capsys.readouterr().err
-
-
-def test_a_killed_screen_continues_with_the_items_that_are_missing(
-    done, tmp_path, server
-):
-    argv = argv_of(tmp_path, server.url)
-    with start_entry("screen", *argv) as child:
-        path = tmp_path / "screen.jsonl"
-        while not path.exists() or path.read_bytes().count(b"\n") < 3:
-            assert child.poll() is None
-            time.sleep(0.02)
-        child.kill()
-    before = path.read_bytes()[: path.read_bytes().rfind(b"\n") + 1]
-    assert before.count(b"\n") < EACH * len(TASKS)
-    assert run_main(["screen", *argv]) == 0
-    assert path.read_bytes().startswith(before)
-    whole, continued = (
-        sorted(r["index"] for r in rows_of(f)) for f in (done[0], tmp_path)
-    )
-    assert continued == whole
 
 
 def test_it_ends_with_a_table_and_is_read_again_without_a_request(

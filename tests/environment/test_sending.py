@@ -66,7 +66,7 @@ def test_a_group_is_sent_again_only_if_its_receipt_is_lost(api, fault, arrivals)
 def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(delivery, "SEND_GIVE_UP_AFTER_S", 0.2)
+    monkeypatch.setattr(delivery, "SEND_TRIES_IF_FAULTY", 3)
     env, got = sent_through(api, always(fault), data_dumps_dir=str(tmp_path))
     assert got == [] and env.ledger.outcomes == {"unsent": SIZE}
     (line,) = unsent_in(tmp_path)

@@ -100,15 +100,6 @@ def test_a_restarted_api_gets_groups_again(simulated, impatient):
     assert metrics.ledger.in_flight == 0
 
 
-def test_groups_wait_for_a_slow_trainer_without_being_cancelled(api_url, simulated):
-    env, counts = served(
-        api_url, simulated.url, 3, {"step_time_s": 0.7}, max_batches_offpolicy=1
-    )
-    assert counts.steps == 3
-    # Those in flight at the end are; none for back-pressure.
-    assert env.ledger.outcomes["cancelled"] <= 4 * env.max_num_workers
-
-
 async def test_an_evaluation_that_fails_does_not_end_the_run_and_is_logged(logged):
     class FailingError(RuntimeError):
         pass

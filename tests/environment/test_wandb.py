@@ -10,7 +10,6 @@ import wandb
 from rg_env.errors import RunError
 from tests.support.parts import build_env, options_of, run_main
 from tests.support.runs import serve, trainer_config
-from tests.support.worker_attacks import run_script
 
 pytestmark = pytest.mark.processes
 
@@ -38,20 +37,6 @@ def logged_numbers(monkeypatch):
 
     monkeypatch.setattr(wandb.Run, "log", listening)
     return given
-
-
-def test_a_program_that_imports_the_class_uses_wandb_as_before(tmp_path):
-    source = """
-import numpy, wandb
-from reasoning_gym_environment import ReasoningGymEnv
-wandb.Image(numpy.zeros((2, 2, 3), dtype="uint8"))
-wandb.Html("<p>x</p>")
-artifact = wandb.Artifact("x", "y")
-with artifact.new_file("a") as file:
-    file.write("b")
-print(ReasoningGymEnv.name, sorted(artifact.manifest.entries))
-"""
-    assert run_script(tmp_path, source) == "reasoning_gym ['a']\n"
 
 
 def lines(folder):

@@ -8,8 +8,7 @@ import pytest
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.reports.alarms import (
     ALL,
-    EXAMPLE_CHARS,
-    MOST_EXAMPLES,
+    GOLD_CHARS,
     OF_TASKS,
     WINDOW,
     Alarms,
@@ -76,7 +75,7 @@ def simulated(seed, groups, tasks=TASKS, **profile):
         texts = [sample_completion(entry, policy, rng).text for _ in range(GROUP_SIZE)]
         rollouts = [rollout(text, gold) for text in texts]
         known = None if task.startswith("moves") else gold
-        yield scored(task, rollouts, known, index=index, seed=index)
+        yield scored(task, rollouts, known, index=index)
 
 
 def gamed(groups, answer, *, gold=str, score=1.0):
@@ -121,12 +120,10 @@ def test_none_rings_for_a_healthy_policy(tasks):
 
 def test_one_answer_that_is_rewarded_in_every_question_rings():
     alarms, lines = watched(gamed(WINDOW, "0"))
-    ((name, task, count, sentence, examples),) = alarms.news()
+    ((name, task, count, sentence),) = alarms.news()
     assert (name, task, count) == ("repeated_answer", "gcd", 1)
     assert "the answer '0' was rewarded in" in sentence
     assert len(lines) == 1 and sentence in lines[0]
-    assert all(text.startswith("answer '0', reference answer ") for text in examples)
-    assert len(set(examples)) == MOST_EXAMPLES
     assert alarms.news() == []  # until one rings again
 
 
@@ -166,8 +163,6 @@ def test_trouble_of_the_scorer_rings(outcome, name):
     assert {row[:2] for row in map(tuple, alarms.news())} == {
         (name, place) for place in [*TASKS[:4], ALL]
     }
-    examples = [example for row in alarms._rows.values() for example in row[4]]
-    assert all(f", {outcome}, seed " in example for example in examples)
 
 
 def test_one_item_whose_answers_all_hang_does_not_ring():
@@ -189,4 +184,4 @@ def test_an_alarm_that_goes_on_is_counted_once_a_window_and_said_ever_less():
 def test_what_is_kept_is_bounded():
     alarms, _ = watched(gamed(50, "0", gold=lambda index: f"{index}" * 10**5))
     assert len(alarms._windows["gcd"]) == WINDOW
-    assert max(map(len, alarms.news()[0][4])) < 2 * EXAMPLE_CHARS
+    assert max(len(facts.gold) for facts in alarms._windows["gcd"]) == GOLD_CHARS

@@ -102,18 +102,6 @@ def test_a_broken_ledger_is_refused_and_changes_nothing(state):
     assert (ledger.queried, ledger.outcomes) == (0, {})
 
 
-def test_every_change_is_told_as_it_is_then():
-    told = []
-    ledger = Ledger(told.append)
-    ledger.query(4)
-    ledger.settle(Ending.SENT, 4)
-    ledger.settle(Ending.FAILED, 0)
-    assert told == [
-        {"queried": 4, "outcomes": {}},
-        {"queried": 4, "outcomes": {"sent": 4}},
-    ]
-
-
 # -- rewards ---------------------------------------------------------------------------
 
 
