@@ -41,10 +41,7 @@ class Ending(str, enum.Enum):
     SENT = "sent", "sent to the trainer"
     WRITTEN = "written", "written to the file of rows"
     ZERO_VARIANCE = "zero_variance", "not sent: all scores of the group were equal"
-    UNANSWERED = (
-        "unanswered",
-        "the server gave no usable reply; the item is tried again",
-    )
+    UNANSWERED = "unanswered", "no server gave a usable reply; the item is retried"
     UNSCORED = "unscored", "the workers gave no score; the item is retried"
     DISCARDED = "discarded", "not sent: a check or a hook rejected the group"
     UNSENT = "unsent", "the API did not accept the group; it is kept in a dump file"

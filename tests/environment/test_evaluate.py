@@ -137,7 +137,7 @@ def ended_after(number, folder, **changes):
 
 
 def test_what_was_interrupted_is_continued_and_queries_nothing_twice(tmp_path, logged):
-    ended_after(2, tmp_path, eval_completions=2)
+    ended_after(1, tmp_path, eval_completions=2)  # and one is on its way
     assert len(samples(tmp_path)) == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"samples.jsonl", "evaluate_config.yaml"}

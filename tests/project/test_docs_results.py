@@ -53,7 +53,7 @@ def keys_of_the_code():
     metrics = Metrics(Ledger())
     asyncio.run(metrics.take(record()))
     metrics.ledger.settle(Ending.SENT, 1)
-    metrics.events["scoring_retries"] = 1
+    metrics.events["errors"] = 1
     results = 2 * [Sample("gcd", "arithmetic", "4 and 6?", 1.0, "right")]
     written = set(re.findall(r'"((?:train|curriculum|eval)/\w+)"', text_of(*SOURCES)))
     return written | {
