@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.reading.numbers import read_number, without_chance
+from rg_env.task_rules.reading.numbers import read_number
 from rg_env.task_rules.rules import (
     Entry,
     Guard,
@@ -33,7 +33,7 @@ _PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
 @of_short_text
 def _as_probability(answer: str, entry: Entry) -> str:
     """Write a probability as a decimal or a fraction; percents are hundredths."""
-    text = without_chance(answer.replace(r"\%", "%"))
+    text = answer.replace(r"\%", "%")
     bare = _PERCENT.sub("", text)
     number = read_number(bare)
     if number is None:

@@ -11,7 +11,6 @@ from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
-    with_plain_subscripts,
     written_plainly,
 )
 from rg_env.task_rules.reading.sums import exact_value
@@ -35,8 +34,7 @@ _HEX = re.compile(
 
 def _with_0x(answer: str, entry: Entry) -> str:
     """Write `0x` before hexadecimal digits that are no decimal ones."""
-    text = with_plain_subscripts(answer)
-    match = _HEX.fullmatch(text)
+    match = _HEX.fullmatch(answer)
     if match is None:
         return answer
     digits = match["digits"].lower()

@@ -148,13 +148,6 @@ def _score_antiderivative(answer: str, entry: Entry, library: LibraryScore) -> f
     return 1.0 if value < 1.0 and has_right_slope(answer, *asked) else value
 
 
-_CONSTANT = (
-    r"(?:(?:an?\s+)?(?:arbitrary\s+)?(?:integration\s+)?const(?:ant|\.)?"
-    r"(?:\s+of\s+integration)?|[A-DF-HJ-MP-Wa-df-hj-mp-w](?:_?\{?\d\}?|[\u2080-\u2089])?)"
-)
-_CONSTANT_LAST = re.compile(rf"(?<=[\s\w)])\s*\+\s*\(?{_CONSTANT}\)?$", re.IGNORECASE)
-_CONSTANT_FIRST = re.compile(rf"^{_CONSTANT}\s*\+\s*", re.IGNORECASE)
-_FUNCTION_OF = re.compile(r"[A-Za-z]\(\w\)\s*=\s*")
 _NESTED = r"\((?:[^()]|\([^()]*\))*\)"
 _RAISED_NAME = re.compile(
     rf"\b((?:sin|cos|tan|cot|sec|csc|sinh|cosh|tanh))\s?(?:\*\*|\^)\s?(\d)\s?({_NESTED})"
@@ -174,24 +167,11 @@ def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
 
 @of_short_text
 def _as_antiderivative(answer: str, entry: Entry) -> str:
-    """Name the constant of integration `C`, and functions as sympy does.
-
-    `sin**2(x)` is `sin(x)**2`, and `ln|x|` is `ln(abs(x))`.
-    """
+    """Write functions as sympy does: `sin(x)**2` for `sin**2(x)`."""
     variable = str(entry.get("metadata", {}).get("variable", "x"))
-    text = _FUNCTION_OF.sub("", answer, count=1)
-    text = _LONG_NAMES.sub("a", text.replace("\u221a(", "sqrt("))
+    text = _LONG_NAMES.sub("a", answer.replace("\u221a(", "sqrt("))
     text = _LOG_OF_BARS.sub(r"\1(abs(\2))", _RAISED_NAME.sub(r"\1\3**\2", text))
-    text = _in_the_questions_variable(text, variable, entry.get("question", ""))
-    match = _CONSTANT_LAST.search(text)
-    if match and match[0].strip("+ \t") == "C":
-        return text
-    if match and match[0].strip("+() \t") != variable:
-        return text[: match.start()] + " + C"
-    match = _CONSTANT_FIRST.match(text)
-    if match and match[0].strip("+ \t") != variable:
-        return text[match.end() :] + " + C"
-    return text
+    return _in_the_questions_variable(text, variable, entry.get("question", ""))
 
 
 def integration_rules(task: str, admitted: str, scorer_sha256: str) -> TaskRules:

@@ -28,7 +28,6 @@ _MARK = re.compile(
 )
 """What numbers an element: `1.`, `2)`, `(3)`, `Step 4:`."""
 
-_BULLET = re.compile("[-*+\u2022\u2013\u00b7\u25e6]\\s+")
 _QUOTES = "\"'\u201c\u201d\u2018\u2019"
 BETWEEN = re.compile(rf"(?:[\s,;\u2192{_QUOTES}]|\.(?=\s|$))*")
 """What may stand between the elements of a list."""
@@ -39,7 +38,7 @@ def plain(text: str) -> str:
     return _CODE.sub(r"\1", _ARROW.sub("\u2192", text.replace("**", ""))).strip()
 
 
-def without_brackets(text: str) -> str:
+def _without_brackets(text: str) -> str:
     """Take off one pair of brackets around a whole text."""
     if text[:1] + text[-1:] in ("[]", "()", "{}"):
         inner = text[1:-1]
@@ -48,40 +47,13 @@ def without_brackets(text: str) -> str:
     return text
 
 
-_AND = re.compile(r"(?:^|\s)\s*and\s+", re.IGNORECASE)
-
-
-def _without_last_and(text: str, element: re.Pattern[str]) -> str:
-    """Take the `and` off before the last element: `a, b, and c`, `a, b and c`.
-
-    All others have commas between them. Of two, as in `1 and 2`, none can be the
-    word itself, so that no word of a sentence is lost.
-    """
-    pair = text.split(" and ")
-    if (
-        len(pair) == 2
-        and not element.fullmatch("and")
-        and all(map(element.fullmatch, pair))
-    ):
-        return ", ".join(pair)
-    first, comma, last = text.rpartition(",")
-    last = _AND.sub(lambda at: ", " if at.start() else " ", last, count=1)
-    rest = f"{first}{comma}{last}" if comma else text
-    pieces = rest.rstrip(".").split(",") if rest != text else []
-    of_elements = len(pieces) > 2 and all(
-        element.fullmatch(piece.strip(f" \t{_QUOTES}")) for piece in pieces
-    )
-    return rest if of_elements else text
-
-
 def _elements(
-    text: str, element: re.Pattern[str], between: re.Pattern[str], numbered: bool
+    text: str, element: re.Pattern[str], between: re.Pattern[str]
 ) -> Iterator[re.Match[str] | None]:
     """Yield each element, and None at the end where something else stands."""
     number, at = 1, _end_of(between, text, 0)
     while at < len(text):
-        at = _end_of(_BULLET, text, at)
-        mark = _MARK.match(text, at) if numbered else None
+        mark = _MARK.match(text, at)
         if mark is not None and int(mark[1]) == number:
             number, at = number + 1, _end_of(between, text, mark.end())
         match = element.match(text, at)
@@ -101,19 +73,16 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def read_sequence(
-    text: str,
-    element: re.Pattern[str],
-    between: re.Pattern[str] = BETWEEN,
-    *,
-    numbered: bool = True,
+    text: str, element: re.Pattern[str], between: re.Pattern[str] = BETWEEN
 ) -> list[re.Match[str]] | None:
     """Read a text that holds elements and otherwise only what says nothing.
+
+    Numbers that count from 1 are marks of the elements.
 
     Args:
         text: From `plain`.
         element: What one element looks like; not empty, in linear time.
         between: What may stand between two of them; something has to.
-        numbered: Whether numbers that count from 1 are marks of the elements.
 
     Returns:
         At least one; None where the text holds anything else.
@@ -122,8 +91,7 @@ def read_sequence(
     if listed is not None:
         matches = [element.fullmatch(plain(written)) for written in listed]
     else:
-        text = _without_last_and(without_brackets(text), element)
-        matches = list(_elements(text, element, between, numbered))
+        matches = list(_elements(_without_brackets(text), element, between))
     read = [match for match in matches if match is not None]
     return read if read and len(read) == len(matches) else None
 

@@ -1,7 +1,7 @@
 r"""One number as people and language models write it: `5.0`, `1,234`, `1.12e-15`.
 
 A text is a number here if nothing else stands in it but what is only notation: a plus,
-leading zeros, separators of thousands, a power of ten, an `≈` before it. `5/1` is the
+leading zeros, separators of thousands, a power of ten as `e`. `5/1` is the
 whole number 5; any other fraction is read as such, and is no whole number. There is no
 arithmetic beyond that, and no rounding but of the noise that a computer's decimals have
 in their last digits: `40.99999999999999` is 41. Of `8 + 12 = 20` the last side is read,
@@ -28,13 +28,8 @@ MAX_EXPONENT = 400
 
 _GROUPED = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in ", _")
 _DIGITS = rf"(?:{_GROUPED}|\d+)"
-_POWER = (
-    r"[eE](?P<e>[+-]?\d{1,4})"
-    r"|\s*(?:[x*\u00d7\u00b7\u22c5]|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*"
-    r"(?P<open>[{(])?\s*(?P<power>[+-]?\s?\d{1,4})\s*(?(open)[)}])"
-)
 _DECIMAL = re.compile(
-    rf"(?P<sign>[+-]?)\s?(?P<whole>{_DIGITS})?(?:\.(?P<rest>\d*))?(?:{_POWER})?"
+    rf"(?P<sign>[+-]?)\s?(?P<whole>{_DIGITS})?(?:\.(?P<rest>\d*))?(?:[eE](?P<e>[+-]?\d{{1,4}}))?"
 )
 _FRACTION = re.compile(
     r"(?P<sign>[+-]?)\s?(?:"
@@ -46,9 +41,6 @@ NOISY_DIGITS = 15
 
 _NOISE = re.compile(r"(?<=[.\d])(?:0{7,}[1-9]\d?|9{8,}\d?)$")
 _NO_DIGIT = re.compile(r"\D")
-_MARKS = re.compile(r"^(?:\\approx|[\u2248\u2243\u2245=])\s*")
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
-_RAISED = re.compile(r"(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _SIGNS = str.maketrans(
     {"\u2212": "-", "\uff0b": "+", "\u2044": "/", "\u2215": "/", "\uff0e": "."}
 )
@@ -73,8 +65,7 @@ class WrittenNumber:
 
 def _plainly(text: str) -> str:
     text = text.strip().translate(_SIGNS).replace("{,}", ",").replace(r"\,", " ")
-    text = text.replace(r"\%", "%")
-    return _RAISED.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
+    return text.replace(r"\%", "%")
 
 
 def _read_fraction(text: str) -> WrittenNumber | None:
@@ -107,7 +98,7 @@ def _read_decimal(text: str) -> WrittenNumber | None:
     whole, rest = _NO_DIGIT.sub("", match["whole"] or "0"), match["rest"] or ""
     whole, _, rest = _without_noise(f"{whole}.{rest}").partition(".")
     sign = "-" if match["sign"] == "-" else ""
-    exponent = int((match["e"] or match["power"] or "0").replace(" ", ""))
+    exponent = int(match["e"] or "0")
     if abs(exponent) > MAX_EXPONENT:
         return None
     value = int(f"{sign}{whole}{rest}") * Fraction(10) ** (exponent - len(rest))
@@ -119,7 +110,7 @@ def read_number(text: str) -> WrittenNumber | None:
     """Read a text that is one number; None where it is anything else or too long."""
     if len(text) > MAX_DIGITS:
         return None
-    plain = _MARKS.sub("", _plainly(text))
+    plain = _plainly(text)
     return _read_decimal(plain) or _read_fraction(plain)
 
 
@@ -144,20 +135,16 @@ _NUMBER_IN_TEXT = re.compile(
     r"(?<![\w.,/^%-])[+-]?(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/1)?(?![\w/^%]|[.,]\d)"
 )
 DEGREES = re.compile(r"\s*(?:\u00b0|degrees?|deg)$")
-_FUNCTION = re.compile(r"(?:gcd|lcm)\(([^()]*)\)")
 _OF_SUMS = str.maketrans({"\u2212": "-", "\u00d7": "*", "\u00f7": "/"})
 MAX_SIDES = 8
-_CHANCE = re.compile(r"^P\s*\([^()]{0,80}\)\s*[=:\u2248]?\s*")
 
 
 def _without_question(answer: str, question: str) -> str:
     """Return what stands behind `=` where the question's own words stand before it."""
     before, sign, behind = answer.partition("=")
     asked = "".join(before.split()).lower()
-    named = _FUNCTION.fullmatch(asked)
-    asked = named[1] if named else asked
     # `x + 1 = 5` says of the unknown that it is 4.
-    has_unknown = named is None and any(sign.isalpha() for sign in asked)
+    has_unknown = any(sign.isalpha() for sign in asked)
     given = "".join(question.split()).lower()
     is_asked = len(asked) > 2 and asked in given and not has_unknown
     return behind.strip() if sign and is_asked and "=" not in behind else answer
@@ -220,32 +207,18 @@ def written_plainly(answer: str, entry: Entry) -> str:
     return number.text
 
 
-def without_chance(answer: str) -> str:
-    """Take `P(exactly 2 heads) =` off."""
-    return _CHANCE.sub("", answer)
-
-
 @of_short_text
 def as_fraction(answer: str, entry: Entry) -> str:
     """Write a fraction in lowest terms that is the right one as the right answer."""
     gold = entry.get("answer")
     right = read_number(gold.strip("$ ")) if isinstance(gold, str) else None
-    number = read_number(without_chance(answer.strip("$ ")))
+    number = read_number(answer.strip("$ "))
     if right is None or number is None or number.value != right.value:
         return answer
     in_lowest_terms = number.text.lstrip("-").isdigit()
     if number.bottom is not None:
         in_lowest_terms = gcd(number.top or 0, number.bottom) == 1
     return str(gold) if in_lowest_terms else answer
-
-
-_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_LOWERED = re.compile("[₀-₉]+")
-
-
-def with_plain_subscripts(text: str) -> str:
-    """Write `₁₆` as `_16`."""
-    return _LOWERED.sub(lambda at: "_" + at[0].translate(_SUBSCRIPTS), text)
 
 
 def same_number(answer: str, gold: str) -> bool:
