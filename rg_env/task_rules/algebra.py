@@ -6,12 +6,17 @@ import re
 import string
 from fractions import Fraction
 
-from rg_env.task_rules.common_answers import seldom
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.notation import of_short_text
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.reading.words import of_short_text
+from rg_env.task_rules.rules import (
+    Entry,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+    partial_credit,
+    seldom,
+)
 
 # -- complex_arithmetic ----------------------------------------------------------------
 

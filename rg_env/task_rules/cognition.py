@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
-from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.faster_functions import init_that
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import list_of, repetitions
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (
@@ -23,6 +21,8 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
+    seldom,
 )
 
 # -- color_cube_rotation ---------------------------------------------------------------

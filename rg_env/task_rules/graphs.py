@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.task_rules.common_answers import seldom_answered
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import list_of
 from rg_env.task_rules.rules import (
@@ -17,6 +15,8 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
+    seldom_answered,
 )
 
 # -- family_relationships --------------------------------------------------------------

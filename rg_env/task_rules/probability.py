@@ -6,10 +6,10 @@ import itertools
 import re
 from fractions import Fraction
 
-from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import read_number
+from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
+    MOST_FOR_A_WRONG_ANSWER,
     Entry,
     Guard,
     LevelRepair,

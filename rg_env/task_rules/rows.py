@@ -10,11 +10,9 @@ from itertools import pairwise
 
 from rg_env.task_rules.arc import board_fix, shows_no_rule
 from rg_env.task_rules.arithmetic.numbers import DECIMAL_FIX
-from rg_env.task_rules.common_answers import seldom, seldom_answered
 from rg_env.task_rules.reading import grids, lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
 from rg_env.task_rules.reading.expressions import expression_guard
-from rg_env.task_rules.reading.number_grids import number_grid_fix
 from rg_env.task_rules.reading.numbers import (
     DEGREES,
     as_fraction,
@@ -32,6 +30,8 @@ from rg_env.task_rules.rules import (
     LevelRepair,
     ScorerFix,
     TaskRules,
+    seldom,
+    seldom_answered,
 )
 
 ROWS = (
@@ -256,21 +256,6 @@ ROWS = (
         item_checks=(seldom_answered({"5": 2}),),
     ),
     TaskRules(
-        "mini_sudoku",
-        notation=grids.grid_of(grids.DIGIT, compact=True),
-        fix=number_grid_fix(
-            "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
-        ),
-        level_repair=LevelRepair(
-            {
-                **{n: {"min_empty": 8, "max_empty": 9 + n} for n in (0, 1, 2)},
-                **{n: {"min_empty": 8} for n in (3, 4)},
-            },
-            "every level has puzzles with 4 blanks, mostly one in a row, so that rows"
-            " filled at random scored up to 0.61",
-        ),
-    ),
-    TaskRules(
         "n_queens",
         guard=lists.literal_guard(
             r"[_Q.\s]*", "rows of _ and Q, plain or as lists of strings"
@@ -290,13 +275,6 @@ ROWS = (
             "85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
             "Does not compare the numbers used with those given; drops fractions.",
             score_sum,
-        ),
-    ),
-    TaskRules(
-        "sudoku",
-        notation=grids.grid_of(grids.DIGIT, compact=True),
-        fix=number_grid_fix(
-            "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
         ),
     ),
     # -- geometry ----------------------------------------------------------------------

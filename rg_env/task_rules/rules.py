@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -42,6 +43,30 @@ READABLE = 0.01
 
 NEARLY = 0.4
 """Score of a number that the library's tolerance takes for the right one."""
+
+# What an answer that is not right scores. The library's scorers give a board with one
+# wrong cell 0.99 and a word that stands where it stood in the question its share, so
+# that a model that copies is rewarded almost like one that solves the items.
+
+MOST_FOR_A_WRONG_ANSWER = 0.5
+
+
+def partial_credit(share: float, without_solving: float = 0.0) -> float:
+    """Return the score of a wrong answer.
+
+    Args:
+        share: How much of it is right, in [0, 1].
+        without_solving: How much of a copy of the question or of a constant is right,
+            in [0, 1].
+
+    Returns:
+        In [0, MOST_FOR_A_WRONG_ANSWER], linear in the share.
+    """
+    if share <= without_solving:
+        return 0.0
+    beyond = (share - without_solving) / (1.0 - without_solving)
+    return MOST_FOR_A_WRONG_ANSWER * min(1.0, beyond)
+
 
 Notation = Callable[[str, Entry], str]
 """(answer without formatting, entry) to the answer as the task's scorer reads it.
@@ -153,6 +178,37 @@ class ItemCheck(_Typed):
     is_faulty: Callable[[Entry], bool]
     always: bool = False
     answer_stands: bool = False
+
+
+# Items whose answer is correct and only too common, as that a grid has no path, are
+# sampled one time in so many as leave a text that always says so 0.25 above chance at
+# most, in every task at its defaults and at all steps of its scale. They stay among the
+# answers, so that nobody learns that these never are the right ones. Which entries are
+# kept depends on their question alone.
+
+
+def _is_kept(entry: Entry, one_in: int) -> bool:
+    text = entry["question"].encode(errors="surrogatepass")
+    hashed = hashlib.blake2b(text, digest_size=8).digest()
+    return int.from_bytes(hashed, "big") % one_in == 0
+
+
+def seldom(fault: str, is_common: Callable[[Entry], bool], one_in: int) -> ItemCheck:
+    """Return the check that leaves one in so many of the common entries."""
+    return ItemCheck(
+        fault,
+        lambda entry: is_common(entry) and not _is_kept(entry, one_in),
+        answer_stands=True,
+    )
+
+
+def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
+    """Return the check that leaves one in so many of the entries with an answer."""
+    return ItemCheck(
+        "answer is one that is right too often, and was sampled often enough",
+        lambda entry: not _is_kept(entry, one_in.get(entry["answer"], 1)),
+        answer_stands=True,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

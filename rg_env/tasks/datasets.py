@@ -26,7 +26,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.scoring.score import ScoreFunction, as_unit
-from rg_env.task_rules.base_scorer import base_fix
+from rg_env.task_rules.reading.filler_words import base_fix
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of
 from rg_env.tasks.library import OWN_TASKS, cause_of, load_factory

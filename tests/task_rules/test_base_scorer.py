@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.task_rules.base_scorer import base_fix
+from rg_env.task_rules.reading.filler_words import base_fix
 from rg_env.task_rules.table import TABLE
 from rg_env.tasks import datasets, library
 from tests.support.fixed_scores import (

@@ -16,7 +16,7 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.task_rules.partial_credit import MOST_FOR_A_WRONG_ANSWER
+from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
 from rg_env.tasks import datasets
 from rg_env.tasks.library import TASKS
 from tools.answer_texts.near_changes import CHANGES, other_answer

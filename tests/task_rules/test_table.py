@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rg_env.task_rules import table
-from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.rules import MIXTURE, TaskRules
+from rg_env.task_rules.rules import MIXTURE, TaskRules, partial_credit
 from rg_env.task_rules.table import TABLE, fault_of, rules_of, solution
 from rg_env.tasks import library
 from rg_env.tasks.library import load_factory

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_wrapper
 from rg_env.task_rules.reading.grids import BIT, read_grid
 from rg_env.task_rules.reading.words import in_any_case
@@ -19,6 +18,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
 )
 
 # -- game_of_life ----------------------------------------------------------------------

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.reading.lists import list_of, literal_guard, plain, read_sequence
-from rg_env.task_rules.rules import Entry, Notation, TaskRules
+from rg_env.task_rules.rules import Entry, Notation, TaskRules, seldom
 
 # -- ab --------------------------------------------------------------------------------
 

@@ -13,11 +13,9 @@ from typing import Any
 import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.values import as_json, read_list
-from rg_env.task_rules.reading.words import in_any_case
+from rg_env.task_rules.reading.words import in_any_case, of_short_text
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -26,6 +24,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
 )
 
 # -- caesar_cipher ---------------------------------------------------------------------

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from math import exp
 
-from rg_env.task_rules.partial_credit import partial_credit
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import in_any_case
+from rg_env.task_rules.reading.words import in_any_case, of_short_text
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
 )
 
 # -- calendar_arithmetic ---------------------------------------------------------------

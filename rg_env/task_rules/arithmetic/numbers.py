@@ -6,7 +6,6 @@ import decimal
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.notation import of_short_text
 from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
@@ -14,6 +13,7 @@ from rg_env.task_rules.reading.numbers import (
     written_plainly,
 )
 from rg_env.task_rules.reading.sums import exact_value
+from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     NEARLY,
     Entry,

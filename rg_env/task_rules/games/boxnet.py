@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     Entry,
@@ -26,6 +25,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
 )
 
 NOTHING_CARRIED = 0.05

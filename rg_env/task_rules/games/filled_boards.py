@@ -7,11 +7,12 @@ import re
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.grids import (
     BIT,
+    DIGIT,
     WHOLE,
     grid_of,
 )
-from rg_env.task_rules.reading.number_grids import number_grid_fix
 from rg_env.task_rules.rules import (
+    MOST_FOR_A_WRONG_ANSWER,
     Entry,
     LevelRepair,
     LibraryScore,
@@ -19,12 +20,98 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- futoshiki -------------------------------------------------------------------------
+# -- futoshiki and the sudokus ---------------------------------------------------------
+
+# The library gives 0.9 times the share of cells that are right, the given ones
+# included, so a copy of the puzzle with any numbers in its blanks collects half of the
+# points and more. Who takes for each blank the first number that its row and column
+# lack has half of the blanks right and solves nothing. So a grid that is not right
+# scores a tenth at most: for the share of its blanks that are right beyond one in each
+# row. Right numbers in another drawing, whose rules are other ones, score a half at
+# most.
+
+MOST_FOR_A_PART = 0.1
+"""What a grid that is not the right one scores at most."""
+
+_DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
+"""What a drawn grid may hold: its numbers, rules between them and their signs."""
+
+Grid = list[list[int]]
+
+
+def _read_rows(answer: str, size: int) -> Grid:
+    """Return the lines that hold `size` digits, which is what the library reads."""
+    lines = ([int(c) for c in line if c in "123456789"] for line in answer.split("\n"))
+    return [row for row in lines if len(row) == size]
+
+
+def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score one grid by its blanks, with nothing but filler words beside it."""
+    puzzle: Grid = entry["metadata"]["puzzle"]
+    solution: Grid = entry["metadata"]["solution"]
+    size = len(solution)
+    rows = _read_rows(answer, size)
+    one_grid = sum(map(answer.count, "123456789")) <= size * (size + 1)
+    if len(rows) > size or not one_grid or not is_filler_beside(_DRAWN, answer):
+        return 0.0
+    value = library(answer)
+    if rows == solution:
+        return value if value == 1.0 else min(value, MOST_FOR_A_WRONG_ANSWER)
+    return min(value, MOST_FOR_A_PART * _beyond_chance(rows, puzzle, solution))
+
+
+def _beyond_chance(rows: Grid, puzzle: Grid, solution: Grid) -> float:
+    """Return the share of right blanks beyond one in each row, in [0, 1)."""
+    blanks = [
+        (row, column)
+        for row, cells in enumerate(puzzle)
+        for column, given in enumerate(cells)
+        if given == 0
+    ]
+    right = sum(r < len(rows) and rows[r][c] == solution[r][c] for r, c in blanks)
+    by_chance = len({row for row, _ in blanks})
+    if right <= by_chance:
+        return 0.0
+    return (right - by_chance) / (len(blanks) - by_chance)
+
+
+def number_grid_fix(scorer_sha256: str) -> ScorerFix:
+    """Return the fix of a task whose answer is a grid of numbers."""
+    return ScorerFix(
+        scorer_sha256=scorer_sha256,
+        fault="Scores the given cells, and what any fill has right.",
+        score=score_number_grid,
+    )
+
 
 FUTOSHIKI = TaskRules(
     "futoshiki",
     fix=number_grid_fix(
         "ec3ce1257de8220be8a73f69de63dfaa7395a33e239d730cb02497afaaf740cc"
+    ),
+)
+
+MINI_SUDOKU = TaskRules(
+    "mini_sudoku",
+    notation=grid_of(DIGIT, compact=True),
+    fix=number_grid_fix(
+        "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
+    ),
+    level_repair=LevelRepair(
+        {
+            **{n: {"min_empty": 8, "max_empty": 9 + n} for n in (0, 1, 2)},
+            **{n: {"min_empty": 8} for n in (3, 4)},
+        },
+        "every level has puzzles with 4 blanks, mostly one in a row, so that rows"
+        " filled at random scored up to 0.61",
+    ),
+)
+
+SUDOKU = TaskRules(
+    "sudoku",
+    notation=grid_of(DIGIT, compact=True),
+    fix=number_grid_fix(
+        "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
     ),
 )
 

@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from rg_env.task_rules.common_answers import seldom_answered
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
     list_of,
@@ -27,6 +26,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    seldom_answered,
 )
 
 # -- knight_swap -----------------------------------------------------------------------

@@ -35,7 +35,6 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rg_env.task_rules.common_answers import seldom
 from rg_env.task_rules.reading.formulas import (
     BINDING,
     Formula,
@@ -53,6 +52,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    seldom,
 )
 
 _MAX_CHARS = 1_000

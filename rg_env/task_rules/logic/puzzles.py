@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rg_env.task_rules.partial_credit import partial_credit
 from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.reading.words import in_any_case
@@ -20,6 +19,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
 )
 
 # -- aiw -------------------------------------------------------------------------------

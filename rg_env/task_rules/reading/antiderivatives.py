@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.notation import of_short_text
+from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 PLACES = ((7, 5), (13, 6))

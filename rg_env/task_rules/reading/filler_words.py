@@ -17,6 +17,8 @@ import functools
 import re
 from collections.abc import Collection, Iterator
 
+from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
+
 _FILLER = (
     "an answer answers are boxed equal equals final hence here is it my of output"
     " result so solution text that the therefore this thus value we word"
@@ -210,3 +212,37 @@ def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
     if len(gold_words) > 1:
         words = frozenset()
     return len(pieces) > 1 and is_filler(" ".join(pieces), words)
+
+
+# -- the base scorer of the library ----------------------------------------------------
+
+# It gives `len(gold) / len(answer)` wherever the gold answer occurs in the answer as
+# text: 0.5 for `-5` or `50` where 5 is right, 0.98 for a long grid with a wrong cell
+# behind it. Here the credit stays what the library gives, but only for a wrapper. No
+# row has this fix: whoever knows the installed library asks for it, so that a new task
+# has it as well.
+
+BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
+"""Digest of the source of `ProceduralDataset.score_answer`."""
+
+
+def _wrapper_score(has_units: bool) -> FixedScore:
+    """Return the score of the gold answer and of wrappers."""
+
+    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
+        gold = entry["answer"]
+        if not isinstance(gold, str) or answer == gold:
+            return library(answer)
+        question = entry.get("question", "") if has_units else ""
+        return library(answer) if is_wrapper(answer, gold, question) else 0.0
+
+    return score
+
+
+def base_fix(has_units: bool = True) -> ScorerFix:
+    """Return the fix of a task that inherits the library's base scorer."""
+    return ScorerFix(
+        scorer_sha256=BASE_SCORER_SHA256,
+        fault="Scores any text that contains the right answer, by its length.",
+        score=_wrapper_score(has_units),
+    )

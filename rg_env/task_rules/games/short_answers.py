@@ -1,18 +1,82 @@
-"""tsumego: points of the board, and the moves of Black that capture at once."""
+"""Rules of the games that are answered by a word, a sentence or a point."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
+from rg_env.task_rules.reading.words import but_for_its_ends, in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
     LibraryScore,
     ScorerFix,
     TaskRules,
+    partial_credit,
 )
+
+# -- emoji_mystery ---------------------------------------------------------------------
+
+
+def _sentence(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score characters in their place, beyond what one of them again and again has."""
+    value, gold = library(answer), entry["answer"]
+    if value == 1.0 or len(answer) != len(gold):
+        return value
+    commonest = max(map(gold.count, set(gold)))
+    return partial_credit(value, commonest / len(gold))
+
+
+EMOJI_MYSTERY = TaskRules(
+    "emoji_mystery",
+    notation=but_for_its_ends,
+    fix=ScorerFix(
+        scorer_sha256="65e9fb30b46b1b4adc9069fd7d75b3336db8ccd5eff38af5e207421fecb1dc5d",
+        fault="A sentence with a wrong word of the right length scores 0.9.",
+        score=_sentence,
+    ),
+)
+
+
+# -- mahjong_puzzle --------------------------------------------------------------------
+
+_SEQUENCES = ((-2, -1), (-1, 1), (1, 2))
+"""Where the two other cards of a sequence stand from the added one."""
+
+
+def result_of_last_round(rounds: Sequence[Mapping[str, str]]) -> str:
+    """Return "Peng", "Chi" or "Pass".
+
+    A round says what was added and removed, and the cards in hand afterwards.
+    """
+    last = rounds[-1]
+    added = last["add"]
+    hand = Counter(last["cards"] + last["remove"])
+    hand[added] -= 1
+    if hand[added] >= 2:
+        return "Peng"
+    at = ord(added)
+    if any(hand[chr(at + a)] and hand[chr(at + b)] for a, b in _SEQUENCES):
+        return "Chi"
+    return "Pass"
+
+
+def _is_another_round(entry: Entry) -> bool:
+    result = result_of_last_round(entry["metadata"]["rounds"])
+    return bool(result != entry["answer"])
+
+
+MAHJONG = TaskRules(
+    "mahjong_puzzle",
+    notation=in_any_case,
+    item_checks=(
+        ItemCheck("answer is not the result of its last round", _is_another_round),
+    ),
+)
+
+
+# -- tsumego ---------------------------------------------------------------------------
 
 Board = Sequence[Sequence[str]]
 """Rows from the top; "X" is black, "O" white and "." empty."""
