@@ -1,8 +1,8 @@
 """What every test stands on: the import path, no network by accident, nothing left.
 
-A test that starts a process is marked `processes`, and one that starts a process and
-is not marked so fails. What is dear to start is started once for all tests of a pytest
-process: the fork server of the workers, the Atropos API, the simulated model.
+A test that starts a process is marked `processes`. What is dear to start is started
+once for all tests of a pytest process: the fork server of the workers, the Atropos API,
+the simulated model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ sys.path.insert(0, str(REPO_ROOT))
 sys.path.append(str(REPO_ROOT / "tests" / "support" / "jobs"))
 
 from tests.support.shared_fork_server import SharedForkServers  # noqa: E402
-from tests.support.started_processes import StartedProcesses  # noqa: E402
 
 # Set before anything imports these libraries, and inherited by every child process.
 os.environ.update(
@@ -102,7 +101,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RootIsNoPackage())
-    config.pluginmanager.register(StartedProcesses())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,8 +11,7 @@ bytes, a letter and a worker's number:
 When a worker ends, the program reports this on the worker's own socket, after
 everything that the worker sent, and says whether the worker was killed by others. If
 preloading fails, it reports kind, message and traceback as JSON on the control socket.
-It kills a worker whose scratch folder grows too large. When the control socket closes,
-all processes end and the scratch folders are deleted.
+When the control socket closes, all processes end and the scratch folders are deleted.
 """
 
 from __future__ import annotations
@@ -23,15 +22,11 @@ import gc
 import importlib
 import json
 import os
-import select
 import selectors
 import signal
 import socket
 import struct
 import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from rg_env.workers import worker_program
@@ -41,7 +36,6 @@ from rg_env.workers.wire import Channel, Frame
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
-CHECK_EVERY_S = 0.5
 OWN_SIGNALS = {
     *(signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV),
     *(signal.SIGSYS, signal.SIGXCPU, signal.SIGXFSZ),
@@ -68,7 +62,6 @@ class _Child:
     pid: int
     stream: socket.socket
     folder: Path
-    is_over_limit: bool = False
 
     def kill(self) -> None:
         # The group may not exist yet or any more, the unreaped worker always does.
@@ -85,7 +78,6 @@ class ForkServerProgram:
         self._control = control
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
-        self._next_check_s = 0.0
         self._readable = hardening.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
@@ -95,13 +87,11 @@ class ForkServerProgram:
         self._listen_to_children()
         self._selector.register(self._control, selectors.EVENT_READ)
         while True:
-            timeout_s = CHECK_EVERY_S if self._children else None
-            for key, _ in self._selector.select(timeout_s):
+            for key, _ in self._selector.select():
                 if key.fileobj is not self._control:
                     self._reap()
                 elif not self._obey():
                     return
-            self._check_folders()
 
     def close(self) -> None:
         """Kill and reap every worker."""
@@ -166,16 +156,6 @@ class ForkServerProgram:
             self._order.memory_limit_bytes,
         )
 
-    def _check_folders(self) -> None:
-        now_s = time.monotonic()
-        if now_s < self._next_check_s:
-            return
-        self._next_check_s = now_s + CHECK_EVERY_S
-        for child in self._children.values():
-            if not child.is_over_limit and scratch_folder.is_over_limit(child.folder):
-                child.is_over_limit = True
-                child.kill()
-
     def _reap(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while self._wakeup.recv(4096):
@@ -190,13 +170,11 @@ class ForkServerProgram:
             os.waitpid(child.pid, 0)
             del self._children[number]
             # First, because deleting what a job wrote may take long.
-            _tell_end(child.stream, *_describe_end(child, end))
+            _tell_end(child.stream, *_describe_end(end))
             scratch_folder.remove(child.folder)
 
 
-def _describe_end(child: _Child, end: os.waitid_result) -> tuple[Frame, str]:
-    if child.is_over_limit:
-        return Frame.ENDED, "wrote too much into its scratch folder"
+def _describe_end(end: os.waitid_result) -> tuple[Frame, str]:
     if end.si_code == os.CLD_EXITED:
         return Frame.ENDED, f"exited with status {end.si_status}"
     name = signal.strsignal(end.si_status)
@@ -209,33 +187,6 @@ def _tell_end(stream: socket.socket, frame: Frame, text: str) -> None:
     stream.setblocking(False)
     with contextlib.suppress(OSError), stream:
         Channel(stream).send(frame, text.encode(), timeout_s=0)
-
-
-@contextlib.contextmanager
-def _ending_with_owner(control: socket.socket, scratch: Path) -> Iterator[None]:
-    """End as soon as the control socket closes, though imports take their time."""
-    ends = select.poll()
-    # Not POLLIN: commands wait there unread until everything is imported.
-    ends.register(control, select.POLLRDHUP)
-    imported, has_imported = os.pipe()
-    ends.register(imported)
-
-    def watch() -> None:
-        ((readable, _), *_) = ends.poll()
-        if readable == control.fileno():
-            os.chdir("/")
-            scratch_folder.remove(scratch)
-            os._exit(0)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield
-    finally:
-        os.close(has_imported)
-        # It is gone before the first fork, which one thread has to make alone.
-        watcher.join()
-        os.close(imported)
 
 
 def _preload(order: Order, control: socket.socket) -> None:
@@ -262,8 +213,7 @@ def main() -> None:
     sys.path[:] = order.sys_path
     os.chdir(order.scratch)
     try:
-        with _ending_with_owner(control, Path(order.scratch)):
-            _preload(order, control)
+        _preload(order, control)
         with contextlib.closing(ForkServerProgram(order, control)) as program:
             program.run()
     finally:

@@ -67,10 +67,11 @@ from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+_printable = functools.partial(printable, keep="\n")
+
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
 """Where nobody says how many; one is kept free for scoring."""
-MAX_DEADLINE_S = 86_400.0
 MAX_ATTEMPTS = 5
 """Workers that a call gets where others end them."""
 MAX_OWN_ENDS = 2
@@ -181,33 +182,16 @@ class WorkerPool:
     def sandbox_layers(self) -> tuple[str, ...]:
         """The layers (hardening.py) that protect from workers; () before the first."""
         missing = self._fork_server.missing_layers
-        return () if missing is None else hardening.layers_without(missing)
+        if missing is None:
+            return ()
+        of_the_kernel = [x for x in hardening.UNPROTECTED if x not in missing]
+        return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
     def submit(
-        self,
-        job: Callable[..., T],
-        /,
-        *args: Any,
-        deadline_s: float,
-        trust: Trust = BELIEVED,
+        self, job: Callable[..., T], /, *args: Any, deadline_s: float
     ) -> Future[T]:
-        """Queue a call and return its future at once; thread-safe.
-
-        Cancelling it helps only before the job begins. plain_values.py says what
-        a result may hold.
-
-        Args:
-            job: A function that workers can import, so not one of `__main__`.
-            *args: Its arguments; pickled.
-            deadline_s: CPU time that the worker may use from the job's beginning on.
-            trust: How far what the worker answers is believed.
-
-        Raises:
-            PoolClosedError: The pool is closed.
-            ValueError: The job or the deadline is of no use.
-            pickle.PicklingError, TypeError, AttributeError: It does not pickle.
-        """
-        return self._enqueue(_Call(job, args, deadline_s, trust)).future
+        """As `run`, without waiting for the result; thread-safe."""
+        return self._enqueue(_Call(job, args, deadline_s, BELIEVED)).future
 
     async def run(
         self,
@@ -217,7 +201,21 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> T:
-        """As `submit`, waiting for the result; cancelling kills the call."""
+        """Return the result of a job; to cancel it kills the call.
+
+        plain_values.py says what a result may hold.
+
+        Args:
+            job: A function that workers can import, so not one of `__main__`.
+            *args: Its arguments; pickled.
+            deadline_s: CPU time that the worker may use from the job's beginning on.
+            trust: How far what the worker answers is believed.
+
+        Raises:
+            PoolError: See pool_errors.py.
+            ValueError: The call is too long.
+            pickle.PicklingError, TypeError, AttributeError: It does not pickle.
+        """
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
             result: T = await asyncio.wrap_future(call.future)
@@ -233,7 +231,7 @@ class WorkerPool:
         deadline_s: float,
         trust: Trust = BELIEVED,
     ) -> T:
-        """As `run`, for callers without an event loop."""
+        """As `run`, for callers without an event loop; thread-safe."""
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
             result: T = call.future.result()
@@ -328,16 +326,12 @@ class _Call:
         deadline_s: float,
         trust: Trust,
     ) -> None:
-        """Check and pickle; raises as `WorkerPool.submit`."""
+        """Pickle; raises as `WorkerPool.run`."""
         self.trust, self.deadline_s = trust, deadline_s
         self.kind = (job, trust.brief)
         self.future: Future[Any] = Future()
         self.abandoned = False
         self._returns = _returns(job)
-        if not 0 < deadline_s <= MAX_DEADLINE_S:
-            raise ValueError(f"deadline_s={deadline_s} is not in (0, {MAX_DEADLINE_S}]")
-        if getattr(job, "__module__", None) == "__main__":
-            raise ValueError(f"{job} is of __main__, which workers do not import")
         # In the thread of the caller, who gets the error of what does not pickle.
         self.body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
@@ -392,9 +386,6 @@ class _Call:
             _printable(message[:MAX_MESSAGE_CHARS]),
             _printable(detail[-MAX_DETAIL_CHARS:]),
         )
-
-
-_printable = functools.partial(printable, keep="\n")
 
 
 class _Thread:
@@ -638,14 +629,7 @@ def run_blocking(
     """Return the result of a coroutine that awaits nothing but `pool.run`.
 
     This makes code for an event loop usable for callers without one, and in threads
-    that already run one.
-
-    Args:
-        job: Makes the coroutine of the pool that it is given.
-        pool: Does the work; this thread waits for it.
-
-    Raises:
-        RuntimeError: The coroutine has waited for something else.
+    that already run one. `job` makes the coroutine of the pool that it is given.
     """
     coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
     try:
@@ -654,5 +638,4 @@ def run_blocking(
     except StopIteration as end:
         result: T = end.value
         return result
-    coroutine.close()
     raise RuntimeError(f"{coroutine} waits for something else than a worker")

@@ -7,14 +7,12 @@ nothing of another.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from rg_env.workers.fork_server import ForkServer
 from rg_env.workers.pool_errors import PoolClosedError
-from tests.support.started_processes import POOL_STARTED
 
 Kind = tuple[tuple[str, ...], int | None]
 
@@ -34,8 +32,6 @@ class LentForkServer:
     def fork(self) -> Any:
         """Return a worker, which ends when this is closed."""
         if not self.closed:
-            if not self._workers:
-                sys.audit(POOL_STARTED)
             worker = self._lender.fork()
             with self._lock:
                 self._workers.append(worker)

@@ -11,13 +11,11 @@ import pytest
 
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.processes import descendants, left_alive
 from tests.support.worker_attacks import (
     LONG_S,
     evaluate,
     execute,
     run_script,
-    start_script,
 )
 
 pytestmark = pytest.mark.processes
@@ -39,13 +37,6 @@ def test_preload_that_fails_is_named():
         pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
     assert caught.value.kind == "ModuleNotFoundError"
     assert "no_such_module" in str(caught.value)
-
-
-def test_preload_that_ends_its_process_is_said_in_a_sentence():
-    pool = WorkerPool(1, preload=["builtins:exec:import os; os._exit(7)"])
-    with contextlib.closing(pool), pytest.raises(PreloadError) as caught:
-        pool.call(math.sqrt, 4.0, deadline_s=LONG_S)
-    assert str(caught.value) == "the process that starts workers ended with status 7"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
@@ -97,29 +88,6 @@ def test_main_script_is_not_imported_again(tmp_path):
     )
     assert run_script(tmp_path, source) == "2.0\n"
     assert imports.read_text() == "__main__\n"
-
-
-def test_killed_owner_leaves_nothing_though_the_fork_server_still_imports(tmp_path):
-    (tmp_path / "tmp").mkdir()
-    mark = tmp_path / "importing"
-    endless = f"import time\nopen({str(mark)!r}, 'w')\ntime.sleep(60)\n"
-    (tmp_path / "endless.py").write_text(endless)
-    source = (
-        "import time\n"
-        "from rg_env.workers.fork_server import ForkServer\n"
-        "server = ForkServer(['endless'], None)\n"
-        "server._ensure_process()\n"
-        "time.sleep(60)\n"
-    )
-    with start_script(tmp_path, source, TMPDIR=str(tmp_path / "tmp")) as script:
-        while not mark.exists():
-            assert script.poll() is None
-            time.sleep(0.02)
-        started = descendants(script.pid)
-        script.send_signal(signal.SIGKILL)
-    assert len(started) == 1
-    assert left_alive(started) == []
-    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_hash_seed_is_zero_whatever_the_owner_has(tmp_path):

@@ -1,14 +1,11 @@
 """What a worker says is believed only as the answer of the call that was asked."""
 
-import os
-
 import pytest
 
 from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import MAX_REPLY_BYTES, scores_of
+from rg_env.items.group_scorer import scores_of
 from rg_env.scoring.score import Score, read_rows
 from rg_env.workers import worker_pool
-from rg_env.workers.plain_values import pack
 from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_pool import Trust
 from tests.support.worker_attacks import LONG_S, evaluate, execute
@@ -122,11 +119,6 @@ def test_scores_are_read_with_the_answers_that_were_sent(pool):
     assert scores == [Score(1.0, "right", "4")]
 
 
-def test_rows_of_a_large_group_fit_into_a_reply():
-    rows = [(0.123456789, "scorer_error", True, 0.123456789, 0.123456789)] * 512
-    assert len(pack(rows)) < MAX_REPLY_BYTES
-
-
 @pytest.mark.parametrize("value", [1.0, 0.5, 0.05, 0.01, 0.0])
 def test_what_a_scorer_makes_is_read_again(value):
     outcome = {1.0: "right", 0.5: "partial"}.get(value, "wrong")
@@ -157,12 +149,3 @@ def test_process_of_brief_calls_is_replaced_after_some(single, monkeypatch):
 def test_brief_call_and_others_never_share_a_process(single):
     single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)
     assert not is_spoilt(single, worker_pool.BELIEVED)
-
-
-@pytest.mark.processes
-def test_process_of_other_calls_outlives_brief_ones(single, monkeypatch):
-    monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 1)
-    execute(single, "import builtins; builtins.kept = True")
-    pids = [single.call(os.getpid, deadline_s=LONG_S, trust=BRIEF) for _ in range(4)]
-    assert len(set(pids)) == 4
-    assert evaluate(single, "hasattr(__import__('builtins'), 'kept')")

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from rg_env.workers.wire import MAX_BODY_BYTES, Channel, Frame
+from rg_env.workers.wire import Channel, Frame
 from tests.support.worker_attacks import LONG_S
 
 
@@ -30,9 +30,3 @@ def test_what_has_come_is_unread_until_it_is_received():
         found.append(channel.has_unread())
         theirs.close()
         assert [*found, channel.has_unread()] == [False, *4 * [True], False, False]
-
-
-def test_body_that_is_too_long_is_not_sent():
-    ours, theirs = socket.socketpair()
-    with ours, theirs, pytest.raises(ValueError, match="are over"):
-        Channel(ours).send(Frame.RESULT, bytes(MAX_BODY_BYTES + 1))

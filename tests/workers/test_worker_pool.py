@@ -14,7 +14,7 @@ import pytest
 from rg_env.workers.pool_errors import DeadlineExceededError, PoolClosedError
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.processes import descendants
-from tests.support.worker_attacks import HANG_IN_C, LONG_S, run_script, start_script
+from tests.support.worker_attacks import HANG_IN_C, LONG_S, start_script
 
 pytestmark = pytest.mark.processes
 
@@ -80,12 +80,6 @@ def test_run_cancelled_at_any_moment_loses_no_place():
         assert pool.deaths == 0
 
 
-def test_cancelled_futures_leave_nothing_in_the_queue(single):
-    single.submit(time.sleep, 0.5, deadline_s=LONG_S)
-    for _ in range(1000):
-        assert single.submit(math.sqrt, 4.0, deadline_s=LONG_S).cancel()
-
-
 def test_close_leaves_no_process_and_can_be_repeated():
     before = descendants(os.getpid())
     pool = WorkerPool(2)
@@ -124,13 +118,6 @@ def test_close_during_preloading_does_not_wait_for_it(tmp_path, monkeypatch):
         call.result()
 
 
-def test_pool_can_be_closed_by_the_callback_of_a_call():
-    pool, closed = WorkerPool(1), threading.Event()
-    call = pool.submit(math.sqrt, 4.0, deadline_s=LONG_S)
-    call.add_done_callback(lambda _: (pool.close(), closed.set()))
-    assert closed.wait(20)
-
-
 def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
     pool = WorkerPool(1)
     pool.submit(time.sleep, 60, deadline_s=LONG_S)
@@ -158,23 +145,6 @@ def test_repeated_pools_leak_no_handle_and_no_thread():
 
     first = open_and_close()
     assert [open_and_close() for _ in range(3)] == [first] * 3
-
-
-def test_pools_live_side_by_side(pool, single):
-    with contextlib.closing(WorkerPool(1)) as third:
-        pids = {p.call(os.getppid, deadline_s=LONG_S) for p in (pool, single, third)}
-    assert len(pids) == 3
-    assert pool.call(math.sqrt, 4.0, deadline_s=LONG_S) == 2.0
-
-
-def test_job_of_the_main_script_is_refused(tmp_path):
-    source = (
-        "from rg_env.workers.worker_pool import WorkerPool\n"
-        "def job(): pass\n"
-        "try: WorkerPool(1).submit(job, deadline_s=1)\n"
-        "except ValueError as error: print(error)\n"
-    )
-    assert "__main__" in run_script(tmp_path, source)
 
 
 def test_program_that_forgets_to_close_ends(tmp_path):

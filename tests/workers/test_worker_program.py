@@ -66,12 +66,6 @@ def test_worker_that_keeps_something_is_recycled(single):
     assert single.call(os.getpid, deadline_s=LONG_S) != worker
 
 
-def test_workers_have_the_priority_of_their_owner(pool):
-    worker = pool.call(os.getpid, deadline_s=LONG_S)
-    own, theirs = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, worker))
-    assert theirs == own
-
-
 def test_interrupt_key_does_not_reach_workers(single):
     execute(single, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")
     group = single.call(os.getpgid, 0, deadline_s=LONG_S)

@@ -14,19 +14,17 @@ Covered, by layer:
     audit     where landlock or seccomp is missing: the same of Python code only
 
 Covered elsewhere: state left for the next call (process_state.py); and by whoever
-starts the process, 64 MiB and 5,000 entries in the scratch folder, checked twice a
-second, an environment without the run's keys, and deadlines, which are the only limit
-on the CPU time of a call.
+starts the process, an environment without the run's keys, and deadlines, which are the
+only limit on the CPU time of a call.
 
 Not covered: what exists, how large it is and who owns it (stat) can be found out
-anywhere; files that were unlinked and are still open are bounded only by the limits
-above (1 GiB in all); writes in the half second between two checks of the folder;
+anywhere; how many files a call writes into the scratch folder until its deadline;
 modules and builtins that a job changes for the next call of its worker, which
 `Trust.brief` bounds; a false score between 0 and 1, which a job that runs code in the
 worker can always send; faults of the kernel.
 
-A denied call fails with PermissionError; only the limits on CPU time and on the
-folder end the worker. A layer that the kernel does not have, or does not let us use,
+A denied call fails with PermissionError; only the limit on CPU time ends the worker. A
+layer that the kernel does not have, or does not let us use,
 is named with its reason to the pool's owner.
 """
 
@@ -37,7 +35,7 @@ import os
 import resource
 import sys
 import sysconfig
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -85,7 +83,10 @@ def harden(
     if memory_limit_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_limit_bytes
     for kind, limit in limits.items():
-        _limit(kind, limit)
+        _, highest = resource.getrlimit(kind)
+        if highest != resource.RLIM_INFINITY:
+            limit = min(limit, highest)
+        resource.setrlimit(kind, (limit, limit))
     rights = dict.fromkeys(readable, READ)
     rights |= {os.devnull: READ | Right.WRITE_FILE, str(folder): OWN}
     # In this order: the filter of seccomp denies Landlock's system calls.
@@ -103,20 +104,6 @@ def harden(
         writable = (os.devnull, os.path.realpath(folder))
         audit_hook.install(readable, writable, os.getpid())
     return missing
-
-
-def layers_without(missing: Collection[str]) -> tuple[str, ...]:
-    """Name the layers in force, of those that are not certain, by what is missing."""
-    of_the_kernel = [layer for layer in UNPROTECTED if layer not in missing]
-    return ("limits", *of_the_kernel, *(["audit"] if missing else []))
-
-
-def _limit(kind: int, limit: int) -> None:
-    """Set a limit, or leave one that is lower already."""
-    _, highest = resource.getrlimit(kind)
-    if highest != resource.RLIM_INFINITY:
-        limit = min(limit, highest)
-    resource.setrlimit(kind, (limit, limit))
 
 
 def find_readable() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Folders that jobs write into: measured and emptied whatever a job made of them.
+"""Folders that jobs write into: emptied whatever a job made of them.
 
 `shutil.rmtree` recurses, so a thousand folders in one another would end the process
 that cleans up. Here a folder found inside another is first moved to the top.
@@ -7,13 +7,8 @@ that cleans up. Here a folder found inside another is first moved to the top.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 from pathlib import Path
-
-MAX_BYTES = 64 * 2**20
-MAX_ENTRIES = 5_000
-MAX_PATH_CHARS = 1_000
 
 
 def empty(folder: Path) -> None:
@@ -46,33 +41,9 @@ def remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def is_over_limit(folder: Path) -> bool:
-    """Say whether a folder holds more than it may: bytes, entries, long paths."""
-    pending, num_bytes, num_entries = [str(folder)], 0, 0
-    while pending:
-        # A job may make entries faster than they can be listed.
-        entries = _scan(Path(pending.pop()), MAX_ENTRIES + 1)
-        num_entries += len(entries)
-        if num_entries > MAX_ENTRIES:
-            return True
-        for entry in entries:
-            # A check takes the square of the depth.
-            if len(entry.path) > MAX_PATH_CHARS:
-                return True
-            # What changes under our eyes is counted the next time.
-            with contextlib.suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                else:
-                    num_bytes += entry.stat(follow_symlinks=False).st_size
-        if num_bytes > MAX_BYTES:
-            return True
-    return False
-
-
-def _scan(folder: Path, limit: int | None = None) -> list[os.DirEntry[str]]:
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return list(itertools.islice(entries, limit))
+            return list(entries)
     except OSError:
         return []

@@ -17,20 +17,6 @@ def test_file_in_the_scratch_folder_is_bounded(pool):
     fails_with(pool, "OSError", "open('x', 'wb').write(bytes(2**25))")
 
 
-@pytest.mark.parametrize(
-    "writing",
-    [
-        "open(str(i), 'wb').truncate(2**24)",
-        "open(str(i), 'wb')",
-        "os.mkdir('x'); os.chdir('x')",
-    ],
-)
-def test_worker_that_fills_its_scratch_folder_is_ended(pool, writing):
-    source = f"import itertools, os\nfor i in itertools.count():\n {writing}"
-    with pytest.raises(WorkerDiedError, match="wrote too much into its scratch folder"):
-        execute(pool, source, deadline_s=SLOW_DISK_S)
-
-
 def test_folders_deeper_than_python_recurses_hurt_nobody(pool):
     server = pool.call(os.getppid, deadline_s=LONG_S)
     source = "import os\nfor _ in range(1200): os.mkdir('x'); os.chdir('x')"
