@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich import box
 from rich.table import Table
 
 from rg_env.evaluation.numbers import Estimate, share_of
@@ -150,18 +149,15 @@ def screen_rows(
 
 def table_for(tasks: Sequence[TaskScreen]) -> Table:
     """Return the results as a table for the terminal."""
-    headings = ["groups", "with variance", "score", "truncated", "tokens", "s"]
-    last = ["s", "tokens", "truncated", "score"]
+    headings = ["groups", "with variance", "levels", "score", "truncated", "tokens"]
     title = "Groups with variance, with 95 % intervals"
-    table = NumberTable(["task"], headings, last, title=title, box=box.SIMPLE_HEAD)
-    table.add_column("levels")
+    table = NumberTable("task", [*headings, "s"], title)
     for task in tasks:
         levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
-        cells = ["0", *[""] * 5]
+        cells = ["0", "", task.left_out or levels]
         if task.variance is not None:
-            share = f"{task.share:.0%} ({task.variance.interval(0, of=100)})"
-            means = "{:.2f} {:.0%} {:.0f} {:.1f}".format(*task.means).split()
-            cells = [str(task.groups), share, *means]
-        style = "dim" if task.left_out else None
-        table.add_row(task.task, *cells, task.left_out or levels, style=style)
+            cells[0] = str(task.groups)
+            cells[1] = f"{task.share:.0%} ({task.variance.interval(0, of=100)})"
+            cells += "{:.2f} {:.0%} {:.0f} {:.1f}".format(*task.means).split()
+        table.add_row(task.task, *cells, style="dim" if task.left_out else None)
     return table

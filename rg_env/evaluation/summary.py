@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import polars as pl
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -53,11 +52,8 @@ def _score_table(
     """Return a table of names and what they came to, with k completions of an item."""
     best = [f"best of {k}", f"pass@{k}"] if k > 1 else []
     headings = ["items", "score", "by item", "by task", "right", *best, "answered"]
-    more = ["completions", "truncated", "no score", "score of answered"]
-    last = [*more, "by task", *best[:1], "items", "right", "answered"]
-    table = NumberTable(
-        [""], [*headings, *more], last, title=title, box=box.SIMPLE_HEAD
-    )
+    headings += ["completions", "truncated", "no score", "score of answered"]
+    table = NumberTable("", headings, title)
     for name, row in rows:
         if row is not None:
             table.add_row(
@@ -245,7 +241,7 @@ class Comparison:
         headings = [str(number + 1) for number in numbers]
         headings += [f"{b + 1}-{a + 1}" for a, b in self._pairs]
         title = "Mean score, and differences with 95 % intervals (shared items)"
-        table = _table(title, "", headings)
+        table = NumberTable("", headings, title)
         for part in self._parts:
             if part[0] == "task" and not with_tasks:
                 continue
@@ -300,9 +296,8 @@ def rescored_numbers(table: pl.DataFrame) -> dict[str, Any]:
 def rescored_table(numbers: Mapping[str, Any]) -> Table:
     """Return the numbers as a table, all first."""
     headings = ["items", "completions", "saved", "library", "ours", "changed"]
-    last = ["items", "completions", "library"]
     title = "Saved completions scored again (mean scores)"
-    table = _table(title, "task", [*headings, "no score"], last)
+    table = NumberTable("task", [*headings, "no score"], title)
     for task, of in {"all": numbers["all"], **numbers["tasks"]}.items():
         means = (of["mean"][name] for name in ("saved", "library", "ours"))
         table.add_row(
@@ -312,10 +307,3 @@ def rescored_table(numbers: Mapping[str, Any]) -> Table:
             *map(str, (of["changed"], sum(of["without_score"].values()))),
         )
     return table
-
-
-def _table(
-    title: str, first: str, others: Sequence[str], leaves_out: Sequence[str] = ()
-) -> Table:
-    how: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-    return NumberTable([first], others, leaves_out, title=title, **how)

@@ -59,16 +59,9 @@ def place_of(source: str, run: str | None = None) -> Place:
 
 
 def names_of(places: Iterable[Place]) -> Mapping[Place, str]:
-    """Return the shortest end of each place that no other one has."""
-    names: dict[Place, str] = {}
-    unnamed, length = set(places), 0
-    while unnamed:
-        length += 1
-        ends = Counter(place[-length:] for place in unnamed)
-        alone = {place for place in unnamed if ends[place[-length:]] == 1}
-        names |= {place: "/".join(place[-length:]) for place in alone}
-        unnamed -= names.keys()
-    return names
+    """Return the last part of each place, and all of one that shares it."""
+    lasts = Counter(place[-1] for place in set(places))
+    return {p: p[-1] if lasts[p[-1]] == 1 else "/".join(p).lstrip("/") for p in places}
 
 
 # -- numbers ---------------------------------------------------------------------------

@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from rg_env.errors import on_one_line, visible
+from rg_env.reports.terminal import PIPE_WIDTH
 from rg_env.tasks.library import TaskInfo
 from rg_env.tasks.scales import Scale
 
@@ -118,22 +121,9 @@ def _task_json(facts: TaskFacts) -> dict[str, Any]:
 
 def details(facts: TaskFacts) -> str:
     """Return everything about one task."""
-    task = _task_json(facts)
-    parameters = task.pop("parameters")
-    scale = task.pop("scale") or {}
-    steps, skipped = scale.pop("steps", []), scale.pop("skipped", [])
-    result = lines({name: of for name, of in {**task, **scale}.items() if of != ""})
-    result += [f"skipped: level {s['rg_level']}: {s['reason']}" for s in skipped]
-    result += ["steps: level, levels of the library, ms an item:"] * bool(steps)
-    for step in steps:
-        params = step["params"]
-        values = [f"{name}={params[name]!r}" for name in parameters if name in params]
-        place = f"{step['level']:.2f}  {', '.join(map(str, step['rg_levels'])):>5}"
-        text = visible(", ".join(values)) or "(the library's defaults)"
-        result.append(f"  {place}  {_cost(step['item_ms']):>5}  {text}")
-    result.append("dataset parameters and their defaults:")
-    defaults = [f"  {name} = {visible(of)}" for name, of in parameters.items()]
-    return "\n".join([*result, *defaults])
+    task = json.loads(json.dumps(_task_json(facts), default=str))
+    how: Any = {"sort_keys": False, "default_flow_style": None, "width": PIPE_WIDTH}
+    return str(yaml.safe_dump(task, **how)).rstrip()
 
 
 # -- one item --------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
@@ -32,40 +32,32 @@ def width_of(console: Console) -> int:
 
 
 class NumberTable(Table):
-    """A table that leaves out columns in the order of `leaves_out` until it fits.
+    """A table of names and numbers, without its last columns until it fits.
 
-    What is too wide even so is folded: nothing of a cell is cut.
+    A cell is folded if it must be: nothing of it is cut.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        numbers: Sequence[str],
-        leaves_out: Sequence[str] = (),
-        **options: Any,
-    ) -> None:
-        super().__init__(title_justify="left", **options)
-        for heading in (*names, *numbers):
-            justify: Any = "right" if heading in numbers else "left"
-            self.add_column(heading, overflow="fold", justify=justify)
-        self._leaves_out = [name for name in leaves_out if name in numbers]
+    def __init__(self, name: str, numbers: Sequence[str], title: str = "") -> None:
+        how: Any = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+        super().__init__(title=title, title_justify="left", **how)
+        self.add_column(name, overflow="fold")
+        for heading in numbers:
+            self.add_column(heading, overflow="fold", justify="right")
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> RenderResult:
         """Draw the columns that have room, and name the others below."""
-        whole, gone = self.columns, list[str]()
-        widest = options.update(width=PIPE_WIDTH)
-        for heading in self._leaves_out:
+        whole, widest = self.columns, options.update(width=PIPE_WIDTH)
+        while len(self.columns) > 2:
             if self.__rich_measure__(console, widest).maximum <= options.max_width:
                 break
-            gone.append(heading)
-            kept = [column for column in self.columns if column.header != heading]
-            self.columns = [replace(c, _index=n) for n, c in enumerate(kept)]
+            self.columns = self.columns[:-1]
         yield from super().__rich_console__(console, options)
+        if gone := whole[len(self.columns) :]:
+            names = ", ".join(str(column.header) for column in gone)
+            yield Text(f"no room for: {names}")
         self.columns = whole
-        if gone:
-            yield Text(f"no room for: {', '.join(gone)}")
 
 
 class WorkProgress:

@@ -107,5 +107,5 @@ def test_the_table_has_each_task_in_a_line():
     found = screen_rows(rows, {"gcd": WHOLE, "lcm": None, "maze": None}, 0.1)
     lines = [line.split() for line in rendered(table_for(found)).splitlines()]
     assert ["gcd", "120", "80%", "(72", "to", "86)"] in [x[:6] for x in lines]
-    assert ["lcm", "too easy"] in [[x[0], " ".join(x[-2:])] for x in lines if x]
+    assert ["too", "easy"] in [x[-6:-4] for x in lines if x[:1] == ["lcm"]]
     assert ["maze", "0", "no", "group"] in lines

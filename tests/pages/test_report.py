@@ -151,7 +151,9 @@ def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
         published(tmp_path / step, "a_run", "gcd", [("What?", "2", 1.0)])
     samples_of(tmp_path, "other", rows)
     found = reported(tmp_path / "r", tmp_path)
-    places = [f"step_{n}/{name}" for n in (100, 200) for name in ("a_run", "eval")]
+    root = str(tmp_path).lstrip("/")
+    steps = [f"{root}/step_{n}" for n in (100, 200)]
+    places = [f"{step}/{name}" for step in steps for name in ("a_run", "eval")]
     names = {run["name"].removeprefix("m, ") for run in found["runs"]}
     assert names == {*places, "other"}
     assert {one["name"] for one in found["metrics"]} == {places[1], places[3]}
