@@ -45,11 +45,9 @@ EXIT_SIGNAL = 128
 """Added to a signal's number it is the exit status."""
 
 INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
-"""Exit status of a command that Ctrl-C ended."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = b"\x1b[?25h"
-STDOUT, STDERR = 1, 2
 
 COLLECT_AFTER = (100_000, 50, 10)
 """Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
@@ -89,7 +87,7 @@ def _heard_here() -> list[signal.Signals]:
 
 def _let_go_of_terminal() -> None:
     """Show the cursor; go on without a terminal that is closed."""
-    for fd in (STDOUT, STDERR):
+    for fd in (1, 2):
         try:
             os.write(fd, SHOW_CURSOR if os.isatty(fd) else b"")
         except OSError:
@@ -168,8 +166,7 @@ _guards: list[threading.Timer] = []
 def _end_in_time(status: int, within_s: float) -> None:
     """End this process when its end takes too long.
 
-    What hangs then (a disk, a network of W&B) may hold the event loop or a thread
-    that Python would wait for. Nothing that is on disk is lost by it.
+    What hangs then may hold the event loop or a thread that Python would wait for.
     """
 
     def give_up() -> NoReturn:
@@ -306,11 +303,7 @@ def _collector_spared() -> Iterator[None]:
 
 
 class Lifetime:
-    """From the beginning to the end of one environment.
-
-    Attributes:
-        exit_status: 0, 1 after a failure, 128 + n after signal n.
-    """
+    """From the beginning to the end of one environment, with its exit status."""
 
     def __init__(self) -> None:
         self.exit_status = 0
@@ -326,11 +319,7 @@ class Lifetime:
         )
         self.exit_status = EXIT_SIGNAL + number
 
-    async def run(
-        self,
-        work: Coroutine[Any, Any, None],
-        close: EndingStep,
-    ) -> None:
+    async def run(self, work: Coroutine[Any, Any, None], close: EndingStep) -> None:
         """Run until the work ends, fails or a signal comes; then close.
 
         Raises:
@@ -363,8 +352,7 @@ class Lifetime:
     async def close(self, *steps: EndingStep) -> None:
         """Run the closing steps in order, also if one fails; at a second call, nothing.
 
-        Raises:
-            Exception: What the last step that failed raised.
+        It raises what the last step that failed raised.
         """
         if self._is_closed:
             return

@@ -37,21 +37,15 @@ async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwarg
     return await asyncio.get_running_loop().run_in_executor(_thread(), call)
 
 
-class GilReleaser:
-    """Lets go of the interpreter's lock, at most once in `every_s` of work."""
-
-    def __init__(self, every_s: float) -> None:
-        self._every_s = every_s
-        self._last = -math.inf
-
-    def __call__(self) -> None:
-        """Pause for other threads, the first time too; for functions in the thread."""
-        if time.perf_counter() - self._last >= self._every_s:
-            time.sleep(RELEASE_S)
-            self._last = time.perf_counter()
+_released_s = -math.inf
 
 
-release_gil = GilReleaser(RELEASE_EVERY_S)
+def release_gil() -> None:
+    """Let other threads run, at most once in a millisecond; for work in the thread."""
+    global _released_s
+    if time.perf_counter() - _released_s >= RELEASE_EVERY_S:
+        time.sleep(RELEASE_S)
+        _released_s = time.perf_counter()
 
 
 def keep_gil() -> None:

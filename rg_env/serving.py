@@ -103,12 +103,10 @@ class ClientCheck:
         if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
             return scope, None
         text = "send the secret, as Authorization: Bearer SECRET or as /SECRET/..."
-        return scope, _refusal(401, text, {"WWW-Authenticate": "Bearer"})
+        return scope, _refusal(401, text, **{"WWW-Authenticate": "Bearer"})
 
 
-def _refusal(
-    status: int, text: str, headers: Mapping[str, str] | None = None
-) -> JSONResponse:
+def _refusal(status: int, text: str, **headers: str) -> JSONResponse:
     return JSONResponse({"error": text}, status, headers)
 
 
@@ -123,17 +121,11 @@ class _Server(uvicorn.Server):
 async def serve(
     served: Any,
     listener: socket.socket,
-    *,
-    end_within_s: int = END_WITHIN_S,
     **options: Any,
 ) -> None:
-    """Serve an application at a socket until cancelled, and end what has begun.
+    """Serve an ASGI application at a socket until cancelled, and end what has begun.
 
-    Args:
-        served: The ASGI application.
-        listener: A socket that listens.
-        end_within_s: Time for the requests that have begun.
-        options: Further ones of `uvicorn.Config`.
+    Further options are those of `uvicorn.Config`.
     """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     settings: dict[str, Any] = {
@@ -143,7 +135,7 @@ async def serve(
         "timeout_keep_alive": IDLE_S,
         # What comes beyond gets status 503, while files can still be opened.
         "limit_concurrency": files // 2,
-        "timeout_graceful_shutdown": end_within_s,
+        "timeout_graceful_shutdown": END_WITHIN_S,
     }
     server = _Server(uvicorn.Config(served, **settings | options))
     if listener.family in (socket.AF_INET, socket.AF_INET6):

@@ -26,22 +26,19 @@ from rg_env.errors import SettingError, shown
 logger = logging.getLogger(__name__)
 
 PART_SUFFIX = ".part"
-LOCK_TRIES = 100
-LOCK_PAUSE_S = 0.01
+LOCK_TRIES, LOCK_PAUSE_S = 100, 0.01
 
-MOST_WAITING = 200
+MOST_WAITING, MOST_WAITING_BYTES = 200, 2**29
 """Lines held in memory while the disk takes none; about 200 MB of groups of 8k
 tokens."""
-
-MOST_WAITING_BYTES = 2**29
 
 
 class LineFile:
     """A file that whole lines are appended to, locked where there are locks.
 
-    It is opened, and made with its folder, by `open` or the first line, and made again
-    by the next line if somebody removes it. Calls block on the disk, so they belong off
-    the event loop, one at a time.
+    It is made with its folder by `open` or the first line, and again by the next line
+    if somebody removes it. Calls block on the disk, so they belong off the event loop,
+    one at a time.
 
     Attributes:
         end: Where its last whole line ends, in bytes.
@@ -84,7 +81,6 @@ class LineFile:
         raise BlockingIOError(f"{self.path} is being written by another process")
 
     def _is_in_place(self, file: BinaryIO) -> bool:
-        """Say whether the name still leads to an open file."""
         try:
             return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
         except (FileNotFoundError, NotADirectoryError):
@@ -118,8 +114,7 @@ class LineFile:
     def put(self, line: bytes) -> bool:
         """Append a line after those that wait; while the disk refuses, it waits too.
 
-        Returns:
-            Whether it is on disk or waits; False where it is lost, as too many wait.
+        It returns False where the line is lost, as too many wait.
         """
         self.waiting.append(line)
         self.flush()
@@ -213,19 +208,16 @@ def recover_unfinished(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
+def new_folder(folder: Path, mark: str = "") -> Iterator[Path]:
     """Yield a folder to fill, which is renamed at the end; after an error it is gone.
 
-    Args:
-        folder: Its place.
-        mark: A folder that holds this file may be replaced; "" for none.
-        kind: What such a folder is.
+    A folder that holds a file `mark` may be replaced, "" for none.
 
     Raises:
         SettingError: Something else is at the place, or nothing can be written there.
         StoppedError: A signal came.
     """
-    _refuse_others(folder, mark, kind)
+    _refuse_others(folder, mark)
     with ending.undoing(), contextlib.ExitStack() as stack:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -239,16 +231,14 @@ def new_folder(folder: Path, mark: str = "", kind: str = "") -> Iterator[Path]:
         # mkdtemp lets only this user read what it makes.
         new.mkdir()
         yield new
-        _refuse_others(folder, mark, kind)  # it was filled for hours, perhaps
+        _refuse_others(folder, mark)  # it was filled for hours, perhaps
         if mark and folder.exists():
             folder.rename(old)
         new.rename(folder)  # replaces an empty folder and nothing else
 
 
-def _refuse_others(folder: Path, mark: str, kind: str) -> None:
+def _refuse_others(folder: Path, mark: str) -> None:
     is_other = folder.exists() and not (mark and (folder / mark).is_file())
     if is_other and (not folder.is_dir() or any(folder.iterdir())):
-        reason = f"holds something else than {kind}" if kind else "is there already"
-        raise SettingError(
-            f"--out: {shown(str(folder))} {reason}; choose another folder"
-        )
+        text = f"{shown(str(folder))} is there already; choose another folder"
+        raise SettingError(f"--out: {text}")

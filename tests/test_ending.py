@@ -50,21 +50,6 @@ def test_a_signal_cancels_and_is_the_status(number):
     assert (end.value.code, noted) == (128 + number, [number])
 
 
-def test_what_is_cancelled_may_take_its_time():
-    ended = []
-
-    async def work():
-        try:
-            await sent(signal.SIGINT)
-        finally:
-            await asyncio.sleep(0.01)
-            ended.append(True)
-
-    with pytest.raises(SystemExit):
-        ending.run(work())
-    assert ended == [True]
-
-
 def test_an_error_is_raised_as_it_is(handlers):
     async def work():
         raise KeyError("x")
@@ -173,20 +158,6 @@ def closing(*steps):
 def test_a_step_that_fails_keeps_no_other_from_being_taken():
     taken, error = closing("bad files", "api", "bad pool", "summary")
     assert taken == ["bad files", "api", "bad pool", "summary"] and error == "bad pool"
-
-
-def test_work_that_fails_is_closed_and_its_error_raised():
-    closed = []
-
-    async def work():
-        raise KeyError("x")
-
-    async def close():
-        closed.append(True)
-
-    with pytest.raises(KeyError):
-        asyncio.run(Lifetime().run(work(), close))
-    assert closed == [True]
 
 
 def test_a_failure_is_an_exit_status_once_all_is_closed():

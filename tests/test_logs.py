@@ -44,13 +44,6 @@ def test_a_program_that_sets_up_no_logging_sees_each_line_once(monkeypatch, caps
     assert said.count(" INFO    a line\n") == 1  # names no module
 
 
-def test_a_program_with_logging_of_its_own_sees_each_line_once(monkeypatch, capsys):
-    own = logging.StreamHandler(sys.stderr)
-    monkeypatch.setattr(logging.getLogger(), "handlers", [own])
-    build_and_close().info("a line")
-    assert capsys.readouterr().err.count("a line") == 1
-
-
 def test_lines_go_above_a_live_view_while_it_lasts(monkeypatch, capsys):
     without_logging(monkeypatch)
     logs.start()

@@ -1,6 +1,7 @@
 """The thread for work that would hold up the event loop."""
 
 import asyncio
+import math
 import threading
 
 import pytest
@@ -24,7 +25,8 @@ def test_there_is_one_thread_for_all():
 def test_the_gil_is_released_only_after_some_work(monkeypatch):
     pauses = []
     monkeypatch.setattr(off_loop.time, "sleep", pauses.append)
-    release_gil = off_loop.GilReleaser(every_s=3600)
-    release_gil()
-    release_gil()
+    monkeypatch.setattr(off_loop, "RELEASE_EVERY_S", 3600)
+    monkeypatch.setattr(off_loop, "_released_s", -math.inf)
+    off_loop.release_gil()
+    off_loop.release_gil()
     assert len(pauses) == 1

@@ -79,17 +79,6 @@ def test_a_file_of_no_lines_goes_at_its_end(file, part):
     assert names(part.parent) == []
 
 
-def test_a_file_that_others_have_put_in_its_place_and_a_device_stay(file, part):
-    file.open()
-    part.with_name("others").touch()
-    part.with_name("others").rename(part)
-    file.close()
-    device = part.with_name("device")
-    device.symlink_to("/dev/null")
-    LineFile(device).open().close()
-    assert names(part.parent) == ["a.jsonl.part", "device"]
-
-
 def test_a_left_file_is_continued_locked_and_without_its_torn_line(part):
     part.parent.mkdir()
     part.write_bytes(line(1) + b'{"n')

@@ -28,11 +28,6 @@ def test_a_text_that_is_refused_says_where_and_why_without_its_lines(
     assert "secret" not in str(refused.value)
 
 
-def test_a_merged_map_is_no_key_that_is_given_twice() -> None:
-    text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}"
-    assert yaml_text.load(text)["b"] == {"x": 1, "y": 3}
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -23,6 +23,7 @@ import collections
 import itertools
 import logging
 import math
+import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -40,7 +41,6 @@ from rg_env.inference.request_failures import (
     no_reply,
     permanent_fault,
 )
-from rg_env.retries import tried_again
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
@@ -179,19 +179,24 @@ class ApiSession:
         Even a refusal is repeated, unless `may_repeat` denies it: the API accepts most
         requests from everybody, so a refusal comes from another program.
         """
-        result = await tried_again(
-            call,
-            lambda error: isinstance(error, ApiError) and may_repeat(error),
-            self._note_retry,
-            first_pause_s=FIRST_PAUSE_S,
-            longest_pause_s=LONGEST_PAUSE_S,
-        )
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                result = await call()
+                break
+            except ApiError as error:
+                if not may_repeat(error):
+                    raise
+                self._note_retry(error)
+            # With jitter, so that those that wait do not all try at the same moment.
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         if self._warned_s > -math.inf:
             self._warned_s = -math.inf
             logger.warning("the Atropos API at %s answers again", self.name)
         return result
 
-    def _note_retry(self, error: Any) -> None:
+    def _note_retry(self, error: ApiError) -> None:
         self.events["api_retries"] += 1
         if time.monotonic() - self._warned_s < SAY_AGAIN_S:
             return

@@ -181,7 +181,11 @@ def score_server(
         # The rest is for closing: after END_WITHIN_S the process is killed.
         ends = int(ending.END_WITHIN_S - 2)
         # What a client sends is no news.
-        how: dict[str, Any] = {"end_within_s": ends, "log_level": "error", "ws": "auto"}
+        how: dict[str, Any] = {
+            "timeout_graceful_shutdown": ends,
+            "log_level": "error",
+            "ws": "auto",
+        }
         return _serve("score server", listener, served, **how)
 
 

@@ -156,7 +156,7 @@ def write_report(
     results, dumped = dict[tuple[runs.Place, str | None], int](), Counter[runs.Place]()
     rows, previews = list[Sequence[Any]](), list[str | None]()
     shows = WorkProgress("report", sources.total_kb, "kB")
-    with new_folder(folder, MARK, "a report") as new, shows as progress:
+    with new_folder(folder, MARK) as new, shows as progress:
         texts = _Texts(new)
         for sample in sources.samples(progress):
             row, source = sample.row, str(sample.row["source"])

@@ -281,7 +281,7 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
     (folder / "texts-0099.js").touch()
     reported(folder, path)
     assert not (folder / "texts-0099.js").exists()
-    with pytest.raises(SettingError, match="something else"):
+    with pytest.raises(SettingError, match="is there already"):
         reported(tmp_path / "d", path)
     assert [each.name for each in (tmp_path / "d").iterdir()] == [path.name]
 

@@ -21,7 +21,7 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "whole_files"}
-LEAVES |= {"retries", "serving", "yaml_text"}
+LEAVES |= {"serving", "yaml_text"}
 PURE = {"task_rules", "tasks", "scoring", "rollouts"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
@@ -38,8 +38,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "items": {"errors", "logs", "off_loop", "yaml_text", "task_rules", "tasks"}
     | {"scoring", "settings", "workers"},
     "adapters": LEAVES | PURE | {"workers", "items", "settings", "evaluation"},
-    "inference": {"scoring", "errors", "logs", "off_loop", "retries", "settings"},
-    "demo": {"ending", "errors", "installation", "retries", "serving"}
+    "inference": {"scoring", "errors", "logs", "off_loop", "settings"},
+    "demo": {"ending", "errors", "installation", "serving"}
     | {"task_rules", "tasks"}
     | {"items", "workers", "atropos"},
     "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},

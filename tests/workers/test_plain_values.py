@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import math
 import pickle
 import random
 import time
@@ -67,12 +66,6 @@ def test_plain_data_arrives_with_its_types(value):
 def test_dict_that_looks_like_a_row_of_the_table_arrives_as_it_is(name):
     value = {name: [1, 2], "other": {name: [[1, 2]]}}
     assert unpack(pack([value, {name: 3}])) == [value, {name: 3}]
-
-
-def test_numbers_that_are_not_finite_arrive():
-    nan, endless = unpack(pack([math.nan, -math.inf]))
-    assert math.isnan(nan)
-    assert endless == -math.inf
 
 
 @pytest.mark.parametrize("kind", ["str_", "int64", "float32", "float64", "bool_"])
@@ -175,18 +168,6 @@ def test_changed_body_is_a_value_or_a_value_error_in_no_time(body, seed):
     with contextlib.suppress(ValueError):
         pack(unpack(bytes(changed)))
     assert seconds_to_read(bytes(changed)) < SHORT_S
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit", [b"[],", b'{"a":1},', b"1.5,", b'"",', nested(98) + b","]
-)
-def test_longest_reply_is_read_in_seconds(unit):
-    count = MAX_CONTAINERS // (unit.count(b"[") + unit.count(b"{") or 1) - 1
-    count = min(count * len(unit), MAX_REPLY_BYTES - 10) // len(unit)
-    body = b"[" + unit * count + b"0]"
-    assert len(unpack(body)) == count + 1
-    assert seconds_to_read(body) < 5.0
 
 
 @pytest.mark.processes

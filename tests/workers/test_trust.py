@@ -4,7 +4,6 @@ import pytest
 
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import scores_of
-from rg_env.scoring.score import Score, read_rows
 from rg_env.workers import worker_pool
 from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_pool import Trust
@@ -27,7 +26,6 @@ FORGE = (
     "def forged(params): return 5\n"
     "worker_jobs.rejected_params.__code__ = forged.__code__\n"
 )
-RIGHT = (1.0, "right", False, 1.0, None)
 
 
 @pytest.mark.processes
@@ -91,8 +89,6 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
         "[(float('nan'), 'wrong', False, 0.0, None)]",
         "[(True, 'right', False, 1.0, None)]",
         "[('1.0', 'right', False, 1.0, None)]",
-        "[(None, 'right', False, 1.0, None)]",
-        "[([1.0], 'right', False, 1.0, None)]",
         "[(10**4000, 'right', False, 1.0, None)]",
         "[(1.0, 'wonderful', False, 1.0, None)]",
         "[(1.0, 'wrong', False, 1.0, None)]",
@@ -101,29 +97,14 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
         "[(1.0, 'right', False, 2.0, None)]",
         "[(1.0, 'right', False, 1.0, 'x')]",
         "[(1.0, 'right')]",
-        "[(1.0, 'right', 1, 1.0, None)]",
         "[]",
         "[(1.0, 'right', False, 1.0, None)] * 2",
         "None",
-        "'right'",
     ],
 )
 def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
     with pytest.raises(WorkerDiedError, match="what cannot be"):
         pool.call(eval, answered, deadline_s=LONG_S, trust=scores_of(["4"]))
-
-
-@pytest.mark.processes
-def test_scores_are_read_with_the_answers_that_were_sent(pool):
-    scores = pool.call(eval, f"[{RIGHT}]", deadline_s=LONG_S, trust=scores_of(["4"]))
-    assert scores == [Score(1.0, "right", "4")]
-
-
-@pytest.mark.parametrize("value", [1.0, 0.5, 0.05, 0.01, 0.0])
-def test_what_a_scorer_makes_is_read_again(value):
-    outcome = {1.0: "right", 0.5: "partial"}.get(value, "wrong")
-    row = (value, outcome, False, value, None)
-    assert read_rows(["4"], [row])[0].outcome == outcome
 
 
 BRIEF = Trust(brief=True)

@@ -40,28 +40,6 @@ def test_calls_from_many_threads_get_their_own_results(pool):
     assert results == {i: -i for i in range(40)}
 
 
-async def test_waiting_calls_are_served_in_the_order_they_came(single):
-    served: list[int] = []
-
-    async def run(number):
-        served.append(await single.run(operator.neg, number, deadline_s=LONG_S))
-
-    await asyncio.gather(*map(run, range(30)))
-    assert served == [-i for i in range(30)]
-
-
-def test_cancelled_run_frees_its_worker_and_its_place():
-    async def give_up_and_ask(pool):
-        hang = asyncio.create_task(pool.run(exec, HANG_IN_C, {}, deadline_s=LONG_S))
-        await asyncio.sleep(0.5)
-        hang.cancel()
-        return await asyncio.wait_for(pool.run(math.sqrt, 4.0, deadline_s=LONG_S), 20)
-
-    with contextlib.closing(WorkerPool(1)) as pool:
-        assert asyncio.run(give_up_and_ask(pool)) == 2.0
-        assert pool.deaths == 0
-
-
 def test_run_cancelled_at_any_moment_loses_no_place():
     async def give_up_often(pool):
         for i in range(60):
@@ -127,12 +105,6 @@ def test_pool_can_be_closed_by_the_callback_of_a_call_that_closing_refuses():
     closing.start()
     closing.join(20)
     assert not closing.is_alive()
-
-
-def test_unused_pool_starts_nothing():
-    before = descendants(os.getpid()), threading.active_count()
-    with contextlib.closing(WorkerPool(4)):
-        assert (descendants(os.getpid()), threading.active_count()) == before
 
 
 def test_repeated_pools_leak_no_handle_and_no_thread():
