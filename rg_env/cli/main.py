@@ -10,14 +10,13 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any, NoReturn
 
 import click
 
 from rg_env import ending, installation, logs
 from rg_env.cli import failures
-from rg_env.cli.command import HELP_NAMES, at_once
+from rg_env.cli.command import HELP_NAMES
 
 NAME = installation.PROGRAM
 
@@ -41,19 +40,11 @@ COMMANDS = {
 }
 """Command to what it does, the most wanted ones first."""
 
-MODULES = {
-    "run_commands": ("launch", "serve", "process", "evaluate", "screen"),
-    "result_commands": ("compare", "report", "rescore"),
-    "server_commands": ("run-api", "score-server"),
-}
-"""Modules with several commands."""
-
-
-def _print_versions(context: click.Context) -> None:
-    names = ("atroposlib", "reasoning-gym")
-    others = ", ".join(f"{name} {metadata.version(name)}" for name in names)
-    click.echo(f"reasoning_gym_environment {installation.VERSION} ({others})")
-    context.exit()
+_RUNS = ("launch", "serve", "process", "evaluate", "screen")
+MODULES = dict.fromkeys(_RUNS, "run_commands")
+MODULES |= dict.fromkeys(("compare", "report", "rescore"), "result_commands")
+MODULES |= dict.fromkeys(("run-api", "score-server"), "server_commands")
+"""Command to its module, where that has several."""
 
 
 class Program(click.Group):
@@ -67,8 +58,7 @@ class Program(click.Group):
         if cmd_name not in COMMANDS:
             raise click.exceptions.NoSuchCommand(cmd_name, None, COMMANDS, ctx)
         name = cmd_name.replace("-", "_")
-        several = (module for module, names in MODULES.items() if cmd_name in names)
-        module = next(several, f"{name}_command")
+        module = MODULES.get(cmd_name, f"{name}_command")
         command = getattr(importlib.import_module(f"rg_env.cli.{module}"), name)
         return command if isinstance(command, click.Command) else command(ctx.obj)
 
@@ -92,8 +82,8 @@ PROGRAM = Program(
     context_settings=HELP_NAMES,
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
-    params=[at_once(["--version"], "Show the versions", _print_versions)],
 )
+click.version_option(installation.VERSION, message="%(prog)s %(version)s")(PROGRAM)
 
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
@@ -112,7 +102,7 @@ def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
 def main(env_cls: Any, argv: Sequence[str]) -> int:
     """Run a command line, without the program's name; return the exit status.
 
-    It is of a class of environments, or of what imports ours where it is needed.
+    `env_cls` is a class of environments, or what imports ours where it is needed.
     """
     logs.start()
     try:

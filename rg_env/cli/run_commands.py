@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import sys
+import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,25 +22,26 @@ from rg_env.settings import setting_types
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import SECRET
 
+if TYPE_CHECKING:
+    from rg_env.atropos.process_run import ScreenRun
+
 logger = logging.getLogger(__name__)
 
 
 def build(
     command: SettingsCommand,
     given: Given,
-    change: Callable[[Any], Any] = lambda config: config,
+    screen: Callable[[Any], ScreenRun] | None = None,
 ) -> Any:
-    """Build the environment of a command; from here on the framework is imported.
-
-    `change` takes the settings of the environment and returns those that are used.
-    """
+    """Build the environment of a command; from here on the framework is imported."""
     env_cls = loaded(command.env_cls)
     from rg_env.atropos import start_checks
     from rg_env.atropos.config import with_model
 
     name, is_serve = str(command.name), command.name == "serve"
     config, servers = given.over(command.start_of(env_cls))
-    config = change(config)
+    run = screen and screen(config)
+    config = run.config if run else config
     start_checks.check_command(name, config, servers)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     if is_serve or given.env.get("use_wandb") is not None:
@@ -58,22 +60,13 @@ def build(
             trains=is_serve,
         )
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
-    model, kind = servers[0].model_name, servers[0].server_type
+    if run:
+        env.screen, env.jsonl_writer.with_tokens = run, False
     urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
-    own = config.tokenizer_name
-    tokenizer = f", tokenizer {own}" if own != model else ""
-    logger.info("%s: model %s (%s) at %s%s", name, model, kind, urls, tokenizer)
+    model, kind = servers[0].model_name, servers[0].server_type
+    about = (name, model, kind, urls, config.tokenizer_name)
+    logger.info("%s: model %s (%s) at %s, tokenizer %s", *about)
     return env
-
-
-def _report(env: Any, paths: list[Path], folder: Path, title: str) -> Path | None:
-    """Write the report of a run from what is on disk; None if that is nothing."""
-    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-    from rg_env.pages.report import report_of
-
-    # This tokenizer fits no model but the simulated one.
-    is_simulated = Path(env.config.tokenizer_name).resolve() == TOKENIZER_FOLDER
-    return report_of(paths, folder, title=title, is_simulated=is_simulated)
 
 
 # -- serve, process, evaluate ----------------------------------------------------------
@@ -103,6 +96,7 @@ def process(command: SettingsCommand, given: Given) -> int:
 def _write_rows(env: Any) -> None:
     """Run `process`; the report is made of whatever was written."""
     from rg_env.evaluation.sources import metrics_beside
+    from rg_env.pages.report import report_of
 
     env.n_groups_to_process = env.config.total_steps
     env.group_size_to_process = env.config.group_size
@@ -111,19 +105,16 @@ def _write_rows(env: Any) -> None:
     finally:
         path = Path(env.config.data_path_to_save_groups)
         folder = path.with_name(f"{path.name.removesuffix('.jsonl')}_report")
-        paths, title = [path, metrics_beside(path)], f"Groups in {path.name}"
-        if (page := _report(env, paths, folder, title)) is not None:
+        paths = [path, metrics_beside(path)]
+        if page := report_of(paths, folder, title=f"Groups in {path.name}"):
             print(f"rows: {path}\nreport: {page}")
-
-
-def _evaluation_folder(name: str) -> Mapping[str, Any]:
-    now = datetime.now().astimezone()
-    return {"data_dir_to_save_evals": f"data/evaluate_{now:%Y%m%d_%H%M%S}"}
 
 
 @settings_command(
     "evaluate --config settings.yaml --env.eval_completions 4",
-    starts=_evaluation_folder,
+    starts=lambda name: {
+        "data_dir_to_save_evals": time.strftime("data/evaluate_%Y%m%d_%H%M%S")
+    },
 )
 @flag("--json", text="Print the results as one JSON document instead of a table")
 @flag("--tasks", text="Show a row for each task in the table")
@@ -133,8 +124,10 @@ def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) ->
     env.shows_json, env.shows_tasks = json, tasks
     asyncio.run(env._run_evaluate())
     if (folder := env.evaluation_folder) is not None:
-        title, paths = f"Evaluation {folder.name}", [folder / "samples.jsonl"]
-        if (page := _report(env, paths, folder / "report", title)) is not None:
+        from rg_env.pages.report import report_of
+
+        where = ([folder / "samples.jsonl"], folder / "report")
+        if page := report_of(*where, title=f"Evaluation {folder.name}"):
             logger.info("report: %s", page)
     return 0
 
@@ -183,17 +176,11 @@ def screen(
         raise SettingError(
             f"--out: {shown(str(out))} was not written by `screen`; choose another file"
         )
-    runs: list[ScreenRun] = []
-
-    def change(config: Any) -> Any:
-        runs.append(ScreenRun(config, groups, str(out.with_suffix(".jsonl"))))
-        return runs[0].config
-
-    env = build(command, given, change)
-    env.screen, env.jsonl_writer.with_tokens = runs[0], False
+    how = {"groups_each": groups, "rows": str(out.with_suffix(".jsonl"))}
+    env = build(command, given, functools.partial(ScreenRun, **how))
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
-    tasks = screen_rows(read_groups(rows), runs[0].bounds, least_share)
+    tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)
     print(rendered(table_for(tasks)))
     for note in guessing_notes({task.task for task in tasks if not task.left_out}):
         print(f"warning: {note}")
@@ -202,7 +189,7 @@ def screen(
             f"no task has variance in {least_share:.0%} of its groups, so no"
             " settings are written: take a smaller --least_share, other tasks or levels"
         )
-    sections = runs[0].settings(_as_set(command, given), tasks)
+    sections = env.screen.settings(_as_set(command, given), tasks)
     path = rows.with_suffix(".yaml")
     path.write_text(screen_text(sections), encoding="utf-8")
     print(f"settings: {path}\nrun: {START} serve --config {path}")

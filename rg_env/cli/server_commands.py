@@ -42,8 +42,7 @@ def address_options(port: int) -> Callable[[Any], Any]:
     """Return the options of where a command listens."""
     text = "Address to listen on; 127.0.0.1 accepts only this machine, 0.0.0.0 any"
     host = option("--host", str, "127.0.0.1", text)
-    text = "Port to listen on; 0 picks a free one"
-    number = option("--port", click.IntRange(0, 65_535), port, text)
+    number = option("--port", click.IntRange(0, 65_535), port, "Port; 0 is a free one")
     return lambda function: host(number(function))
 
 
@@ -77,25 +76,20 @@ def checked(
 ) -> ClientCheck:
     """Return an application whose clients are checked.
 
-    Raises:
-        SettingError: The file has no secret that can be used, which is not repeated.
+    Raises `SettingError` if the file has no secret that can be used.
     """
     from rg_env.serving import ClientCheck
 
     names = [host, *allowed_hosts.replace(",", " ").split()]
     if secret_file is None:
         return ClientCheck(served, None, names)
+    reason = "holds no secret of 16 to 256 letters, digits and signs of -_.~"
     try:
         secret = Path(secret_file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no text"
-        where = f"--secret_file {secret_file}: cannot be read ({reason})"
-        raise SettingError(f"{where}; {_ADVICE}") from error
+        secret, reason = "", getattr(error, "strerror", None) or "no text"
     if not _SECRET_FORM.fullmatch(secret):
-        raise SettingError(
-            f"--secret_file {secret_file}: holds no secret of 16 to 256 letters, digits"
-            f" and signs of -_.~; {_ADVICE}"
-        )
+        raise SettingError(f"--secret_file {secret_file}: {reason}; {_ADVICE}")
     return ClientCheck(served, secret, names)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,8 +11,6 @@ import click
 from rg_env import ending, yaml_text
 from rg_env.cli.command import (
     command,
-    flag,
-    json_option,
     no_fixes_option,
     option,
     task_modules_option,
@@ -37,6 +34,9 @@ from rg_env.yaml_text import YamlError
 
 MAKE_DEADLINE_S = 60.0
 JOB_DEADLINE_S = 300.0
+ANSWER = "Answer to score; - reads standard input. A text with <answer> or <think> tags"
+ANSWER += " is scored as a whole completion"
+PARAM = "Dataset parameter NAME=VALUE, which overrides the level; can be repeated"
 TAGS = ("<answer>", "</answer>", "<think>", "</think>")
 
 
@@ -55,9 +55,8 @@ async def _item(
     level: float | None,
     seeds: Sequence[int],
     params: Mapping[str, Any],
-    checked: bool,
-) -> tuple[Item, Values]:
-    """Make the item of the first seed that gives one; return what is known of it."""
+) -> Item:
+    """Make the item of the first seed that gives one."""
     library, scale = await read_library(pool), None
     if name not in library.tasks:
         raise unknown_name("command line", name, library.tasks, "task")
@@ -71,25 +70,22 @@ async def _item(
         step: Mapping[str, Any] = {}
         if scale and level is not None:
             step = scale.step_at(level, mix_of_seed(seed)).params
-        rules = ScoringRules(scorer_fixes=checked)
-        return Item(name, {**step, **params}, seed, level, rules=rules)
+        return Item(name, {**step, **params}, seed, level)
 
-    item = await first_usable(pool, map(attempt, seeds), MAKE_DEADLINE_S)
-    entry = item.entry
+    return await first_usable(pool, map(attempt, seeds), deadline_s=MAKE_DEADLINE_S)
+
+
+async def _values(pool: WorkerPool, item: Item) -> Values:
+    """Return what is known of an item."""
     # In a worker, which has the rules of a user's own tasks as well.
-    solved = await pool.run(solution, name, entry, deadline_s=JOB_DEADLINE_S)
-    return item, {
-        "task": name,
-        "category": library.tasks[name].category,
-        "reasoning_gym": library.version,
-        "level": level,
+    call = (solution, item.task, item.entry)
+    return {
+        "task": item.task,
+        "level": item.level,
         "params": dict(item.params),
         "seed": item.seed,
-        "messages": [*map(dict, item.messages)],
-        "question": entry["question"],
-        "gold_answer": entry["answer"],
-        "solution": solved,
-        "metadata": entry["metadata"],
+        "question": item.question,
+        "solution": await pool.run(*call, deadline_s=JOB_DEADLINE_S),
     }
 
 
@@ -122,74 +118,38 @@ async def _answer(
 
 @command("show gcd --level 0.5 --answer 12")
 @click.argument("task")
-@option(
-    "--level",
-    click.FloatRange(0.0, 1.0),
-    None,
-    "Level of difficulty; by default, the library's default parameters are used",
-)
-@option(
-    "--seed",
-    click.IntRange(0, MAX_ENTRY_SEED),
-    None,
-    "Seed of the item in the library; by default the first one that makes an item."
-    " For a level between two steps, it also decides which step is used",
-)
-@click.option(
-    "--param",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_params,
-    help="Dataset parameter, which takes precedence over the level. Can be repeated;"
-    " `tasks TASK` lists the parameters",
-)
-@option(
-    "--answer",
-    str,
-    None,
-    "Answer to score; - reads standard input. A text with <answer> or <think> tags"
-    " is scored as a whole completion",
-)
-@flag("--prompt", text="Also print the messages")
+@option("--level", click.FloatRange(0, 1), None, "Level; else the library's defaults")
+@option("--seed", click.IntRange(0, MAX_ENTRY_SEED), None, "Seed of the item")
+@click.option("--param", multiple=True, callback=_params, help=PARAM)
+@option("--answer", str, None, ANSWER)
 @no_fixes_option
 @task_modules_option
-@json_option
 def show(
     task: str,
     level: float | None,
     seed: int | None,
     param: dict[str, Any],
     answer: str | None,
-    prompt: bool,
     no_fixes: bool,
     task_modules: Sequence[str],
-    as_json: bool,
 ) -> int:
-    """Print an item of a task as the model gets it, and the score of an answer.
+    """Print an item of a task, and the score of an answer.
 
-    The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library;
-    `tasks` lists the tasks.
+    The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library.
     """
     seeds = range(100) if seed is None else [seed]
-    rules, scored = ScoringRules(scorer_fixes=not no_fixes), None
     try:
         with workers(1, task_modules) as pool:
-            making = _item(pool, task, level, seeds, param, not no_fixes)
-            item, values = ending.run(making)
-            if not as_json:
-                print("\n".join(task_sheets.lines(values)), flush=True)
-            if prompt and not as_json:
-                print("\n".join(task_sheets.message_lines(item.messages)), flush=True)
-            if answer == "-":
-                # Between two event loops: a thread that reads cannot be ended.
-                answer = sys.stdin.read()
-            if answer is not None:
-                scored = ending.run(_answer(pool, item, answer, rules))
+            item = ending.run(_item(pool, task, level, seeds, param))
+            values = ending.run(_values(pool, item))
+            print("\n".join(task_sheets.lines(values)), flush=True)
+            # Not in an event loop: a thread that reads cannot be ended.
+            text = sys.stdin.read() if answer == "-" else answer
+            if text is not None:
+                rules = ScoringRules(scorer_fixes=not no_fixes)
+                scored = ending.run(_answer(pool, item, text, rules))
+                print("\n".join(task_sheets.lines(scored)))
     except PoolError as error:
         advice = "another --seed, or other parameters, may make another item"
         raise RunError(f"{task}: {why_no_entry(error)}; {advice}") from error
-    if as_json:
-        print(json.dumps({**values, "answer": scored}, indent=2, default=str))
-    elif scored is not None:
-        print("\n".join(task_sheets.lines(scored)))
     return 0

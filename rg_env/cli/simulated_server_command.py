@@ -32,13 +32,8 @@ from rg_env.tasks.feedback import Feedback
 from rg_env.tasks.selection import StreamSettings
 from rg_env.workers.worker_pool import WorkerPool
 
-ALONE = {"shard_index": 0, "num_shards": 1}
-"""It answers every instance that shares the stream."""
-
-DEADLINE_S = 60.0
-"""Longer than an environment waits: what it has queried, the key has to have made."""
-
-SETTINGS = deciding(Decides.ITEMS, Decides.EVAL_ITEMS) - ALONE.keys()
+SETTINGS = deciding(Decides.ITEMS, Decides.EVAL_ITEMS) - {"shard_index", "num_shards"}
+SETTINGS |= {"task_modules", "scorer_fixes"}
 
 
 async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
@@ -46,23 +41,17 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     stream = await prepare_items(pool, settings, Feedback(0.5))
     evaluation = stream.evaluation
     with WorkProgress("making evaluation items", evaluation.total, "items") as progress:
-        items = await evaluation.finished(lambda number: progress.advance(by=number))
+        evaluation.on_done = lambda number: progress.advance(by=number)
+        items = await evaluation.finished()
     known = list(map(build_entry, items))
     return AnswerKey(sampled_entries(stream), known=known)
 
 
 @settings_command(
-    "simulated-server --port 9004 --tasks gcd",
-    fields=SETTINGS | {"task_modules", "scorer_fixes"},
-    is_bare=True,
+    "simulated-server --port 9004 --tasks gcd", fields=SETTINGS, is_bare=True
 )
 @address_options(9004)
-@option(
-    "--skill",
-    click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    0.55,
-    "Skill of the model, as a mean over tasks",
-)
+@option("--skill", click.FloatRange(0.01, 0.99), 0.55, "Mean skill of the model")
 @option("--latency_ms", LATENCY_MS, 0.0, "Delay before every reply")
 def simulated_server(
     command: SettingsCommand,
@@ -78,7 +67,10 @@ def simulated_server(
     knows the answers to the items and makes mistakes at a set rate. The other options
     are settings of the environment and must have the same values as there.
     """
-    given.env |= {**ALONE, "num_workers": 1, "item_deadline_s": DEADLINE_S}
+    # It answers every instance that shares the stream, and waits longer for an item
+    # than an environment does: what that has queried, the key has to have made.
+    given.env |= {"shard_index": 0, "num_shards": 1}
+    given.env |= {"num_workers": 1, "item_deadline_s": 60.0}
     settings, _ = given.over(command.start)
     if StreamSettings.of(settings).follows_results:
         raise SettingError(

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import click
 
 from rg_env import ending
-from rg_env.cli.command import (
-    command,
-    json_option,
-    task_modules_option,
-    workers,
-)
+from rg_env.cli.command import command, task_modules_option, workers
 from rg_env.errors import SettingError, in_section
 from rg_env.items.installed_library import read_library, read_scales
 from rg_env.reports import task_sheets
 from rg_env.reports.task_sheets import TaskFacts
-from rg_env.task_rules.rules import MIXTURE
 from rg_env.tasks.library import LibraryDescription
 from rg_env.tasks.selection import StreamSettings, build_selection
 from rg_env.workers.worker_pool import WorkerPool
@@ -28,27 +21,24 @@ def chosen_tasks(
     library: LibraryDescription, names: Sequence[str], categories: Sequence[str]
 ) -> list[str]:
     """Return the tasks that match a name and a category, where those are given."""
-    if MIXTURE in names:
-        raise SettingError(f"command line: {MIXTURE!r} is a mixture of tasks")
     with in_section("command line: "):
-        by_name = build_selection(library, StreamSettings(names or None))
-        of_categories = StreamSettings(categories=categories or None)
-        by_category = build_selection(library, of_categories)
-    chosen = {choice.task for choice in by_name} & {c.task for c in by_category}
+        choices = build_selection(library, StreamSettings(names or None))
+    chosen = sorted({choice.task for choice in choices})
+    if categories:
+        chosen = [t for t in chosen if library.tasks[t].category in categories]
     if not chosen:
-        raise SettingError(
-            "command line: no task with such a name is in such a category"
-        )
-    return sorted(chosen)
+        raise SettingError("command line: no such task is in such a category")
+    return chosen
 
 
-async def _facts(
+async def facts_of(
     names: Sequence[str], categories: Sequence[str], pool: WorkerPool
-) -> tuple[LibraryDescription, list[TaskFacts]]:
+) -> list[TaskFacts]:
+    """Return what is known of the tasks that match."""
     library = await read_library(pool)
     chosen = chosen_tasks(library, names, categories)
     scales, reasons = await read_scales(pool, library, chosen)
-    return library, [
+    return [
         TaskFacts(library.tasks[name], scales.get(name), reasons.get(name, ""))
         for name in chosen
     ]
@@ -58,12 +48,8 @@ async def _facts(
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @click.option("--category", multiple=True, help="Category of tasks; can be repeated")
 @task_modules_option
-@json_option
 def tasks(
-    names: Sequence[str],
-    category: Sequence[str],
-    task_modules: Sequence[str],
-    as_json: bool,
+    names: Sequence[str], category: Sequence[str], task_modules: Sequence[str]
 ) -> int:
     """List the tasks with their questions, their levels and the time to make an item.
 
@@ -71,12 +57,7 @@ def tasks(
     shown.
     """
     with workers(1, task_modules) as pool:
-        library, facts = ending.run(_facts(names, category, pool))
-    if as_json:
-        document = task_sheets.as_json(facts, library.version)
-        print(json.dumps(document, indent=2, default=str))
-    elif len(facts) == 1:
-        print(task_sheets.details(facts[0]))
-    else:
-        print(task_sheets.listing(facts))
+        facts = ending.run(facts_of(names, category, pool))
+    is_one = len(facts) == 1
+    print(task_sheets.details(facts[0]) if is_one else task_sheets.listing(facts))
     return 0

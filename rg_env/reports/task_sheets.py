@@ -67,26 +67,10 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
                 ]
             lines.append(ROW.format(f"  {facts.info.name}", *cells).rstrip())
             lines.append(f"    {_asks(facts.info)}")
-    total = "{tasks} tasks, {with_scale} with a scale, {steps} steps"
-    return "\n".join([*lines, LEGEND, total.format(**_counts(tasks))])
-
-
-def _counts(tasks: Sequence[TaskFacts]) -> dict[str, int]:
     scales = [facts.scale for facts in tasks if facts.scale is not None]
-    return {
-        "tasks": len(tasks),
-        "with_scale": len(scales),
-        "steps": sum(len(scale.steps) for scale in scales),
-        "levels": sum(len(s.levels) for scale in scales for s in scale.steps),
-        "skipped_levels": sum(len(scale.skipped) for scale in scales),
-    }
-
-
-def as_json(tasks: Sequence[TaskFacts], version: str) -> dict[str, Any]:
-    """Return everything about the tasks as plain values, by category and name."""
-    each = [*map(_task_json, tasks)]
-    each.sort(key=lambda task: (task["category"], task["task"]))
-    return {"reasoning_gym": version, "summary": _counts(tasks), "tasks": each}
+    steps = sum(len(scale.steps) for scale in scales)
+    total = f"{len(tasks)} tasks, {len(scales)} with a scale, {steps} steps"
+    return "\n".join([*lines, LEGEND, total])
 
 
 def _task_json(facts: TaskFacts) -> dict[str, Any]:
@@ -131,18 +115,15 @@ def details(facts: TaskFacts) -> str:
 Values = dict[str, Any]
 """Names to what JSON can hold, in the order in which they are printed."""
 
-BLOCKS = ("question", "solution", "answer", "system", "user")
-"""Foreign text, and the messages of a prompt by their roles."""
-
-JSON_ONLY = ("messages", "gold_answer", "metadata")
-"""Left out of the text: `solution` is the gold answer, or a right one of many."""
+BLOCKS = ("question", "solution", "answer")
+"""Foreign text."""
 
 
 def lines(values: Values) -> list[str]:
     """Return what is known of an item or an answer; foreign text is indented."""
     result = []
     for name, value in values.items():
-        if name in JSON_ONLY or value is None:
+        if value is None:
             continue
         if name in BLOCKS and value:
             result += [f"{name}:", textwrap.indent(visible(value), "  ")]
@@ -151,8 +132,3 @@ def lines(values: Values) -> list[str]:
             text = value if is_text else json.dumps(value, default=str)
             result.append(f"{name}: {visible(text)}")
     return result
-
-
-def message_lines(messages: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the messages of a prompt, each below its role."""
-    return [line for m in messages for line in lines({m["role"]: m["content"]})]

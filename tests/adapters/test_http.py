@@ -315,7 +315,7 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
     ("options", "reason"),
     [
         (["--host", "0.0.0.0"], "--host 0.0.0.0: other machines would reach"),
-        (["--secret_file", "/none"], "--secret_file /none: cannot be read"),
+        (["--secret_file", "/none"], "--secret_file /none: No such file"),
     ],
 )
 def test_nothing_is_served_without_the_secret_that_is_needed(options, reason):
