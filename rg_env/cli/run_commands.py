@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import sys
 import time
@@ -176,8 +175,8 @@ def screen(
         raise SettingError(
             f"--out: {shown(str(out))} was not written by `screen`; choose another file"
         )
-    how = {"groups_each": groups, "rows": str(out.with_suffix(".jsonl"))}
-    env = build(command, given, functools.partial(ScreenRun, **how))
+    where = str(out.with_suffix(".jsonl"))
+    env = build(command, given, lambda config: ScreenRun(config, groups, where))
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)

@@ -41,10 +41,8 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     stream = await prepare_items(pool, settings, Feedback(0.5))
     evaluation = stream.evaluation
     with WorkProgress("making evaluation items", evaluation.total, "items") as progress:
-        evaluation.on_done = lambda number: progress.advance(by=number)
-        items = await evaluation.finished()
-    known = list(map(build_entry, items))
-    return AnswerKey(sampled_entries(stream), known=known)
+        items = await evaluation.finished(lambda number: progress.advance(by=number))
+    return AnswerKey(sampled_entries(stream), known=[*map(build_entry, items)])
 
 
 @settings_command(
