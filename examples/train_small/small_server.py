@@ -107,7 +107,7 @@ def read_request(body: Body, vocabulary: int) -> Request:
             raise BadRequestError(f"`{name}`: the small server cannot do {value!r}")
     if body.get("model") not in (None, MODEL_NAME):
         raise BadRequestError(f"`model`: there is only {MODEL_NAME!r} here")
-    ask = read_query(body, DEFAULT_MAX_TOKENS)
+    ask = read_query({"max_tokens": DEFAULT_MAX_TOKENS, **body})
     temperature = body.get("temperature", 1.0)
     if isinstance(ask.prompt, str):
         raise BadRequestError("`prompt`: the small server takes a list of token ids")

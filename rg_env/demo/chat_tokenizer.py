@@ -1,8 +1,7 @@
 """The small tokenizer that is shipped, and the chat format of its prompts.
 
-The format is ChatML without a BOS token. One message is `<|im_start|>role`, a newline,
-the content, `<|im_end|>`, a newline; a prompt ends with an opened assistant message.
-Contents are not escaped: a message that itself holds `<|im_end|>` is cut there.
+The format is ChatML without a BOS token. Contents are not escaped: a message that
+itself holds `<|im_end|>` is cut there.
 """
 
 from __future__ import annotations

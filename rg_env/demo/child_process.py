@@ -44,7 +44,7 @@ class ChildError(RunError):
 
     @property
     def sentence(self) -> str:
-        """Its own sentence if it refused to start, or what became of it and why."""
+        """Its own sentence if it refused to start, or how it ended and why."""
         return self._sentence
 
 
@@ -61,12 +61,9 @@ def end_with_parent() -> None:
 
 
 def announce(url: str, what: str) -> None:
-    """Tell the parent where this process listens; what it prints later goes to the log.
-
-    Nobody reads the pipe to the parent after that, and a full one would stop us.
-    """
+    """Tell the parent where this process listens."""
     print(f"{what} ready on {url}", flush=True)
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # nobody reads the pipe any more, and a full one would stop us
 
 
 def read_log_end(log_path: Path) -> str:
@@ -76,10 +73,7 @@ def read_log_end(log_path: Path) -> str:
 
 
 class ChildProgram:
-    """A program, run with `python -m` at once and ended by `stop`.
-
-    What it prints overwrites the file `log_path`, or goes to one without a name.
-    """
+    """A program, run with `python -m` at once; its log may be a file without a name."""
 
     def __init__(self, module: str, *argv: str, log_path: Path | None = None) -> None:
         self._module = module
@@ -97,15 +91,11 @@ class ChildProgram:
         )
 
     def wait_for_url(self) -> str:
-        """Return what it listens on, without a slash at its end.
-
-        Raises:
-            ChildError: It ended, or said nothing in time.
-        """
+        """Return what it listens on; raises `ChildError` if it ends before."""
         output = self._process.stdout
         assert output is not None  # noqa: S101 - it was asked for
         if not select.select([output], [], [], START_TIMEOUT_S)[0]:
-            raise self._error(f"said nothing within {START_TIMEOUT_S:g} s")
+            raise self._error("said nothing")
         words = output.readline().decode(errors="replace").split()
         if words and words[-1].startswith("http"):
             return words[-1]

@@ -4,8 +4,7 @@
     POST /v1/chat/completions   {"messages": [..], ...}
 
 Only the prompt, `n` and the token limit are read; everything else in a body is accepted
-and has no effect, but `stream`, which is refused. Malformed requests get status 400 and
-what was expected. It keeps no context limit of its own and checks no key. Replies have
+and has no effect. Malformed requests get status 400 and what was expected. Replies have
 the shape of a stock vLLM 0.32.0; what was answered is counted at `GET /stats`.
 """
 
@@ -17,7 +16,6 @@ import json
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -43,26 +41,18 @@ class BadRequestError(ValueError):
     """A request that cannot be answered; its text says what was expected."""
 
 
-@dataclass(frozen=True)
-class Query:
-    """One prompt, as text or tokens, and how many completions it gets, how long."""
-
-    prompt: str | list[int]
-    n: int
-    max_tokens: int
-
-
 class _Message(msgspec.Struct):
     role: str
     content: str
 
 
-class _Request(msgspec.Struct):
-    prompt: str | Annotated[list[int], msgspec.Meta(min_length=1)] | None = None
+class Query(msgspec.Struct):
+    """One prompt, as text or tokens, and how many completions it gets, how long."""
+
+    prompt: str | Annotated[list[int], msgspec.Meta(min_length=1)] = ""
     messages: Annotated[list[_Message], msgspec.Meta(min_length=1)] | None = None
-    n: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
-    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
-    stream: bool | None = False
+    n: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = DEFAULT_MAX_TOKENS
 
 
 async def read_body(request: web.Request) -> Body:
@@ -76,20 +66,17 @@ async def read_body(request: web.Request) -> Body:
     return body
 
 
-def read_query(body: Body, default_max_tokens: int) -> Query:
+def read_query(body: Body) -> Query:
     """Read the body of a request; raises `BadRequestError`."""
     try:
-        request = msgspec.convert(body, _Request)
+        query = msgspec.convert(body, Query)
     except msgspec.ValidationError as error:
         raise BadRequestError(str(error).replace("`$.", "`")) from error
-    if request.stream:
-        raise BadRequestError("`stream`: the simulated server does not stream")
-    prompt = request.prompt
-    if request.messages:
-        prompt = build_prompt([(m.role, m.content) for m in request.messages])
-    if prompt is None:
+    if query.messages:
+        query.prompt = build_prompt([(m.role, m.content) for m in query.messages])
+    if not query.prompt:
         raise BadRequestError("expected `prompt` or `messages`")
-    return Query(prompt, request.n or 1, request.max_tokens or default_max_tokens)
+    return query
 
 
 # -- replies ---------------------------------------------------------------------------
@@ -147,18 +134,14 @@ class InferenceServer:
         return web.json_response(pages.get(request.path, {}))
 
     async def stats(self, request: web.Request) -> web.Response:
-        """Return everything that is counted."""
-        return web.json_response({"simulated": True, **self.counts()})
-
-    def counts(self) -> dict[str, Any]:
-        """Return the requests that were answered, and what the model counts."""
+        """Return what was answered, and what the model counts."""
         served = {"requests": self._requests, "completions": self._completions}
-        return served | dict(self.model.counts())
+        return web.json_response({**served, **self.model.counts()})
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Read a request and answer it."""
         body = await read_body(request)
-        return await self.serve(request, body, read_query(body, DEFAULT_MAX_TOKENS))
+        return await self.serve(request, body, read_query(body))
 
     async def serve(
         self, request: web.Request, body: Body, query: Query

@@ -5,9 +5,8 @@ meets the same questions. A key cannot follow a curriculum, since levels move wi
 results: of one it has to be told the entries before they are queried, as in the demo.
 
 A completion depends on the seed, the prompt's text, how many times that prompt was sent
-before and the place among the n choices; on nothing else. Sampling parameters
-(temperature, top_p, stop) change nothing, and the log-probabilities are dice, finite
-and negative, not any model's.
+before and the place among the n choices; on nothing else. The log-probabilities are
+dice, finite and negative, not any model's.
 """
 
 from __future__ import annotations
@@ -34,18 +33,14 @@ PROBE_TOKENS = 8
 
 MAX_AHEAD = 1024
 """Draws beyond the newest that was queried, more than the items that the env prepares
-ahead. Unknown questions must not draw so far that the first are forgotten."""
-
-MAX_KNOWN = 50_000
-"""Entries of the stream that are kept."""
+ahead: an unknown question must not draw for ever."""
 
 
 class AnswerKey:
     """A key that draws from a stream as far as the questions need.
 
-    The entries of the stream come in the order in which the env samples them; those
-    that are known from the beginning are never forgotten. `misses` counts the questions
-    that were not found within the bounds.
+    The entries of the stream come in the order in which the env samples them. `misses`
+    counts the questions that were not found within the bounds.
     """
 
     def __init__(
@@ -97,8 +92,6 @@ class AnswerKey:
         """Know the next entry of the stream."""
         self.drawn += 1
         self._met[entry.question] = self.drawn, entry
-        if len(self._met) > MAX_KNOWN:
-            del self._met[next(iter(self._met))]
 
 
 def build_entry(item: Item) -> KeyEntry:
@@ -116,11 +109,7 @@ async def sampled_entries(items: RunStream) -> AsyncIterator[KeyEntry]:
 
 @dataclass(frozen=True)
 class Generation:
-    """One simulated completion; the end token is among its tokens.
-
-    It has one finite value <= 0 per token, and ends with "stop", or "length" when it
-    was cut. Only a server that misbehaves on purpose has other values and tokens.
-    """
+    """One simulated completion; the end token is among its tokens."""
 
     text: str
     token_ids: Sequence[int]

@@ -75,26 +75,19 @@ class KeyEntry:
 class PolicyProfile:
     """How a simulated policy behaves.
 
-    Attributes:
-        seed: Decides which tasks it is good at.
-        mean_skill, skill_spread: Middle of the skills of the tasks, in (0, 1), and half
-            the width of their range.
-        sharpness: How fast the chance of a right answer falls as the level passes the
-            skill, where it is one half.
-        bad_format, unfinished, hedged: Chances of a completion whose answer cannot be
-            extracted, of thinking that never ends, and of two answers within one pair
-            of tags.
-        thinking_words: Mean number of words of the thinking.
+    The skills of tasks are in `mean_skill` +- `skill_spread`. `bad_format`,
+    `unfinished` and `hedged` are chances of a completion whose answer cannot be
+    extracted, of thinking that never ends, and of two answers within one pair of tags.
     """
 
     seed: int = 0
     mean_skill: float = 0.55
     skill_spread: float = 0.4
-    sharpness: float = 6.0
+    sharpness: float = 6.0  # how fast the chance falls as the level passes the skill
     bad_format: float = 0.05
     unfinished: float = 0.03
     hedged: float = 0.02
-    thinking_words: int = 72
+    thinking_words: int = 72  # on average
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """A stand-in for a trainer: it takes batches from the Atropos API and trains nothing.
 
 It checks every group as strictly as the strictest known trainer reads it, and counts.
-It does not follow the API's step, which runs ahead of the trainer, because the API
-makes all possible batches at once and hands out the newest first: its own count of
-batches is its step.
+Its own count of batches is its step: the API's runs ahead, because it makes all
+possible batches at once.
 """
 
 from __future__ import annotations
@@ -50,12 +49,7 @@ class TrainerError(RunError):
 
 @dataclass(frozen=True)
 class TrainerConfig:
-    """Settings of a stand-in trainer.
-
-    The host drops the whole group of a sequence that reaches `max_token_len`. In a
-    batch, the first `checked_groups` are checked, None for all: a benchmark has better
-    use for the CPU.
-    """
+    """Settings of a stand-in trainer."""
 
     api_url: str
     batch_size: int  # in rollouts
@@ -65,7 +59,7 @@ class TrainerConfig:
     step_time_s: float = 0.0
     give_up_s: float = 30.0  # how long the API may be unreachable
     longest_wait_s: float = LONGEST_WAIT_S
-    checked_groups: int | None = None
+    checked_groups: int | None = None  # of a batch, None for all
     checkpoint_dir: str = ""
     save_checkpoint_interval: int = 0
     starting_step: int = 0
@@ -73,10 +67,7 @@ class TrainerConfig:
 
 @dataclass
 class TrainerCounts:
-    """What a stand-in trainer has received: batches, each of which is one step.
-
-    `tokens` includes prompts. `invalid_groups` of those that were checked have a fault.
-    """
+    """What a stand-in trainer has received; each batch is a step."""
 
     steps: int = 0
     groups: int = 0
@@ -89,11 +80,10 @@ class TrainerCounts:
 def find_faults(
     group: Mapping[str, Any], group_size: int, max_token_len: int
 ) -> list[str]:
-    """Name everything that keeps a trainer from using a group, each fault once.
+    """Name everything that keeps a trainer from using a group.
 
-    Expected are `tokens`, `masks` and `inference_logprobs` of shape (G, T_i) with G of
-    `group_size` and T_i below `max_token_len`, `scores` of shape (G,), and `overrides`
-    null or G objects.
+    Expected are `tokens`, `masks` and `inference_logprobs` of shape (G, T_i) with T_i
+    below `max_token_len`, `scores` of shape (G,), and `overrides` null or G objects.
     """
     tokens = group.get("tokens") or []
     scores, overrides = group.get("scores") or [], group.get("overrides")
@@ -236,10 +226,9 @@ async def trained_api(
     on_step: Callable[[Groups], object] = lambda groups: None,
     api: AbstractAsyncContextManager[str] | None = None,
 ) -> AsyncIterator[tuple[str, StandInTrainer]]:
-    """Run an API and the trainer, which takes all it gets; yields URL and trainer.
+    """Run an API, `run-api` if none is given, and the trainer; yields URL and trainer.
 
-    The API is `run-api` at a free port, or another program that runs while a context
-    lasts; its URL replaces that of the settings.
+    The URL replaces that of the settings.
     """
     async with api or running_program(RUN_API, "--port=0") as url:
         trainer = StandInTrainer(replace(config, api_url=url), on_step)

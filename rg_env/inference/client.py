@@ -15,7 +15,7 @@ import itertools
 import json
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from atroposlib.envs.server_handling.server_baseline import APIServer
@@ -111,8 +111,9 @@ class Client(APIServer):
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         self.is_out, self.failure = True, SILENCE
-        self._recovery: asyncio.Future[None] | None = None
         super().__init__(config, reasoning_config=reasoning_config)
+        self.check_task: asyncio.Future[None] | None = None
+        self.initialized = True  # else the framework would begin another check
         self.tokenizer = cast(Any, None)
         if config.server_type in ("vllm", "sglang"):
             self.tokenizer = AutoTokenizer.from_pretrained(config.tokenizer_name)
@@ -172,20 +173,38 @@ class Client(APIServer):
         self.recover()
 
     def recover(self) -> None:
-        """Probe the server until it passes, after pauses, and use it then."""
-        self._recovery = _kept_up(self._recovery, self._recover)
+        """Begin to probe the server while it is left out, and to check its health."""
+        if self.check_task is None or self.check_task.done():
+            self.check_task = asyncio.ensure_future(self.check_server_status_task())
 
-    async def _recover(self) -> None:
+    async def check_server_status_task(self, chat_completion: bool = True) -> None:
+        """Probe the server while it is left out, else check its health, for ever."""
+        missed = 0
         while True:
-            # With jitter: many environments may wait for one server that starts.
-            pause_s = self._pause_s * random.uniform(0.75, 1.25)
-            longer_s = max(2 * self._pause_s, CIRCUIT_FIRST_PAUSE_S)
-            self._pause_s = min(longer_s, CIRCUIT_LONGEST_PAUSE_S)
-            await asyncio.sleep(pause_s)
+            if self.is_out:
+                missed = 0
+                await self._probe_after_pause()
+                continue
+            await asyncio.sleep(HEALTH_EVERY_S)
             try:
-                return await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
-            except Exception as error:  # noqa: BLE001 - as many as ways to be down
-                self.note_failure(self._failure_of(error))
+                if self.config.health_check:
+                    await self.connection.check_health()
+                missed = 0
+            except RequestFailedError as error:
+                missed += 1
+                if missed >= HEALTH_MISSES_IN_A_ROW:
+                    self.leave_out(error.failure, is_gone=True)
+
+    async def _probe_after_pause(self) -> None:
+        # With jitter: many environments may wait for one server that starts.
+        pause_s = self._pause_s * random.uniform(0.75, 1.25)
+        longer_s = max(2 * self._pause_s, CIRCUIT_FIRST_PAUSE_S)
+        self._pause_s = min(longer_s, CIRCUIT_LONGEST_PAUSE_S)
+        await asyncio.sleep(pause_s)
+        try:
+            await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
+        except Exception as error:  # noqa: BLE001 - as many as ways to be down
+            self.note_failure(self._failure_of(error))
 
     def _failure_of(self, error: Exception) -> Failure:
         if isinstance(error, RequestFailedError):
@@ -206,19 +225,6 @@ class Client(APIServer):
             logger.info("inference at %s: %s", self.config.base_url, how)
         self.is_out, self._failures = False, 0
 
-    async def check_server_status_task(self, chat_completion: bool = True) -> None:
-        """Check the server's health for ever; one that is gone is left out."""
-        missed = 0
-        while True:
-            try:
-                await self.connection.check_health()
-                missed = 0
-            except RequestFailedError as error:
-                missed += 1
-                if missed >= HEALTH_MISSES_IN_A_ROW:
-                    self.leave_out(error.failure, is_gone=True)
-            await asyncio.sleep(HEALTH_EVERY_S)
-
     # -- completions -------------------------------------------------------------------
 
     async def complete(
@@ -230,9 +236,6 @@ class Client(APIServer):
             RequestFailedError: It fails, or no completion is usable.
             ServerLeftOutError: It was left out.
         """
-        if self.config.health_check:
-            check = self.check_server_status_task
-            self.check_task: asyncio.Future[None] = _kept_up(self.check_task, check)
         fields = {**vars(sampling), "n": n}
         async with self.sem if fields.pop("split") == "train" else self.eval_sem:
             if self.is_out or self.route is None:
@@ -364,16 +367,7 @@ class Client(APIServer):
 
     async def close(self) -> None:
         """Stop what is under way and close the connections; may be called twice."""
-        tasks = [task for task in (self.check_task, self._recovery) if task]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSE_GRACE_S)
+        if self.check_task is not None:
+            self.check_task.cancel()
+            await asyncio.wait([self.check_task], timeout=CLOSE_GRACE_S)
         await self.connection.close()
-
-
-def _kept_up(
-    task: asyncio.Future[None] | None, work: Callable[[], Coroutine[Any, Any, None]]
-) -> asyncio.Future[None]:
-    """Return a task that goes on beside the requests; a new one if it has ended."""
-    return asyncio.ensure_future(work()) if task is None or task.done() else task

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import logging
 import os
-import re
 import shlex
 import signal
 import socket
@@ -46,14 +45,10 @@ ASK_EVERY_S, ASK_TIMEOUT_S = 0.5, 5.0
 RESTART_FIRST_PAUSE_S = 1.0
 """Before a program that has died is started again; doubled each time."""
 
-MOST_RESTARTS, MOST_FAILED_STARTS, RESTARTS_WITHIN_S = 5, 1, 600.0
-"""A program that dies more often in this time ends the run; the second is of a server
-that ends by itself before it was ever ready."""
+MOST_RESTARTS, RESTARTS_WITHIN_S = 3, 600.0
+"""A program that dies more often in this time ends the run."""
 
 LOG_END_BYTES = 1 << 16
-
-_CAUSE = re.compile(r"(?:^|[ ]|\] )((?:\w+\.)*\w+(?:Error|Exception): .+)", re.M)
-"""An exception as vLLM's processes log it."""
 
 
 class ProgramError(RunError):
@@ -77,14 +72,8 @@ def last_lines(log: Path, start: int = 0) -> list[str]:
 class Program:
     """A program of the run, in a process group of its own.
 
-    Args:
-        name: What people call it.
-        argv: Its command line.
-        log: What it prints is appended to this file.
-        variables: Of its environment, in addition to ours.
-        health_url: Answers with status 200 once it is ready; None if it is ready when
-            it runs.
-        may_finish: Whether its end with status 0 is the end of its work.
+    `health_url` answers with status 200 once it is ready. If it `may_finish`, its end
+    with status 0 is the end of its work.
     """
 
     def __init__(
@@ -116,24 +105,21 @@ class Program:
             if self._is_ending or (status == 0 and self._may_finish):
                 return
             how = f"status {status}" if status >= 0 else signal.Signals(-status).name
-            reason = self._reason()
-            if status == EXIT_REFUSED:  # trying again would not help
-                raise ProgramError(f"{self.name} has ended: {reason} (log: {self.log})")
+            last = (last_lines(self.log, self._log_start) or ["no words"])[-1]
+            reason = f"{how}: {last.removeprefix('error: ')}"
             now = time.monotonic()
             recent = [t for t in self._deaths if now - t < RESTARTS_WITHIN_S]
             self._deaths = [*recent, now]
-            is_start = status > 0 and not self.is_ready.is_set()
-            most = MOST_FAILED_STARTS if is_start else MOST_RESTARTS
-            if len(self._deaths) > most:
+            # Where it has refused to start, trying again would not help.
+            if status == EXIT_REFUSED or len(self._deaths) > MOST_RESTARTS:
+                times = counted(len(self._deaths), "time")
                 raise ProgramError(
-                    f"{self.name} has ended {counted(len(self._deaths), 'time')} in"
-                    f" {RESTARTS_WITHIN_S / 60:.0f} minutes, at last with"
-                    f" {how} ({reason}); its log is {self.log}"
+                    f"{self.name} has ended {times} ({reason}); its log is {self.log}"
                 )
             pause_s = RESTART_FIRST_PAUSE_S * 2 ** len(recent)
             logger.warning(
-                "%s has ended (%s: %s); starting it again in %.0f s",
-                *(self.name, how, reason, pause_s),
+                "%s has ended (%s); starting it again in %.0f s",
+                *(self.name, reason, pause_s),
             )
             await asyncio.sleep(pause_s)
 
@@ -165,14 +151,6 @@ class Program:
             await wait_until_well(self._health_url)
             logger.info("%s is ready", self.name)
         self.is_ready.set()
-
-    def _reason(self) -> str:
-        """Return why it has ended: its own sentence, or the first exception."""
-        lines = last_lines(self.log, self._log_start) or ["no words"]
-        cause = _CAUSE.search("\n".join(lines))
-        if lines[-1].startswith("error: ") or cause is None:
-            return lines[-1].removeprefix("error: ")
-        return cause[1]
 
     async def end(self, grace_s: float | None) -> None:
         """Ask it to end, and wait; force it when the time is over, if there is one."""
@@ -218,30 +196,15 @@ def _free_url() -> str:
 
 @dataclasses.dataclass
 class Plan:
-    """What is started, and how.
-
-    Args:
-        settings: Of `launch`.
-        env, openai: What the user has set for `serve`.
-        config: The settings of the environment, whoever has set them.
-        own: What begins a command line of ours.
-
-    Attributes:
-        api, server: URLs; what is started has a port that was free.
-        folder: Of the run.
-        policy: Folder of the weights that are served and trained.
-        dumps: Where `serve` writes dump files and metrics.
-        python: Of vLLM and our trainer.
-    """
+    """What is started, and how: what has no URL in the settings, at a free port."""
 
     settings: LaunchSettings
-    env: Mapping[str, Any]
+    env: Mapping[str, Any]  # what the user has set for `serve`
     openai: Mapping[str, Any]
-    config: Any
-    own: Sequence[str]
+    config: Any  # the settings of the environment, whoever has set them
+    own: Sequence[str]  # what begins a command line of ours
 
     def __post_init__(self) -> None:
-        # What has no URL is started.
         self.starts_api = "rollout_server_url" not in self.env
         self.starts_server = not self.openai.get("base_url")
         api: str = _free_url() if self.starts_api else self.config.rollout_server_url

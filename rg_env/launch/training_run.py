@@ -15,6 +15,7 @@ import contextlib
 import datetime
 import json
 import logging
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,11 +54,7 @@ class TrainingRun:
         self._began_s = time.monotonic()
 
     async def run(self) -> None:
-        """Run until the trainer has finished; ends everything it has started.
-
-        Raises:
-            ProgramError: A program refused to go on, or died too often.
-        """
+        """Run until the trainer has finished, or a program failed; end what runs."""
         logging_progress = asyncio.create_task(self._log_progress())
         with ending.at_once(self._kill_all):
             try:
@@ -144,7 +141,7 @@ class TrainingRun:
         """Return the newest numbers of the trainer and of `serve`."""
         trained = _last_row(self._plan.folder / HISTORY)
         # Each start of `serve` begins a file of its own.
-        paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=_changed)
+        paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=os.path.getmtime)
         now = _last_row(paths[-1]) if paths else {}
         step = trained.get("number", now.get("step", 0))
         parts = [f"step {step} of {self._plan.config.total_steps}"]
@@ -152,16 +149,7 @@ class TrainingRun:
         parts += [form.format(now[name]) for form, name in SHOWN if name in now]
         rang = [n for n in now if n.startswith(ALARM) and now[n]]
         parts += [f"alarm {n.removeprefix(ALARM)} {now[n]}" for n in rang]
-        if not step:
-            words = last_lines(self._plan.folder / "trainer.log")[-1:]
-            parts += [f"trainer: {line}" for line in words]
         return ", ".join(parts)
-
-
-def _changed(path: Path) -> float:
-    with contextlib.suppress(OSError):  # one that is removed meanwhile
-        return path.stat().st_mtime
-    return 0.0
 
 
 def _last_row(path: Path) -> dict[str, Any]:

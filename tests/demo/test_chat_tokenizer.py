@@ -8,7 +8,6 @@ from transformers import AutoTokenizer
 from rg_env.demo.chat_tokenizer import (
     TOKENIZER_FOLDER,
     build_prompt,
-    extract_last_user_message,
 )
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))
@@ -23,19 +22,9 @@ def test_any_text_comes_back_exactly_with_nothing_before_or_after_it(text):
     assert TOKENIZER.encode(text) == ids
 
 
-def test_the_end_token_is_the_one_that_closes_a_message():
-    assert TOKENIZER.convert_ids_to_tokens(TOKENIZER.eos_token_id) == "<|im_end|>"
-    assert TOKENIZER.pad_token_id not in (None, TOKENIZER.eos_token_id)
-
-
 def test_the_template_writes_what_build_prompt_writes():
     messages = [{"role": role, "content": content} for role, content in MESSAGES]
     rendered = TOKENIZER.apply_chat_template(
         messages, tokenize=False, add_generation_prompt=True
     )
     assert rendered == build_prompt(MESSAGES)
-
-
-def test_the_last_user_message_comes_back_and_a_prompt_without_is_taken_whole():
-    assert extract_last_user_message(build_prompt(MESSAGES)) == MESSAGES[1][1]
-    assert extract_last_user_message("What is 1 + 1?") == "What is 1 + 1?"

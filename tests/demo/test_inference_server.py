@@ -12,7 +12,6 @@ from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
 from rg_env.demo.model import AnswerKey, PolicyModel
 from rg_env.demo.policy import KeyEntry, PolicyProfile
 from rg_env.inference.completions import why_unusable
-from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.routes import COMPLETIONS as ROUTE
 from rg_env.inference.routes import Prompt
 
@@ -75,11 +74,6 @@ def test_a_long_completion_is_cut_at_the_limit_without_end_token():
         assert choice.finish_reason == "length"
 
 
-def test_token_ids_are_there_only_where_they_are_asked_for():
-    with pytest.raises(RequestFailedError, match="no token ids"):
-        tokens_of(return_token_ids=False, return_tokens_as_token_ids=False)
-
-
 def test_chats_are_answered():
     body = {"messages": MESSAGES, "n": 3, "max_tokens": 500}
     choices = ask("POST", CHAT, json=body)[1][0]["choices"]
@@ -104,26 +98,15 @@ def test_the_seed_the_order_and_the_choice_decide_a_completion_and_nothing_else(
     ("path", "body", "expected"),
     [
         (COMPLETIONS, {"json": {"n": 1}}, "expected `prompt`"),
-        (COMPLETIONS, {"json": {"prompt": [1, "2"]}}, "Expected `int`, got `str`"),
         (COMPLETIONS, {"json": {"prompt": [10**6]}}, "another tokenizer"),
         (COMPLETIONS, {"json": {"prompt": "x", "n": 0}}, "at `n`"),
-        (COMPLETIONS, {"json": [1]}, "not a JSON object"),
         (COMPLETIONS, {"data": b"{"}, "not JSON"),
-        (COMPLETIONS, {"json": {"prompt": "x", "stream": True}}, "`stream`"),
-        (CHAT, {"json": {"messages": []}}, "`messages`"),
     ],
 )
 def test_a_malformed_request_gets_400_and_the_reason(path, body, expected):
     status, (reply,) = ask("POST", path, **body)
     assert status == 400
     assert expected in reply["error"]["message"]
-
-
-def test_health_models_and_version_answer():
-    assert ask("GET", "/health")[0] == 200
-    _, (models,) = ask("GET", "/v1/models")
-    assert [model["id"] for model in models["data"]] == ["simulated-policy"]
-    assert "simulated" in ask("GET", "/version")[1][0]["version"]
 
 
 async def test_every_completion_is_counted_by_kind_and_named_simulated():
@@ -135,7 +118,6 @@ async def test_every_completion_is_counted_by_kind_and_named_simulated():
         async with http.get("/stats") as response:
             stats = await response.json()
     assert stats == {
-        "simulated": True,
         "requests": 3,
         "completions": 9,
         "unknown_questions": 1,

@@ -54,31 +54,6 @@ def test_unknown_questions_end_at_a_bound_beyond_the_newest_that_was_queried(bou
     assert (key.drawn, key.misses) == (41 + 25, 2)
 
 
-def test_what_is_told_or_known_from_the_beginning_is_found_without_drawing():
-    key = AnswerKey(endless(), known=[entry("e1")])
-    key.remember(entry("told"))
-    assert (find(key, "e1"), find(key, "told")) == (entry("e1"), entry("told"))
-    assert key.drawn == 1  # what was told counts
-
-
-def test_the_oldest_entries_are_forgotten_at_the_limit_and_the_known_ones_are_not(
-    monkeypatch,
-):
-    monkeypatch.setattr(model, "MAX_KNOWN", 5)
-    key = AnswerKey(endless(), known=[entry("e1")])
-    find(key, "q9")
-    assert key.lookup("q4") is None
-    assert key.lookup("q5") == entry("q5")
-    assert key.lookup("e1") == entry("e1")
-
-
-async def test_questions_asked_at_once_are_drawn_for_one_after_the_other():
-    key = AnswerKey(endless())
-    found = await asyncio.gather(*(key.find(f"q{n}") for n in (5, 2, 7, 5)))
-    assert found == [entry("q5"), entry("q2"), entry("q7"), entry("q5")]
-    assert key.drawn == 8
-
-
 # -- whatever an environment asks is known ---------------------------------------------
 
 

@@ -70,20 +70,6 @@ def test_good_groups_are_counted_and_nothing_is_wrong_with_them(config):
     assert (counts.tokens, counts.invalid_groups, counts.faults) == (28, 0, {})
 
 
-def test_a_batch_that_the_api_loses_to_nan_does_not_end_the_run(config):
-    lost = changed(scores=[float("nan"), 1.0])
-
-    async def run():
-        trainer = StandInTrainer(config)
-        await trainer.run(0)
-        # Two batches, of which the API hands out the newer one first.
-        await post_groups(config.api_url, [GROUP, GROUP, lost, GROUP], env=False)
-        return await asyncio.wait_for(trainer.run(1), 30)
-
-    counts = asyncio.run(run())
-    assert (counts.steps, counts.invalid_groups) == (1, 0)
-
-
 def test_an_api_in_use_by_another_trainer_is_refused_with_what_to_do(config):
     async def run():
         other = dataclasses.replace(config, batch_size=8)
@@ -108,10 +94,7 @@ def test_an_unreachable_api_ends_in_an_error_that_names_it():
     ("group", "fault"),
     [
         (changed(tokens=[[5, 6, 7, 8]]), "group_size"),
-        (changed(tokens=[[5, 6, 7, 8], []]), "empty_sequence"),
         (changed(tokens=[[5] * 10, [5, 6, 9]]), "too_long"),
-        (changed(masks=[[-100, 7], [-100, -100, 9]]), "masks_shape"),
-        (changed(masks=[[-100] * 4, [-100] * 3]), "masks_differ_from_tokens"),
         (changed(masks=[[-100, 1, 7, 8], [5, 6, 9]]), "masks_differ_from_tokens"),
         (changed(inference_logprobs=None), "no_inference_logprobs"),
         (changed(inference_logprobs=[[0.0], [0.0]]), "inference_logprobs_shape"),
@@ -119,9 +102,7 @@ def test_an_unreachable_api_ends_in_an_error_that_names_it():
             changed(inference_logprobs=[[float("nan")] * 4, [0.0] * 3]),
             "inference_logprobs_not_finite",
         ),
-        (changed(scores=[1.0]), "scores_shape"),
         (changed(scores=[1.0, float("inf")]), "scores_not_finite"),
-        (changed(overrides=[{}]), "overrides_shape"),
         (changed(overrides=[{}, None]), "overrides_shape"),
     ],
 )

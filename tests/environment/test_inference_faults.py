@@ -56,6 +56,7 @@ KINDS = {
 def hurried(monkeypatch):
     """Pauses of a twentieth, so that no test waits for them."""
     monkeypatch.setattr(client, "CIRCUIT_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(servers, "COMPLETION_FIRST_PAUSE_S", 0.02)
     monkeypatch.setattr(servers, "LOOK_FOR_SERVER_S", (0.005, 0.01))
     monkeypatch.setattr(servers, "OUTAGE_FIRST_PAUSE_S", 0.02)
@@ -175,7 +176,6 @@ async def test_one_of_two_that_fails_is_left_out_and_taken_back(fault, logged):
 async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
     logged, monkeypatch
 ):
-    monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.02)
     monkeypatch.setattr(connection, "PAGE_S", 0.2)
 
     both = beside(listed(), listed(), timeout=3600, health_check=True)
@@ -191,8 +191,7 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
     assert "is not used for now" in opened
 
 
-async def test_a_server_without_a_page_of_its_health_is_queried(logged, monkeypatch):
-    monkeypatch.setattr(client, "HEALTH_EVERY_S", 0.0)
+async def test_a_server_without_a_page_of_its_health_is_queried(logged):
     looked = 0
 
     async def no_such_page(request):

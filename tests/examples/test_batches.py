@@ -56,12 +56,14 @@ def send(api, **changes):
 
 
 def test_a_group_arrives_as_it_was_sent(api, source):
-    send(api, generation_params={"temperature": 0.5})
+    overrides = [{}, {"set_advantage_to_zero": True}]
+    send(api, generation_params={"temperature": 0.5}, overrides=overrides)
     (got,) = source.next_batch(0)
     sent = group()
     assert got.tokens == sent["tokens"]
     assert got.scores.tolist() == sent["scores"]
     assert got.temperature == 0.5
+    assert got.has_zero_advantage.tolist() == [False, True]
     for mask, logprobs, *row in zip(
         got.trained,
         got.logprobs,
@@ -71,19 +73,6 @@ def test_a_group_arrives_as_it_was_sent(api, source):
     ):
         assert mask.tolist() == [value != MASKED for value in row[0]]
         assert logprobs[mask].tolist() == [v for v in row[1] if v <= 0]
-
-
-def test_an_override_of_the_advantage_arrives(api, source):
-    send(api, overrides=[{}, {"set_advantage_to_zero": True}])
-    (got,) = source.next_batch(0)
-    assert got.has_zero_advantage.tolist() == [False, True]
-
-
-def test_environments_are_told_the_step_that_the_trainer_goes_on_from(api):
-    source = BatchSource(api.url, SHAPE, check=ends_after(4))
-    with pytest.raises(EndedError):
-        source.next_batch(7)
-    assert first_step(api) == 7
 
 
 def test_an_api_that_another_trainer_has_is_refused(api):
@@ -115,9 +104,3 @@ def test_a_group_that_cannot_be_trained_on_is_refused(changes, reason):
     sent = json.loads(json.dumps({**group(), **changes}))
     with pytest.raises(TrainingError, match=reason):
         read_group(sent)
-
-
-def test_the_first_token_of_a_row_is_never_trained_on():
-    sent = group()
-    sent["masks"] = sent["tokens"]
-    assert not any(mask[0] for mask in read_group(sent).trained)

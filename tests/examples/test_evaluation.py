@@ -20,21 +20,6 @@ def write_lines(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def group_row(time, question, rewards):
-    rollouts = [
-        {
-            "conversation": [
-                {"role": "user", "content": question},
-                {"role": "assistant", "content": "x"},
-            ],
-            "score": reward,
-            "reward": reward,
-        }
-        for reward in rewards
-    ]
-    return {"time": time, "task": "gcd", "level": None, "rollouts": rollouts}
-
-
 def test_a_question_that_is_held_out_twice_counts_once(tmp_path):
     rows = [sample("a", 1.0), sample("b", 0.0), sample("b", 0.0)]
     write_lines(tmp_path / "samples.jsonl", rows)
@@ -58,17 +43,6 @@ def test_an_item_that_was_not_answered_is_no_score(tmp_path):
     write_lines(tmp_path / "samples.jsonl", [sample("q", None, outcome="no_reply")])
     with pytest.raises(RunError, match="no_reply"):
         evaluation.held_out_scores(tmp_path, ())
-
-
-def test_all_groups_that_were_scored_are_read_in_the_order_of_their_time(tmp_path):
-    name = "reasoning_gym_environment"
-    part = tmp_path / f"{name}_rollouts_x_0000.jsonl.part"
-    write_lines(part, [group_row("2026-01-01T00:00:02", "b", [0, 1])])
-    failed = tmp_path / f"{name}_FAILED_rollouts_x_0000.jsonl"
-    write_lines(failed, [group_row("2026-01-01T00:00:01", "a", [0, 0])])
-    found = evaluation.sampled_groups(tmp_path)
-    assert [group.question for group in found] == ["a", "b"]
-    assert [group.has_variance for group in found] == [False, True]
 
 
 @pytest.mark.parametrize(("low", "is_beyond"), [(0.59, "no"), (0.61, "yes")])

@@ -157,27 +157,9 @@ def test_four_programs_started_in_any_order_train_and_go_on_after_each_end(model
     assert told[0] == told[1] != AnswerPolicy().log_probabilities([0])
 
 
-def trained(model, *argv):
-    """Start the trainer in this process, where no API is."""
-    argv = ["--model", str(model), "--server", "http://127.0.0.1:9", *argv]
-    return train.main(argv, load_policy)
-
-
-def test_signals_are_handled_as_before_once_it_has_ended():
-    before = signal.getsignal(signal.SIGTERM)
-    with train.ended_between_steps():
-        assert signal.getsignal(signal.SIGTERM) != before
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-@pytest.mark.parametrize("checkpoints", ["policy-checkpoints", "another"])
-def test_a_second_trainer_of_a_model_is_refused_wherever_its_checkpoints_are(
-    model, checkpoints, capsys
-):
+def test_a_second_trainer_of_a_model_is_refused(model, capsys):
+    argv = ["--model", str(model), "--server", "http://127.0.0.1:9"]
     with train.taken(model):
-        assert (
-            trained(model, "--checkpoints", str(model.with_name(checkpoints)))
-            == train.REFUSED
-        )
+        assert train.main(argv, load_policy) == train.REFUSED
     said = capsys.readouterr().err.splitlines()[-1]
     assert said == f"error: another trainer has {model}; end it"

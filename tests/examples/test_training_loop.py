@@ -1,7 +1,6 @@
 """The training loop: hand-overs, steps, batches of another policy, checkpoints."""
 
 import dataclasses
-import errno
 import json
 
 import numpy as np
@@ -11,7 +10,6 @@ from examples.train_small.task_run import ShuffledSource
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.policy import TrainingError
 from examples.trainer.training_loop import (
-    MOST_FOREIGN_BATCHES,
     EndedError,
     Plan,
     train,
@@ -121,20 +119,6 @@ def test_what_a_kill_lost_is_done_again_from_the_weights_of_the_checkpoint(tmp_p
     assert [row["number"] for row in history_of(tmp_path)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_full_disk_costs_at_most_one_step(tmp_path):
-    class FullPolicy(AnswerPolicy):
-        def save(self, folder):
-            super().save(folder)
-            if (tmp_path / "step-000002").exists():
-                raise OSError(errno.ENOSPC, "full")
-
-    with pytest.raises(OSError, match="full"):
-        trained(tmp_path, 6, policy=FullPolicy(), checkpoint_every=1)
-    assert not (tmp_path / "unfinished").exists()
-    seen, *_ = trained(tmp_path, 6, checkpoint_every=1)
-    assert seen[0].number == 3
-
-
 def test_a_batch_that_another_policy_sampled_is_left_out_and_said(tmp_path, caplog):
     class Stale(ForeignSource):
         foreign = 2
@@ -150,30 +134,6 @@ def test_a_server_with_other_weights_ends_the_training_and_no_step_is_taken(tmp_
         trained(tmp_path, 2, ForeignSource)
     assert history_of(tmp_path) == []
     assert kept_in(tmp_path) == ["step-000000"]
-
-
-def test_a_batch_of_truncated_rollouts_alone_is_left_out(tmp_path, caplog):
-    class Truncating(Source):
-        def next_batch(self, step):
-            (group,) = super().next_batch(step)
-            is_first = len(self.steps) == 1
-            flags = np.array([is_first, is_first])
-            return [dataclasses.replace(group, has_zero_advantage=flags)]
-
-    _, _, source = trained(tmp_path, 1, Truncating)
-    assert source.steps == [0, 0]
-    assert "all were truncated" in caplog.text
-    assert MOST_FOREIGN_BATCHES > 2
-
-
-def test_the_learning_rate_rises_to_its_highest_and_falls_to_nothing():
-    plan = Plan(100, learning_rate=2.0)
-    rates = [plan.learning_rate_of(number) for number in range(1, 101)]
-    highest = rates.index(2.0)
-    assert rates[: highest + 1] == sorted(rates[: highest + 1])
-    assert rates[highest:] == sorted(rates[highest:], reverse=True)
-    assert 0 < rates[0] < 0.2
-    assert 0 < rates[-1] < 0.1
 
 
 def test_the_control_permutes_the_rewards_of_a_batch():

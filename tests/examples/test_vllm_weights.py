@@ -13,9 +13,6 @@ from examples.trainer.vllm_weights import VllmWeights
 from rg_env.demo.inference_server import serve_app
 from tests.examples.policies import WEIGHTS, policy_of
 
-REQUEST_S = 0.5
-"""What a request may take where one is to take too long; others take milliseconds."""
-
 FILES = [WEIGHTS, "tokenizer.json"]
 HAND_OVER = [
     "/pause?mode=wait",
@@ -54,14 +51,15 @@ class VllmCalls:
         return app
 
 
-def told(vllm, folder, match=None, fails=None, **how):
+def told(vllm, folder, match=None):
     """Hand weights over to a vLLM, in a thread; with a match it has to fail so."""
-    fails = TrainingError if match else fails
+    may = contextlib.nullcontext()
+    if match:
+        may = pytest.raises(TrainingError, match=match)
 
     def hand_over(url):
-        may = pytest.raises(fails, match=match) if fails else contextlib.nullcontext()
         with may:
-            VllmWeights(url, folder, **how).hand_over(policy_of(a=0.0))
+            VllmWeights(url, folder).hand_over(policy_of(a=0.0))
 
     async def run():
         async with serve_app(vllm.app()) as url:
@@ -92,13 +90,6 @@ def test_a_vllm_that_fails_to_read_them_goes_on(folder):
     assert vllm.seen[-1] == "/resume"
 
 
-def test_a_vllm_that_keeps_old_prompts_is_no_success(folder, monkeypatch):
-    monkeypatch.setattr(vllm_weights, "RESET_PAUSE_S", 0)
-    vllm = VllmCalls(folder)
-    vllm.busy_for = 10**6
-    told(vllm, folder, match="cache")
-
-
 @pytest.mark.parametrize(
     ("of_vllm", "reason"),
     [
@@ -111,47 +102,6 @@ def test_a_vllm_that_cannot_take_them_is_refused_before_anything(
 ):
     told(vllm := VllmCalls(folder, **of_vllm), folder, match=reason)
     assert vllm.seen == []
-
-
-def test_a_vllm_that_is_not_there_is_waited_for_and_named_once(
-    folder, monkeypatch, caplog
-):
-    monkeypatch.setattr(vllm_weights, "POLL_S", 0)
-    waits = iter(range(3))
-
-    def check():
-        if next(waits, None) is None:
-            raise EndedError
-
-    with pytest.raises(EndedError):
-        VllmWeights("http://127.0.0.1:9", folder, check).hand_over(policy_of(a=0.0))
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "waiting for vLLM at http://127.0.0.1:9" in said
-
-
-class EndedError(Exception):
-    pass
-
-
-def end():
-    raise EndedError
-
-
-@pytest.mark.slow
-def test_who_ends_the_training_while_vllm_generates_finds_the_folder_as_it_was(
-    folder, monkeypatch
-):
-    monkeypatch.setattr(VllmWeights._ask, "__defaults__", (None, None, REQUEST_S))
-
-    class Generating(VllmCalls):
-        async def answer(self, request):
-            if request.path == "/pause":
-                await asyncio.sleep(2 * REQUEST_S)
-            return await super().answer(request)
-
-    told(vllm := Generating(folder), folder, check=end, fails=EndedError)
-    assert "/collective_rpc" not in vllm.seen
-    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
 
 
 @pytest.mark.slow

@@ -1,20 +1,17 @@
 """The supervised start and the tokenizer that is made for it."""
 
-import dataclasses
 import json
 
-import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
 from examples.train_small.warm_start import (
-    STATE_FILE,
     WarmStartPlan,
     read_conversations,
     warm_start,
 )
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.policies import AnswerPolicy, load_policy
+from tests.examples.policies import AnswerPolicy
 
 QUICK = WarmStartPlan(steps=200, target=0.9, learning_rate=20.0, look_every=10)
 
@@ -50,24 +47,3 @@ def test_the_start_ends_when_enough_of_what_was_kept_back_is_right(gold, tmp_pat
     assert state.right == 1.0
     assert 0 < state.step < QUICK.steps
     assert told == list(range(10, state.step + 1, 10))
-
-
-@pytest.mark.slow
-def test_a_start_that_was_ended_goes_on_where_it_was_and_comes_to_the_same(
-    gold, tmp_path
-):
-    class EndedError(Exception):
-        pass
-
-    def end(state):
-        raise EndedError
-
-    slow = dataclasses.replace(QUICK, steps=30, target=2.0)
-    with pytest.raises(EndedError):
-        started(gold, tmp_path, slow, tell=end)
-    assert json.loads((tmp_path / "start" / STATE_FILE).read_text())["step"] == 10
-    assert started(gold, tmp_path, slow).step == 30
-    started(gold, tmp_path / "at_once", slow)
-    for_both = [tmp_path / "start", tmp_path / "at_once" / "start"]
-    one, other = (load_policy(folder).log_probabilities([0, 6]) for folder in for_both)
-    np.testing.assert_array_equal(one, other)

@@ -48,10 +48,10 @@ def test_an_end_of_the_models_making_is_of_use_whatever_it_is_called(end):
 @pytest.mark.parametrize(
     ("end", "word"),
     [
-        *((word, word) for word in ("abort", "error", "cancelled")),
+        ("abort", "abort"),
         ("content_filter: RECITATION", "content_filter"),
         ({"type": "abort", "message": "m"}, "abort"),
-        *((odd, "none") for odd in (None, "", 7, ["stop"], {"type": ["stop"]})),
+        *((odd, "none") for odd in (None, 7, {"type": ["stop"]})),
     ],
 )
 def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
@@ -66,7 +66,6 @@ def test_an_end_of_the_servers_making_leaves_half_a_completion(end, word):
         ([5], [], "log-probability that is no number, or none"),
         ([5, 6], [-1.0, None], "log-probability that is no number"),
         ([5], [float("nan")], "log-probability that is no number"),
-        ([5], [float("-inf")], "log-probability that is no number"),
         ([5, 6], [-1.0, 5.0], "a log-probability above 0 (5)"),
         ([5, 1_000_000], [-1.0, -1.0], "the tokenizer does not have (1000000)"),
         ([-1], [-1.0], "the tokenizer does not have"),
@@ -209,8 +208,6 @@ def test_what_the_model_wrote_is_read_in_whatever_field_it_is(choice, text):
     ("choices", "why"),
     [
         ([said({"content": None})], "no content"),
-        ([said({"content": None, "tool_calls": []}, "tool_calls")], "no content"),
-        ([said({"content": {}})], "no content"),
         ([{"finish_reason": "stop"}], "without completions"),
         ([said(3)], "without completions"),
         ([said(SAID, "content_filter")], "finish_reason content_filter"),

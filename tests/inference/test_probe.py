@@ -10,7 +10,6 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling
 from rg_env.inference.probe import NO_ROUTE, ProbeRequest
-from rg_env.inference.request_failures import RequestFailedError
 from rg_env.inference.routes import CHAT, Prompt
 from tests.support.odd_servers import (
     HTML,
@@ -93,44 +92,6 @@ def fault_of(*odd, **how):
 # -- a stock vLLM ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_ids_and_logprobs_are_those_that_a_stock_vllm_sends(kind):
-    prompt, ids, logprobs, ends = asked(stock_vllm(), kind)
-    sent = [IDS[i % 2] for i in range(3)]
-    assert prompt == PROMPT
-    assert ids == [choice["token_ids"] for choice in sent]
-    assert logprobs == [choice["logprobs"]["token_logprobs"] for choice in sent]
-    assert ends == [choice["finish_reason"] for choice in sent]
-
-
-def test_a_route_is_tried_once_and_then_asked_with_what_is_sampled():
-    odd = stock_vllm()
-    asked(odd, times=3)
-    tried, *rest = odd.bodies
-    assert tried["max_tokens"] < 9 and tried["n"] == 2
-    assert len(rest) == 3 and rest[0] == rest[1]
-    assert rest[0].items() >= {**SAMPLED, "prompt": PROMPT, "model": MODEL}.items()
-    # The model's own sampling is off.
-    assert rest[0]["top_k"] == -1 and rest[0]["repetition_penalty"] == 1
-
-
-async def test_a_server_that_came_back_with_another_route_is_asked_there():
-    odd, prompt = stock_vllm(), Prompt([], PROMPT, False)
-    sampling = Sampling(8, 0.5, 0.9, "train")
-    async with client_at(odd) as client:
-        await client.probe()
-        before = await client.complete(prompt, 3, sampling)
-        odd.replies["POST /generate"] = sglang_answer
-        del odd.replies["POST /v1/completions"]
-        with pytest.raises(RequestFailedError, match="Not Found"):
-            await client.complete(prompt, 3, sampling)
-        client.leave_out(client.failure)
-        await client.probe()
-        after = await client.complete(prompt, 3, sampling)
-    assert before[0].tokens == after[0].tokens == IDS[0]["token_ids"]
-    assert odd.asked[-1] == "POST /generate"
-
-
 # -- other servers ---------------------------------------------------------------------
 
 
@@ -187,9 +148,6 @@ LACKING = {
     "no ids": (with_changes("neither"), "/v1/completions: the reply has no token ids"),
     "no logprobs": (with_changes("ids alone"), "the reply has no log-probabilities"),
     "too few logprobs": (with_changes(token_logprobs=[-1.0]), "none for a token"),
-    "a null among them": (with_changes(token_logprobs=[None] * 8), "is no number"),
-    "a logit": (with_changes(token_logprobs=[7.5] * 8), "above 0"),
-    "no end": (with_changes(finish_reason=None), "finish_reason none"),
     "another form": (Odd({}, otherwise=(200, HTML)), "without completions: a web page"),
 }
 

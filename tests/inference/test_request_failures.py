@@ -34,7 +34,6 @@ CASES = {
         said: (400, {"error": {"message": said}}, setting)
         for said, setting in {
             "This model's maximum context length is 4096": CONTEXT,
-            "max_tokens exceeds max_model_len": CONTEXT,
             "The input (9 tokens) is longer than the model's limit": CONTEXT,
             "the request exceeds the available context size": CONTEXT,
             "The model `m` does not exist": NAME,
@@ -58,13 +57,10 @@ def test_a_refusal_names_the_setting(case):
 @pytest.mark.parametrize(
     ("status", "body"),
     [
-        (400, refusal("The response was filtered", "content_filter")),
         (400, "computer says no"),
         (429, refusal("You exceeded your current quota", "insufficient_quota")),
         (500, {"message": "maximum context length"}),
-        (400, ""),
         (422, "[]"),
-        (400, "null"),
         (404, {"detail": "Not Found"}),
     ],
 )
@@ -76,9 +72,7 @@ def test_a_refusal_without_a_setting_names_none(status, body):
     ("body", "said"),
     [
         (HTML, "a web page"),
-        ("404 page\n not found", "404 page not found"),
         ("word " * 10_000, "word " * (LONGEST_TEXT // 5)),
-        ({"error": "no"}, "no"),
         ({"error": {"message": "no."}}, "no"),
         ({"detail": [{"loc": ["body", "n"], "msg": "too many"}]}, "too many"),
     ],

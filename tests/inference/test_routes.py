@@ -55,7 +55,6 @@ NUMBERS = st.one_of(
 SEQUENCES = st.lists(
     st.lists(st.tuples(st.integers(0, 2**31), NUMBERS), max_size=5), max_size=4
 )
-SEPARATORS = st.sampled_from([(",", ":"), (", ", ": "), (" ,\n", "\t:\r\n")])
 
 
 def vllm_reply(sequences):
@@ -80,46 +79,31 @@ def sglang_reply(sequences):
     ]
 
 
-def encoded(reply, separators=(",", ":")):
-    return json.dumps(reply, separators=separators).encode()
+def encoded(reply):
+    return json.dumps(reply).encode()
 
 
 @pytest.mark.slow
-@given(SEQUENCES, SEPARATORS)
-def test_any_vllm_reply_is_read_as_the_host_reads_it(sequences, separators):
+@given(SEQUENCES)
+def test_any_reply_of_generate_is_read_as_the_host_reads_it(sequences):
     reply = vllm_reply(sequences)
-    assert read_atropos(encoded(reply, separators)) == as_host_reads_vllm(reply)
-
-
-@given(SEQUENCES, SEPARATORS)
-def test_any_sglang_reply_is_read_as_the_host_reads_it(sequences, separators):
+    assert read_atropos(encoded(reply)) == as_host_reads_vllm(reply)
     reply = sglang_reply(sequences)
-    found = read_sglang(encoded(reply, separators))
-    assert found == as_host_reads_sglang(reply)
-
-
-def of_one_position(position):
-    return {"logprobs": [[position]], "finish_reasons": ["stop"]}
+    assert read_sglang(encoded(reply)) == as_host_reads_sglang(reply)
 
 
 ATROPOS = [
-    *(b"<html>", b"", b"{}", b'{"logprobs": null, "finish_reasons": null}', b"[]"),
+    *(b"<html>", b"{}", b'{"logprobs": null, "finish_reasons": null}', b"[]"),
     b'{"logprobs": [[[{"5": NaN}]]], "finish_reasons": ["stop"]}',
-    *(
-        encoded(of_one_position(position))
-        for position in (
-            *([{"five": -0.1}], [{"5.5": -0.1}], [{"": -0.1}], [], -0.1),
-            *([{"5": "-0.1"}], [{"5": -(10**400)}]),
-        )
-    ),
+    b'{"logprobs": [[[{"five": -0.1}]]], "finish_reasons": ["stop"]}',
+    b'{"logprobs": [[[]]], "finish_reasons": ["stop"]}',
 ]
 SGLANG = [
     *(b'{"error": "no"}', b'[{"text": "a"}]', b'[{"meta_info": {"finish_reason": 1}}]'),
     b'[{"meta_info": {"output_token_logprobs": [[-0.5, 7.5, null]]}}]',
 ]
 COMPLETIONS = [
-    *(b"", b"{}", b"[]", b"nul", b'{"choices": 3}', b'{"choices": [3]}'),
-    b'{"choices": [{"token_ids": "5"}]}',
+    *(b"", b"{}", b'{"choices": 3}', b'{"choices": [3]}'),
     b'{"choices": [{"token_ids": [1.5]}]}',
     b'{"choices": [{"token_ids": [%s]}]}' % (b"9" * 5000),
     *(b'{"choices": [{"finish_reason": 7}]}', b"[" * 100_000),

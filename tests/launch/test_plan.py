@@ -1,11 +1,9 @@
 """What is started with which numbers, and what is refused before anything is."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from rg_env.errors import SettingError
 from rg_env.launch.programs import Plan, taken
@@ -115,10 +113,3 @@ def test_a_run_goes_on_with_the_model_that_it_began_with_alone(tmp_path):
         taken(plan(tmp_path, model="another/model")),
     ):
         pass
-
-
-def test_the_settings_of_serve_are_kept_from_other_users(tmp_path):
-    with taken(plan(tmp_path, openai={"api_key": "a-key"})):
-        path = Path(tmp_path / "run" / "serve.yaml")
-        assert path.stat().st_mode & 0o077 == 0
-        assert yaml.safe_load(path.read_text())["openai"]["api_key"] == "a-key"
