@@ -74,11 +74,7 @@ os.register_at_fork(
 
 @contextlib.contextmanager
 def _new_ends() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Yield our end of a socket, closed after an exception, and theirs, closed after.
-
-    Raises:
-        WorkerLostError: This process has no handle left.
-    """
+    """Yield our end of a socket, closed after an error, and theirs, closed after."""
     with _opening:
         try:
             ours, theirs = socket.socketpair()
@@ -106,11 +102,6 @@ class Forked(NamedTuple):
 class ForkServer:
     """Forks workers from a process that it keeps alive.
 
-    Args:
-        preload: Modules that the process imports before it forks; after a colon, a
-            function of the module that it calls, and after another one the text that
-            it gives to it.
-
     Attributes:
         missing_layers: Layers of the sandbox that workers lack, to the reasons; None
             before there was a worker.
@@ -128,8 +119,7 @@ class ForkServer:
 
         Raises:
             PreloadError: It cannot import what it should, or has no temporary folder.
-            NotStartedError: The new worker has ended at once, or a signal has ended
-                the process before its first one.
+            NotStartedError: A signal has ended it or the worker, which may be retried.
             WorkerLostError: None could be started; the message says why.
             PoolClosedError: The fork server is closed.
         """
@@ -213,10 +203,7 @@ class _ServerProcess:
     def fork(self) -> tuple[Forked, Mapping[str, str]]:
         """Have a worker forked, wait until it is ready, and say what it lacks.
 
-        Raises:
-            OSError, EOFError: The process is gone or, for START_LIMIT_S, stuck.
-            NotStartedError: The process lives and the worker does not.
-            WorkerLostError: There are no handles for another worker.
+        It raises OSError or EOFError where the process is gone or stuck.
         """
         number = next(self._numbers)
         with _new_ends() as (ours, theirs), self._lock:
@@ -256,16 +243,13 @@ class _ServerProcess:
         scratch_folder.remove(self._scratch)
 
     def failure(self, error: Exception) -> PreloadError | NotStartedError:
-        """Return why a closed process never forked a worker, for what `fork` raised.
-
-        A signal may come from elsewhere, so it says nothing of what is imported.
-        """
+        """Return why a closed process never forked a worker, for what `fork` raised."""
         if self._report:
             return PreloadError(*json.loads(self._report))
         if isinstance(error, TimeoutError):
             return PreloadError("", f"was not done after {START_LIMIT_S:g} s")
         status = self._process.returncode
-        if status < 0:
+        if status < 0:  # it may come from elsewhere, so it says nothing of an import
             name = signal.strsignal(-status)
             how = f"was ended by signal {-status} ({name})"
             return NotStartedError(f"the process that starts workers {how}")

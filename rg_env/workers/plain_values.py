@@ -46,21 +46,12 @@ _LEAVES = frozenset({type(None), bool, int, float, str})
 
 
 def pack(value: object) -> bytes:
-    """Return the JSON of a value.
-
-    Raises:
-        TypeError: It holds something that is not in the table.
-        ValueError: A bound is exceeded.
-    """
+    """Return the JSON of a value, TypeError if it holds what is not in the table."""
     return json.dumps(_plain(value), separators=(",", ":")).encode()
 
 
 def unpack(body: bytes) -> Any:
-    """Return the value of a JSON that anyone may have written.
-
-    Raises:
-        ValueError: It is none, or a bound is exceeded.
-    """
+    """Return the value of a JSON that anyone may have written, or ValueError."""
     # Before any is built, so those in strings are counted too.
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} lists and dicts")

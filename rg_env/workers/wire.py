@@ -104,16 +104,6 @@ class Channel:
         del self._received[:size]
         return Message(Frame(kind), number, body)
 
-    def has_unread(self) -> bool:
-        """Say whether something has come that nobody has received yet."""
-        if self._received:
-            return True
-        try:
-            self._stream.settimeout(0)
-            return bool(self._stream.recv(1, socket.MSG_PEEK))
-        except OSError:
-            return False
-
     def close(self) -> None:
         """Close the socket; may be called twice."""
         self._stream.close()

@@ -110,10 +110,8 @@ class Trust:
     """How far the answer of a worker is trusted.
 
     Attributes:
-        max_reply_bytes: Of the answer.
         read: Makes the result of what was answered, which has the type that the job
-            is annotated with, in a thread of the pool; raises ValueError if the call
-            cannot return that. None takes it as it is.
+            is annotated with; raises ValueError if the call cannot return that.
         brief: Whether the call may take over its worker, which then does no other
             calls and is replaced after BRIEF_CALLS of them.
         prepare: Called in the worker before the job begins and its deadline runs, to
@@ -275,8 +273,7 @@ class WorkerPool:
     def _idle_for(self, call: _Call) -> _Thread:
         """Take the idle worker that ran the same kind last, or else the newest.
 
-        A worker that does one job keeps what it built for it; a worker that does all
-        would build all, which costs time and memory.
+        A worker that does all jobs would build what each needs: time and memory.
         """
         for place in range(len(self._idle) - 1, -1, -1):
             if self._idle[place].last_kind == call.kind:
@@ -326,7 +323,6 @@ class _Call:
         deadline_s: float,
         trust: Trust,
     ) -> None:
-        """Pickle; raises as `WorkerPool.run`."""
         self.trust, self.deadline_s = trust, deadline_s
         self.kind = (job, trust.brief)
         self.future: Future[Any] = Future()
@@ -340,7 +336,6 @@ class _Call:
         self._worker: _Worker | None = None
 
     def run_on(self, worker: _Worker) -> Any:
-        """Return the result of this worker; raises as `_Worker.run`, and JobError."""
         # So that `abandon` is either seen here or finds the worker to kill.
         with self._lock:
             if self.abandoned:
@@ -363,12 +358,7 @@ class _Call:
                 self._worker.kill()
 
     def _read(self, kind: Frame, body: bytes) -> Any:
-        """Turn an answer into a value; the boundary to what a worker made up.
-
-        Raises:
-            JobError: The job raised.
-            WorkerDiedError: It is not what the call can return.
-        """
+        """Turn an answer into a value; the boundary to what a worker made up."""
         try:
             value = unpack(body)
             if kind is Frame.FAILURE:
@@ -392,14 +382,8 @@ class _Thread:
     """Runs the calls it is given, one at a time, on worker processes of its own.
 
     One worker process serves the brief calls and another one all other calls. Each is
-    forked for its first call.
-
-    Args:
-        next_call: Asked after each call; None sends the thread to wait.
-        note_death: Told of each worker that ended under a call, and how.
-
-    Attributes:
-        last_kind: Of the call that it was given last.
+    forked for its first call. `next_call` is asked after each call; None sends the
+    thread to wait.
     """
 
     def __init__(
@@ -445,7 +429,6 @@ class _Thread:
             self._clear(brief)
 
     def _worker(self, brief: bool) -> _Worker:
-        """Return the worker, forked if there is none; raises as `ForkServer.fork`."""
         worker = self._workers.get(brief)
         if worker is None:
             worker = self._workers[brief] = _Worker(*self._fork_server.fork())
@@ -480,12 +463,7 @@ class _Thread:
                 self._worker(brief)
 
     def _run(self, call: _Call) -> Any:
-        """Run it on the worker; where that ends under it, on another.
-
-        Raises:
-            WorkerDiedError: The job has ended MAX_OWN_ENDS workers.
-            WorkerLostError: Others have ended MAX_ATTEMPTS, or there is none.
-        """
+        """Run it on the worker; where that ends under it, on another."""
         brief, own_ends = call.trust.brief, 0
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -512,11 +490,7 @@ class _KilledError(Exception):
 
 
 class _Worker:
-    """A worker process and the channel to it. Only `kill` is thread-safe.
-
-    Attributes:
-        calls: That were begun on it.
-    """
+    """A worker process and the channel to it. Only `kill` is thread-safe."""
 
     def __init__(self, channel: Channel, kill: Callable[[], None], pid: int) -> None:
         self._channel = channel
@@ -526,20 +500,10 @@ class _Worker:
         self._used_s = 0.0
 
     def run(self, call: _Call) -> tuple[Frame, bytes]:
-        """Run one call and return its RESULT or FAILURE.
-
-        Raises:
-            DeadlineExceededError: The job used its time up; the worker is of no use.
-            WorkerDiedError: The job ended it, or it sent something else than an answer.
-            WorkerLostError: It stands still, or the job could not be prepared in time.
-            _KilledError: Others ended it under the job, or while that was prepared.
-            NotStartedError: It ended before the job began, or said something else.
-        """
+        """Run one call and return its RESULT or FAILURE."""
         self.calls += 1
         number, max_bytes = secrets.randbits(64), call.trust.max_reply_bytes
         try:
-            if self._channel.has_unread():
-                raise NotStartedError("the worker ended after its last call")
             self._channel.send(Frame.CALL, call.body, START_LIMIT_S, number)
             first = self._receive(PREPARING_LIMIT_S, max_bytes)
         except DeadlineExceededError as error:
@@ -570,18 +534,11 @@ class _Worker:
         return answer.kind, answer.body
 
     def close(self) -> None:
-        """Kill it and let go of its socket."""
         self.kill()
         self._channel.close()
 
     def _receive(self, cpu_limit_s: float, max_body_bytes: int) -> Message:
-        """Wait for a frame until the worker has used so much CPU time from now on.
-
-        Raises:
-            DeadlineExceededError: It has.
-            WorkerLostError: It has not, and stands still.
-            EOFError, OSError: As `Channel.receive`.
-        """
+        """Wait for a frame until the worker has used so much CPU time from now on."""
         wall_limit_s = max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_limit_s)
         end_s = time.monotonic() + wall_limit_s
         limit_s = self._read_clock() + cpu_limit_s
@@ -599,11 +556,7 @@ class _Worker:
         raise DeadlineExceededError(f"not done after {cpu_limit_s:g} s of CPU time")
 
     def _read_clock(self) -> float:
-        """Return the CPU time that the worker has used since it was forked.
-
-        Of one that has ended it is what was read last: the word of its end is on its
-        way.
-        """
+        # Of one that has ended it is what was read last: the word of its end is coming.
         with contextlib.suppress(OSError):
             self._used_s = time.clock_gettime(self._clock_id)
         return self._used_s
