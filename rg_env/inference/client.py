@@ -143,8 +143,7 @@ class Client(APIServer):
     @property
     def server_healthy(self) -> bool:
         """What the framework chooses a server by; one that is left out is probed."""
-        if self.is_out:
-            self.recover()
+        self.recover()
         return not self.is_out
 
     @server_healthy.setter
