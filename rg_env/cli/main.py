@@ -83,7 +83,8 @@ PROGRAM = Program(
     subcommand_metavar="[COMMAND] [OPTIONS]",
     options_metavar="",
 )
-click.version_option(installation.VERSION, message="%(prog)s %(version)s")(PROGRAM)
+VERSION = "reasoning_gym_environment %(version)s"
+click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
 
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:

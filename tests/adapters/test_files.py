@@ -149,12 +149,6 @@ def test_items_are_loaded_as_they_are_with_a_level_in_one_split_alone(
         assert {row.get("extra_info", row)["level"] for row in rows} == {level}
 
 
-@pytest.mark.parametrize("how", [{"levels": "curriculum"}, {"choice": "adaptive"}])
-def test_a_stream_that_follows_results_is_refused(how):
-    with pytest.raises(SettingError, match="need the results of training"):
-        next(files.new_items(Tasks("gcd", **how), [], Counter()))
-
-
 # -- the folder ------------------------------------------------------------------------
 
 

@@ -135,15 +135,7 @@ def test_items_are_those_of_the_stream_by_their_position(served):
     assert [each["item"] for each in found] == expected
     assert positions(first) + positions(later) == list(range(6))
     assert (first["next"], later["next"]) == (3, 6)
-
-
-def test_an_item_holds_its_prompt_and_its_gold_answer_only_if_that_is_wanted(start):
-    (shown,) = start().get("/items?start=0")["items"]
-    item = Item.from_json(json.dumps(shown["item"]))
-    assert shown["messages"] == item.messages and shown["level"] == item.level
-    assert "gold" not in shown
-    (shown,) = start(shows_gold=True).get("/items?start=0")["items"]
-    assert shown["gold"] == item.gold
+    assert all("gold" not in each for each in found)
 
 
 def test_values_move_the_levels_that_follow_them(start):
@@ -247,11 +239,6 @@ def test_a_wrong_request_is_answered_with_its_status_and_a_sentence(
     assert (found, list(reply)) == (status, ["error"])
     assert reply["error"].count("\n") == 0 and len(reply["error"]) < 500
     assert served.get("/health") == {"status": "healthy"}
-
-
-@pytest.mark.parametrize("query", ["start=-1", "count=257", "start=x", "other=1"])
-def test_a_wrong_range_is_status_400(served, query):
-    assert served.request("GET", f"/items?{query}")[0] == 400
 
 
 @pytest.mark.parametrize(

@@ -127,17 +127,6 @@ def test_a_reward_of_fixed_levels_scores_in_another_process_too():
     assert asyncio.run(copy(completions=[gold_of(row)], **columns)) == [1.0]
 
 
-OWN_TASK = """
-from reasoning_gym.arithmetic.gcd import GCDConfig, GCDDataset
-from reasoning_gym.factory import register_dataset
-
-class OwnDataset(GCDDataset):
-    pass
-
-register_dataset("own_gcd", OwnDataset, GCDConfig)
-"""
-
-
 def begin(tasks, folder, state=None, **settings):
     arguments = GRPOConfig(output_dir=str(folder), use_cpu=True, bf16=False, **settings)
     state = TrainerState() if state is None else state

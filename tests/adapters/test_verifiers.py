@@ -73,20 +73,11 @@ class Policy(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         question = body["messages"][-1]["content"]
         text = f"<answer>{self.golds[question]}</answer>"
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": text},
-            "finish_reason": "stop",
-        }
-        reply = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "policy",
-            "choices": [choice],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18},
-        }
-        data = json.dumps(reply).encode()
+        message = {"role": "assistant", "content": text}
+        usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
+        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "p"}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        data = json.dumps({**reply, "choices": choices, "usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 import sys
 
@@ -16,7 +15,7 @@ from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
 from rg_env.tasks.datasets import OwnTaskError
 from rg_env.workers.pool_errors import JobError, WorkerDiedError
-from tests.support.parts import ENTRY, REPO_ROOT
+from tests.support.parts import REPO_ROOT
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
 IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'
@@ -117,13 +116,3 @@ def test_what_nobody_awaits_shows_no_traceback(repo_root):
         "error: [Errno 2] No such file or directory: '/no/such/file'",
         "error: [Errno 28] No space left on device",
     ]
-
-
-@pytest.mark.processes
-def test_a_reader_that_has_gone_is_told_nothing():
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = [sys.executable, str(ENTRY), "--help"]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (failures.EXIT_UNREAD, b"")

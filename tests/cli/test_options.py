@@ -5,16 +5,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from atroposlib.envs.server_handling.server_manager import (
-    APIServerConfig,
-    ServerBaseline,
-)
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
-from rg_env.cli.command import loaded
 from rg_env.errors import SettingError
-from tests.support.parts import TOKENIZER, run_main
+from tests.support.parts import run_main
 
 
 def parsed(*argv, env_cls=None):
@@ -122,24 +117,6 @@ def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
     assert "secret" not in printed
 
 
-@pytest.mark.processes
-def test_what_the_library_does_not_know_is_refused_and_leaves_no_file(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    small = [f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"]
-    wrong = ["--env.tasks=gcd", "--env.task_params={gcd: {max_numberz: 3}}"]
-    assert run_main(["process", *small, "--openai.model_name=m", *wrong]) == 2
-    assert "env.task_params.gcd: unknown parameter" in capsys.readouterr().err
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_wandb_without_a_login_stops_serve(monkeypatch, capsys):
-    monkeypatch.setattr("rg_env.atropos.start_checks.has_wandb_login", lambda: False)
-    assert run_main(["serve"]) == 2
-    assert "wandb login" in capsys.readouterr().err
-
-
 # -- servers ---------------------------------------------------------------------------
 
 
@@ -159,36 +136,18 @@ def test_an_openai_endpoint_is_not_queried_for_its_health_unless_told():
     assert [server.health_check for (server,) in both] == [False, True]
 
 
-OTHER = APIServerConfig(base_url="http://b/v1", server_type="vllm")
-
-
-@pytest.mark.parametrize(
-    ("servers", "count"),
-    [
-        (lambda server: server, 1),
-        (lambda server: [server, OTHER], 2),
-        (lambda server: ServerBaseline(model_name="m", server_type="vllm"), 1),
-    ],
-)
-def test_whatever_servers_a_class_starts_from_are_those_of_the_run(servers, count):
+def test_a_class_may_start_from_one_server_that_stands_in_no_list():
     class Own(ReasoningGymEnv):
         @classmethod
         def config_init(cls):
             env, (server,) = super().config_init()
-            return env, servers(server)
+            return env, server
 
-    _, servers_of_run = parsed("--openai.timeout", "7", env_cls=Own)
-    assert [server.timeout for server in servers_of_run] == [7] * count
-    assert len({str(server) for server in servers_of_run}) == count
+    _, (server,) = parsed("--openai.timeout", "7", env_cls=Own)
+    assert server.timeout == 7
 
 
 # -- the log and the program -----------------------------------------------------------
-
-
-def test_a_command_says_at_once_that_it_imports_the_framework(caplog):
-    caplog.set_level(logging.INFO)
-    messages = loaded(lambda: caplog.messages.copy())
-    assert messages == ["importing Atropos, which takes some seconds"]
 
 
 @pytest.mark.parametrize(

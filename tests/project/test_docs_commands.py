@@ -8,7 +8,6 @@ import shlex
 import click
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
-from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import COMMANDS, PROGRAM
 from tests.support.documents import (
@@ -106,9 +105,3 @@ def test_every_symptom_of_the_troubleshooting_is_said_by_the_code():
     parts = [part for code in quoted for part in code.split(" ... ")]
     assert quoted
     assert [p for p in set(parts) if p.removesuffix(" ...") not in said] == []
-
-
-def test_the_helpers_of_the_original_are_there_and_named():
-    page = " ".join(text_of(ROOT / "docs" / "commands.md").split())
-    named = page.split("The helpers ")[1].split(" can be called")[0]
-    assert all(hasattr(ReasoningGymEnv, name) for name in codes(named))

@@ -20,7 +20,6 @@ from tests.support.documents import (
     blocks,
     codes,
     headings,
-    listed,
     name_of,
     prose_of,
     text_of,
@@ -147,17 +146,6 @@ def test_the_python_samples_import_what_exists():
                 module = node.module.removeprefix("atropos.environments.")
                 if module != "trl":
                     assert {n.name for n in node.names} <= names_of(module)
-
-
-def test_everything_in_the_layout_exists_and_every_package_is_in_it():
-    named = {name for names, _ in listed("Layout", README) for name in names}
-    assert [n for n in named - {"reasoning-gym/"} if not (ROOT / n).exists()] == []
-    packages = {f"rg_env/{p.parent.name}/" for p in ROOT.glob("rg_env/*/__init__.py")}
-    assert packages <= {
-        name
-        for names, _ in listed("Packages", ROOT / "docs" / "architecture.md")
-        for name in names
-    }
 
 
 # -- defects of the framework ----------------------------------------------------------

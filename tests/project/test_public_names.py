@@ -203,11 +203,6 @@ def test_config_init_names_one_server_in_a_list() -> None:
     assert servers[0].model_dump(include=set(STARTING_SERVER)) == STARTING_SERVER
 
 
-def test_the_dumps_go_to_the_folder_beside_the_entry(repo_root: Path) -> None:
-    folder = entry.ReasoningGymEnvConfig().data_dumps_dir
-    assert Path(folder) == repo_root / "data_dumps"
-
-
 @pytest.mark.parametrize(
     "config", [None, SimpleNamespace(debug_logging=False), MagicMock()]
 )
