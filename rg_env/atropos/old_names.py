@@ -10,7 +10,6 @@ import logging
 import random
 from collections.abc import Mapping, MutableMapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
@@ -50,13 +49,15 @@ class OldNames:
     _lists_test_items = False
     _pool: WorkerPool | None = None
 
-    # The dump files: the ones being written, and how many groups and files there were.
+    # The dump files being written, and how many groups and files there were.
     rollouts_to_save_buffer = view("_dumps.saved.buffer")
     failed_rollouts_to_save_buffer = view("_dumps.failed.buffer")
     processed_item_count = view("_dumps.saved.groups_total")
     failed_processed_item_count = view("_dumps.failed.groups_total")
     save_file_batch_num = view("_dumps.saved.batch_num")
     failed_save_file_batch_num = view("_dumps.failed.batch_num")
+    datadumps_dir = view("_dumps.folder")
+    run_uuid = view("_dumps.run_uuid")
 
     # 1.0 or 0.0 for each rollout since W&B was last written: is it correct.
     percent_correct_buffer = view("metrics.correct_since_log")
@@ -120,24 +121,6 @@ class OldNames:
     def rng(self, generator: random.Random) -> None:
         if self._items is not None:
             raise AttributeError("the seed decides the items; set env.seed before")
-
-    @property
-    def run_uuid(self) -> str:
-        """What stands for the run in the names of its files."""
-        return self._dumps.saved.run_uuid
-
-    @run_uuid.setter
-    def run_uuid(self, run_uuid: str) -> None:
-        self._dumps.place(self._dumps.saved.folder, run_uuid)
-
-    @property
-    def datadumps_dir(self) -> str:
-        """The folder of the dump files."""
-        return str(self._dumps.saved.folder)
-
-    @datadumps_dir.setter
-    def datadumps_dir(self, folder: str) -> None:
-        self._dumps.place(Path(folder), self.run_uuid)
 
     @property
     def task_complexity_levels(self) -> MutableMapping[str, float]:

@@ -31,13 +31,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-GROUPS_PER_FILE = {
-    "reasoning_gym_environment_rollouts": 100,
-    "reasoning_gym_environment_FAILED_rollouts": 50,
-    "reasoning_gym_environment_UNSENT_rollouts": 50,
-}
-"""What the names of the files begin with, and how many groups fill one."""
-
 METRICS_FOLDER = "metrics"
 
 
@@ -45,9 +38,10 @@ class DumpWriter:
     """Writes the groups of one kind into numbered files; calls block on the disk.
 
     Args:
+        run: Has the `folder` and the `run_uuid`, as which several can share a folder.
         stem: What the file names begin with.
-        run_uuid: Names the process, so that several can share a folder.
         groups_per_file: Groups in a complete file, at least 1.
+        subfolder: Of the folder.
 
     Attributes:
         batch_num: Number of the next file, from 0, or of the one being written.
@@ -56,9 +50,9 @@ class DumpWriter:
     """
 
     def __init__(
-        self, folder: Path, stem: str, run_uuid: str, groups_per_file: int
+        self, run: Any, stem: str, groups_per_file: int, subfolder: str = ""
     ) -> None:
-        self.folder, self._stem, self.run_uuid = folder, stem, run_uuid
+        self._run, self._stem, self._subfolder = run, stem, subfolder
         self._groups_per_file = groups_per_file
         self.batch_num = self.groups_total = self.groups_lost = 0
         self._file: LineFile | None = None
@@ -83,11 +77,12 @@ class DumpWriter:
     def _current(self) -> LineFile:
         """Return the file being written, or begin one."""
         while self._file is None:
-            name = f"{self._stem}_{self.run_uuid}_{self.batch_num:04d}.jsonl"
-            if (self.folder / name).exists():
+            folder = Path(self._run.folder, self._subfolder)
+            name = f"{self._stem}_{self._run.run_uuid}_{self.batch_num:04d}.jsonl"
+            if (folder / name).exists():
                 self.batch_num += 1
             else:
-                self._file = LineFile(self.folder / f"{name}{PART_SUFFIX}")
+                self._file = LineFile(folder / f"{name}{PART_SUFFIX}")
         return self._file
 
     def write(self, group: dict[str, Any]) -> None:
@@ -143,7 +138,7 @@ class DumpWriter:
             self.groups_total -= lost
             file.waiting.clear()  # without them, the file can be completed
             self.finish()
-            logger.error("%s: %d groups were lost", self.folder, self.groups_lost)
+            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
         file.close()
         self._file = None
 
@@ -165,28 +160,24 @@ class Dumps:
         config: The settings of the run, which say what is dumped, and where.
 
     Attributes:
+        folder: Where later files are written.
+        run_uuid: What stands for the run in their names.
         versions: What a line of a group names.
+        saved, failed, unsent: The writers.
     """
 
     def __init__(self, config: Any) -> None:
         self._config, self._is_closed = config, False
-        folder, run_uuid = Path(config.data_dumps_dir), str(uuid.uuid4())
+        self.folder, self.run_uuid = config.data_dumps_dir, str(uuid.uuid4())
         self.versions: dict[str, str] = {}
         self._step: dict[str, int] = {}
+        self._numbers: LineFile | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
-        self._all = [
-            DumpWriter(folder, stem, run_uuid, groups_per_file)
-            for stem, groups_per_file in GROUPS_PER_FILE.items()
-        ]
-        self.saved, self.failed, self.unsent = self._all
-        self.place(folder, run_uuid)
-
-    def place(self, folder: Path, run_uuid: str) -> None:
-        """Write later files in this folder, under this name of the run."""
-        for writer in self._all:
-            writer.folder, writer.run_uuid = folder, run_uuid
-        self.unsent.folder = folder / "unsent"
-        self.put_numbers(folder / METRICS_FOLDER / f"{run_uuid}_metrics.jsonl")
+        name = "reasoning_gym_environment"
+        self.saved = DumpWriter(self, f"{name}_rollouts", 100)
+        self.failed = DumpWriter(self, f"{name}_FAILED_rollouts", 50)
+        self.unsent = DumpWriter(self, f"{name}_UNSENT_rollouts", 50, "unsent")
+        self._all = self.saved, self.failed, self.unsent
 
     def put_numbers(self, path: Path) -> None:
         """Write the numbers elsewhere; before the first ones are written."""
@@ -198,7 +189,7 @@ class Dumps:
 
     async def recover(self) -> None:
         """Complete what killed processes left in the folder."""
-        for folder in self.saved.folder, self.unsent.folder:
+        for folder in Path(self.folder), Path(self.folder, "unsent"):
             for path in await self._run(recover_unfinished, folder):
                 logger.warning("completed %s, which a killed process left", path)
 
@@ -223,6 +214,9 @@ class Dumps:
         """Have the numbers of a log written, see `line_of`; this waits for no disk."""
         self._step = {"step": step}
         if self._config.dump_metrics and not self._is_closed:
+            name = f"{self.run_uuid}_metrics.jsonl"
+            if self._numbers is None:
+                self._numbers = LineFile(Path(self.folder, METRICS_FOLDER, name))
             line = line_of(step, kind, values, alarms)
             self._thread.submit(self._numbers.put, line)
 
@@ -235,7 +229,7 @@ class Dumps:
         if not self._is_closed:
             self._is_closed = True
             files: list[Any] = [*self._all, self._numbers]
-            await self._run(lambda: [file.close() for file in files])
+            await self._run(lambda: [file.close() for file in files if file])
             await asyncio.to_thread(self._thread.shutdown)
 
     def losses(self) -> dict[str, int]:

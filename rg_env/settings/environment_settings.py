@@ -32,14 +32,10 @@ from rg_env.workers.worker_pool import default_pool_size
 
 DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"
 
-MAX_GROUP_SIZE = 4096
-"""Rollouts that are held in memory at once."""
-
+MAX_GROUP_SIZE = 4096  # rollouts that are held in memory at once
 MANY = 1_000_000_000
 A_DAY_S = 24 * 3600.0
-SHORTEST_S = 0.001
-"""Below, nothing is ever ready in time."""
-
+SHORTEST_S = 0.001  # below, nothing is ever ready in time
 
 Level = Annotated[LevelSetting, BeforeValidator(level_setting)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -51,19 +47,14 @@ Modules = list[Annotated[str, AfterValidator(checked)]]
 SomeNames = Annotated[list[str], Field(min_length=1)] | None
 Efforts = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Lengths = Literal["prompt_and_completion", "completion"]
+FolderName = Annotated[str, Field(max_length=100, pattern=r"^[^/.][^/]*$")]
 Handling = Literal["STOP_TRAIN", "LIMIT_TRAIN", "NONE"]
 
-NAME = r"^[^/.][^/]*$"
-"""Name of a folder, since the checkpoints are in one of this name."""
-
+# The model of the commands, and the tokenizer of the framework's settings.
 START_MODEL = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
-"""The model of the commands, where nobody and no server names another."""
-
 DEFAULT_TOKENIZER = "NousResearch/DeepHermes-3-Llama-3-3B-Preview"
-"""The tokenizer of the framework's settings."""
 
-PUBLISHED = "published"
-"""The `eval_system_prompt` that is the one of the library's published evaluation."""
+PUBLISHED = "published"  # `eval_system_prompt` that is the library's
 
 
 class ItemSettings(CheckedModel):
@@ -225,7 +216,7 @@ class FileSettings(CheckedModel):
     """Hide the INFO and DEBUG lines of Atropos"""
     use_wandb: bool = True
     """Send metrics to W&B"""
-    wandb_name: Annotated[str, Field(max_length=100, pattern=NAME)] | None = None
+    wandb_name: FolderName | None = None  # of the checkpoints, too
     """Prefix of the name of the W&B run, and of the name registered at the API"""
     num_rollouts_to_keep: int = Field(32, ge=0, le=10_000)
     """Number of groups in the W&B table"""
@@ -302,9 +293,8 @@ class CheckedSettings(
     @property
     def scoring_rules(self) -> ScoringRules:
         """The settings of scoring that travel to the workers."""
-        return ScoringRules(
-            self.scorer_fixes, self.max_answer_chars, self.normalize_answers
-        )
+        how = self.scorer_fixes, self.max_answer_chars, self.normalize_answers
+        return ScoringRules(*how)
 
     @property
     def stream_settings(self) -> dict[str, Any]:
@@ -332,9 +322,7 @@ NAMES_OF_TASKS = "tasks", "exclude_tasks", "task_weights", "task_params", "task_
 """The fields that have names or patterns of tasks, as a list or as keys."""
 
 CHOICE_OF_TASKS = (*NAMES_OF_TASKS, "categories")
-
 GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
-"""The groups of fields, in the order of `--help`."""
 
 
 def deciding(*what: Decides) -> frozenset[str]:
@@ -352,7 +340,6 @@ START: dict[str, Any] = {
     "tokenizer_name": START_MODEL,
     "group_size": 8,
     "use_wandb": True,
-    "rollout_server_url": "http://localhost:8000",
     "total_steps": 250,
     "seed": 1918,
     "batch_size": 1024,
@@ -368,7 +355,4 @@ START: dict[str, Any] = {
     "complexity_mode": "random",
     "min_batch_allocation": 0.1,
 }
-"""What the commands start from, where it differs.
-
-Source: atropos 296a0bc, config_init(); differs: none.
-"""
+"""What the commands start from, where it differs, as in the original."""

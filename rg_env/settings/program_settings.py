@@ -17,8 +17,7 @@ from rg_env.errors import shown, unexpected
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.setting_types import CheckedModel, FilePath, Text, Url
 
-TEMPLATE_KWARGS = "chat_template_kwargs"
-"""What is no sampling: a server renders a chat with it, and we do in its place."""
+TEMPLATE_KWARGS = "chat_template_kwargs"  # no sampling: a chat is rendered with it
 
 FIXED = frozenset(
     (
@@ -102,11 +101,7 @@ START: dict[str, Any] = {
     "num_requests_for_eval": 256,
     "server_type": "vllm",
 }
-"""What the commands start from.
-
-Source: atropos 296a0bc, config_init(); differs: the server's type is one that can
-train; the framework's default raised an error at the first item.
-"""
+"""What the commands start from, as in the original, but a type that can train."""
 
 # -- launch ----------------------------------------------------------------------------
 

@@ -1,8 +1,4 @@
-"""What all models of settings share: types, and the sentence for a refused value.
-
-A sentence is pydantic's, or that of a check of ours. No value of a key or header is
-repeated.
-"""
+"""What all models of settings share: types, and the sentence for a refused value."""
 
 from __future__ import annotations
 
@@ -29,16 +25,11 @@ from pydantic import (
 
 from rg_env.errors import SettingError, shown, unexpected, unknown_name
 
-SECRET = ("api_key", "headers", "openai")
-"""What no sentence repeats; `openai` may have keys in it."""
+SECRET = ("api_key", "headers", "openai")  # which no sentence repeats
 
 
 class Decides(enum.Enum):
-    """Which part of the results a setting affects.
-
-    A group of settings declares this once, as `decides`; a field that differs declares
-    it in its annotation.
-    """
+    """What a setting affects: `decides` of its group, unless its annotation says it."""
 
     NOTHING = enum.auto()  # how fast, where, and what is said
     ITEMS = enum.auto()  # which training items are sampled
@@ -95,21 +86,12 @@ def _minus_one_or_more(value: int) -> int:
 Url = Annotated[str, AfterValidator(check_url)]
 Text = Annotated[str, Field(pattern=r"\S")]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
-"""The name of a file or folder, with `~` written out."""
-
 MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_minus_one_or_more)]
-"""A number above 0, or -1 for none."""
-
-Weight = Annotated[float, Field(gt=0.0, le=1e9)]
-"""Sums of such weights are still exact to what matters."""
+Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # sums are still exact enough
 
 
 class CheckedModel(BaseModel):
-    """Settings that are checked when they are set, whose names are all known.
-
-    Attributes:
-        decides: What its fields decide that do not say otherwise.
-    """
+    """Settings that are checked when they are set, whose names are all known."""
 
     decides: ClassVar[Decides] = Decides.NOTHING
 
@@ -134,9 +116,7 @@ class CheckedModel(BaseModel):
 def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
     """Build a model of settings from names and values.
 
-    Raises:
-        SettingError: A name is unknown or a value not allowed; the sentence begins with
-            the section and the field, as the user writes them ("env.seed").
+    The sentence of a `SettingError` begins with the section and the field ("env.seed").
     """
     for name in values:
         if name not in model.model_fields:

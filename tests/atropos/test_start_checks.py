@@ -32,13 +32,6 @@ def test_what_a_command_cannot_work_with_is_refused_before_the_tokenizer_is_read
     assert expected in capsys.readouterr().err
 
 
-def test_settings_are_refused_and_not_blamed_on_the_tokenizer() -> None:
-    with pytest.raises(SettingError) as refused:
-        build_env(reasoning_effort="high", tokenizer_name="/nowhere")
-    assert "env.reasoning_effort: 'high' is sent only by" in str(refused.value)
-    assert "tokenizer" not in str(refused.value)
-
-
 def test_only_texts_need_no_tokenizer() -> None:
     env = build_env(kind="openai", tokenizer_name="none")
     asyncio.run(env.close())
@@ -103,12 +96,7 @@ def test_a_folder_that_cannot_be_loaded_is_refused(
     refusal(str(folder))
 
 
-def test_a_tokenizer_with_code_of_its_own_is_refused(folder: Path) -> None:
-    auto_map = {"AutoTokenizer": ["code.Own", None]}
-    refusal(str(change(folder, auto_map=auto_map, tokenizer_class="Own")))
-
-
-@pytest.mark.parametrize("name", ["/no/such", "two words", "owner/no-such-model"])
+@pytest.mark.parametrize("name", ["/no/such", "owner/no-such-model"])
 def test_what_is_no_folder_and_no_name_is_refused(name: str) -> None:
     refusal(name)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rg_env.errors import SettingError
-from tests.support.parts import FAST_TASKS, build_env, ready_env
+from tests.support.parts import FAST_TASKS, ready_env
 from tests.support.runs import next_items, rollout_of
 
 pytestmark = pytest.mark.processes
@@ -50,19 +50,6 @@ def test_results_move_the_level_of_their_task_alone(logged):
     assert stats["task_details"]["gcd"]["complexity"] == levels["gcd"]
     assert stats["avg_complexity"] == levels["gcd"]
     assert "level of gcd: 0.30 -> " in logged.text
-
-
-def test_a_level_can_be_set_before_the_tasks_are_known():
-    async def run():
-        env = build_env(tasks=TASKS, complexity_mode="curriculum")
-        env.task_complexity_levels["gcd"] = 0.8
-        try:
-            await env.setup()
-            return {h.level for h in await handles(env) if h.task == "gcd"}
-        finally:
-            await env.close()
-
-    assert asyncio.run(run()) == {0.8}
 
 
 @pytest.mark.parametrize(

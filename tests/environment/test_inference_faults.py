@@ -8,16 +8,14 @@ import contextlib
 import logging
 
 import pytest
-from aiohttp import web
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client, connection, servers
 from rg_env.inference.client import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.inference.completions import Sampling
 from rg_env.inference.request_failures import NOTHING, Failure
 from tests.support.faults import always, listed
-from tests.support.inference_server import FaultyServer, faulty_server
+from tests.support.inference_server import faulty_server
 from tests.support.parts import (
     ENTRY_OF_FOUR,
     FAST_TASKS,
@@ -41,11 +39,8 @@ KINDS = {
     "status_429": {"status_429"},
     "hang": {"TimeoutError"},
     "reset": {"ServerDisconnectedError", "ClientOSError"},
-    "truncated": {"ClientPayloadError", "ClientOSError"},
     "not_json": {"BadReplyError"},
-    "no_choices": {"unusable", "BadReplyError"},
     "too_few": {"unusable"},
-    "null_logprob": {"unusable"},
     "abort_one": {"finish_reason_abort"},
     "empty_one": {"unusable"},
 }
@@ -189,32 +184,6 @@ async def test_what_hangs_at_a_server_that_is_gone_is_queried_elsewhere(
         assert answered_there == 16 * 4
     (opened,) = said(logged)
     assert "is not used for now" in opened
-
-
-async def test_a_server_without_a_page_of_its_health_is_queried(logged):
-    looked = 0
-
-    async def no_such_page(request):
-        nonlocal looked
-        looked += 1
-        return web.Response(status=404)
-
-    app = web.Application()
-    app.add_routes(
-        [
-            web.get("/health", no_such_page),
-            web.post("/v1/completions", FaultyServer(listed()).handle),
-        ]
-    )
-    async with serve_app(app) as url:
-        env = env_of(url, health_check=True)
-        try:
-            await query(env)
-            await until(lambda: looked > 5, "its health is looked at")
-            await query(env)
-        finally:
-            await env.close()
-    assert said(logged) == []
 
 
 # -- giving up -------------------------------------------------------------------------

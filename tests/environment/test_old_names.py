@@ -56,29 +56,6 @@ async def test_dump_names_are_views_of_the_writers(tmp_path):
     }
 
 
-async def test_the_buffer_of_the_original_holds_one_for_each_score_from_a_half():
-    class ScoresWhatIsAnswered:
-        def score_answer(self, answer, entry):
-            return float(answer.removeprefix("<answer>").removesuffix("</answer>"))
-
-    env = build_env()
-    texts = [f"<answer>{score}</answer>" for score in ("1", "0.5", "0.49", "0")]
-    dataset = ScoresWhatIsAnswered()
-    await env.score([rollout(text, dataset=dataset) for text in texts])
-    await env.close()
-    assert env.percent_correct_buffer == [1.0, 1.0, 0.0, 0.0]
-
-
-async def test_progress_names_are_views_of_the_tasks_progress():
-    env = build_env()
-    await env.score([rollout(RIGHT), rollout(WRONG)])
-    await env.close()
-    assert env.task_group_counts == {"sums": 1}
-    assert list(env.task_performance_history["sums"]) == [0.5]
-    assert env.get_curriculum_stats()["total_tasks_tracked"] == 1
-    assert env.task_complexity_levels == {}
-
-
 # -- assignments -----------------------------------------------------------------------
 
 ASSIGNED = {

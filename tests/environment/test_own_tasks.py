@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ from rg_env.rollouts.json_encoding import read_groups
 from tests.support.parts import (
     GUARD_S,
     REPO_ROOT,
-    Simulated,
     options_of,
     ready_env,
     run_main,
@@ -55,14 +53,6 @@ class MyEnv(ReasoningGymEnv):
 if __name__ == "__main__":
     MyEnv.cli()
 """
-
-
-@pytest.fixture(scope="module")
-def doubling():
-    """A simulated server that knows the task `double` and gcd."""
-    server = Simulated("--tasks=double,gcd", f"--task_modules={FILE}")
-    yield server
-    server.stop()
 
 
 def with_env(work, **changes):
@@ -106,35 +96,6 @@ def test_a_program_has_its_tasks_written_by_process(simulated, tmp_path):
         assert row["gold_answer"] == str(3 * number)
         assert set(row["outcomes"]).isdisjoint({"scorer_error", "timeout"})
     assert " with my_env " in done.stderr
-
-
-def test_rows_have_own_tasks_and_a_changed_module_begins_another_file(
-    doubling, versions, tmp_path, logged
-):
-    rows = tmp_path / "rows.jsonl"
-
-    def process(steps, module):
-        argv = options_of(
-            doubling.url,
-            task_modules=module,
-            tasks="double,gcd",
-            total_steps=steps,
-            data_path_to_save_groups=rows,
-        )
-        assert run_main(["process", *argv]) == 0
-
-    first, changed = versions
-    process(7, first)
-    process(8, first)
-    assert f"continuing {rows}: rows written 7, wanted 8" in logged.text
-    found = list(read_groups(rows))
-    assert {row["task"] for row in found} == {"double", "gcd"}
-    scores = [s for r in found if r["task"] == "double" for s in r["task_scores"]]
-    assert max(scores) == 1.0
-    process(2, changed)
-    assert f"{rows} was made with another version of my_tasks" in logged.text
-    assert rows.read_bytes().count(b"\n") == 8
-    assert (tmp_path / "rows_1.jsonl").read_bytes().count(b"\n") == 2
 
 
 def test_a_checkpoint_of_a_changed_module_is_refused(versions, tmp_path):
@@ -186,16 +147,6 @@ def test_tasks_that_do_not_work_are_left_out_with_their_lines():
     assert found.keys() == LEFT_OUT.keys()
     for task, reason in LEFT_OUT.items():
         assert reason in found[task]
-
-
-def test_a_handle_scores_its_answers_also_where_it_was_sent_to():
-    async def first(env):
-        return (await next_items(env, 1))[0]
-
-    _, entry, handle = with_env(first, tasks=["double"])
-    handle = pickle.loads(pickle.dumps(handle))
-    assert handle.score_answer(f"0{entry['answer']}", entry) == 1.0
-    assert handle.score_answer("no", entry) == 0.0
 
 
 # -- the commands that make no environment ---------------------------------------------

@@ -1,14 +1,12 @@
 """The session with a real API: registration, status, leave, and an API that forgets."""
 
 import asyncio
-import time
 
 import pytest
 
-from rg_env.atropos import api as atropos_api
 from rg_env.errors import SettingError
 from tests.support.faults import listed
-from tests.support.parts import options_of, run_main, until
+from tests.support.parts import until
 from tests.support.real_api import LIMIT, SIZE, group, in_time, registered
 from tests.support.spoilt_api import faulty_api
 
@@ -75,7 +73,6 @@ async def test_an_environment_that_is_unregistered_registers_again(api):
     ("path", "fault"),
     [
         ("/register-env", "status_404"),
-        ("/register-env", "status_502"),
         ("/info", "not_json"),
         ("/status-env", "status_502"),
     ],
@@ -106,17 +103,6 @@ async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(a
         assert (before, after, env.ledger.outcomes["sent"]) == (False, True, 2 * SIZE)
 
 
-async def test_one_that_was_away_for_long_registers_again_and_goes_on(api, monkeypatch):
-    async with registered(api.url) as env:
-        await env._renew_if_due()
-        api.query("POST", "/disconnect-env", {"env_id": env.env_id})
-        away_s = time.time() + 10 * atropos_api.LOOK_EVERY_S
-        monkeypatch.setattr(atropos_api, "_now", lambda: away_s)
-        await env._renew_if_due()
-        await env.handle_send_to_api(group())
-        assert (env.env_id, api.connected(), len(api.batches())) == (1, 1, 1)
-
-
 # -- what the API never says -----------------------------------------------------------
 
 
@@ -126,20 +112,3 @@ async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(
     with pytest.raises(SettingError, match=r"trainer's max_token_len.* 64 .*takes \d+"):
         await registered(api.url).__aenter__()
     assert api.connected() == 0
-
-
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [("serve", "max_token_length"), ("evaluate", "eval_max_token_length")],
-)
-def test_our_own_limit_that_no_prompt_stays_below_is_said_at_the_start(
-    command, name, tmp_path, capsys
-):
-    options = options_of(
-        **{name: 64},
-        data_path_to_save_groups=tmp_path / "rows.jsonl",
-        data_dir_to_save_evals=tmp_path / "evals",
-    )
-    assert run_main([command, *options]) == 2
-    said = capsys.readouterr().err
-    assert f"env.{name}" in said and said.count("\n") == 1

@@ -14,7 +14,7 @@ import pytest
 from rg_env.rollouts.json_encoding import read_groups
 from tests.support.faults import always
 from tests.support.inference_server import faulty_server
-from tests.support.parts import NOWHERE, end_of, options_of
+from tests.support.parts import end_of, options_of
 from tests.support.terminals import CTRL_C, Terminal
 from tests.support.world import World
 
@@ -48,9 +48,9 @@ class Servers(NamedTuple):
     hanging: str
 
 
-def serve(servers, api=None):
+def serve(servers):
     settings = {
-        "rollout_server_url": api or servers.api,
+        "rollout_server_url": servers.api,
         "total_steps": 10**6,
         "dump_rollouts": "true",
         "rollout_save_score_threshold": 0.0,
@@ -70,19 +70,13 @@ def always_the_same(*argv):
 
 DEMO = always_the_same("demo", "--steps", 1000, "--dumps", "dumps")
 RUNS = {
-    "the demo starts": (DEMO, "Starting", interrupted),
     "the demo runs": (DEMO, has_dumped, interrupted),
     "the demo is killed": (DEMO, has_dumped, Terminal.kill),
-    "serve waits": (
-        lambda servers: serve(servers, NOWHERE.removesuffix("/v1")),
-        "does not answer",
-        interrupted,
-    ),
     "serve is closed": (serve, has_dumped, Terminal.close),
     "serve, twice": (serve, has_dumped, interrupted_twice),
     "process": (
         hanging("process", "data_path_to_save_groups", "data/rows.jsonl"),
-        "process: 0 of",
+        "━",
         interrupted,
     ),
     "evaluate": (
@@ -94,11 +88,6 @@ RUNS = {
     "run-api": (
         always_the_same("run-api", "--host=127.0.0.1", "--port=0"),
         "ready on",
-        interrupted,
-    ),
-    "simulated-server": (
-        always_the_same("simulated-server", "--port=0"),
-        Terminal.has_started_others,
         interrupted,
     ),
 }

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rg_env.settings.environment_settings import (
     GROUPS,
     CheckedSettings,
     deciding,
 )
 from rg_env.settings.setting_types import Decides
-
-
-@pytest.mark.parametrize(
-    ("field", "decided"),
-    [
-        ("seed", Decides.ITEMS),
-        ("complexity_mode", Decides.ITEMS),
-        ("task_modules", Decides.NOTHING),
-        ("adaptive_floor", Decides.FEEDBACK),
-        ("temperature", Decides.COMPLETIONS),
-        ("scorer_fixes", Decides.SCORES),
-        ("eval_seed", Decides.EVAL_ITEMS),
-        ("eval_temperature", Decides.EVAL_COMPLETIONS),
-        ("eval_handling", Decides.NOTHING),
-        ("include_messages", Decides.ROWS),
-        ("num_workers", Decides.NOTHING),
-    ],
-)
-def test_a_field_decides_what_its_group_does_or_what_it_says(
-    field: str, decided: Decides
-) -> None:
-    assert [what for what in Decides if field in deciding(what)] == [decided]
 
 
 def test_every_field_decides_one_thing() -> None:

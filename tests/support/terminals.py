@@ -92,9 +92,6 @@ class Terminal:
             assert self._process.poll() is None, f"it ended: {self.said}"
             self._read(0.05)
 
-    def has_started_others(self):
-        return len(self._processes()) > 1
-
     def press(self, keys):
         os.write(self._keys, keys)
 
