@@ -33,10 +33,10 @@ import aiohttp
 import orjson
 
 from rg_env.errors import RunError, SettingError, printable
-from rg_env.inference.connection import KEEP_ALIVE_S
-from rg_env.inference.request_failures import (
+from rg_env.inference.connection import (
     FIRST_REDIRECT,
     FIRST_SERVER_FAULT,
+    KEEP_ALIVE_S,
     body_summary,
     no_reply,
     permanent_fault,

@@ -21,8 +21,7 @@ from pydantic import Field
 
 from rg_env.atropos.start_checks import NO_TOKENIZER
 from rg_env.errors import SettingError, printable
-from rg_env.inference.connection import Connection, extra_body_of
-from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.connection import Connection, RequestFailedError, extra_body_of
 from rg_env.settings.environment_settings import (
     DEFAULT_TOKENIZER,
     START_MODEL,

@@ -17,8 +17,7 @@ from rg_env.atropos.pipeline import Flight, Pipeline, current_group
 from rg_env.atropos.result_files import EvaluationFiles, settings_text
 from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.evaluation.sources import METRICS
-from rg_env.inference.connection import sampling_extra_of
-from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.connection import RequestFailedError, sampling_extra_of
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.off_loop import off_loop
 from rg_env.reports.terminal import WorkProgress, width_of

@@ -40,7 +40,7 @@ from rg_env.atropos.delivery import RowRefusedError, fault_of
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.ending import finish_or_cancel
-from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.items.run_stream import RunStream

@@ -87,39 +87,34 @@ def find_faults(
     """
     tokens = group.get("tokens") or []
     scores, overrides = group.get("scores") or [], group.get("overrides")
+    lengths = [*map(len, tokens)]
     checks = {
         "group_size": len(tokens) == group_size,
         "empty_sequence": bool(tokens) and all(tokens),
-        "too_long": all(len(sequence) < max_token_len for sequence in tokens),
+        "too_long": max(lengths, default=0) < max_token_len,
+        "scores": len(scores) == len(tokens) and _all_finite([scores]),
+        "overrides": overrides is None
+        or (
+            len(overrides) == len(tokens)
+            and all(isinstance(o, dict) for o in overrides)
+        ),
     }
-    lengths = [*map(len, tokens)]
     for name in ("masks", "inference_logprobs"):
-        rows = group.get(name)
-        checks[f"no_{name}"] = rows is not None
-        checks[f"{name}_shape"] = rows is None or [*map(len, rows)] == lengths
-        checks[f"{name}_not_finite"] = _all_finite(rows or [])
-    if all(checks.values()):
-        checks["masks_differ_from_tokens"] = _masks_fit(tokens, group["masks"])
-    checks["scores_shape"] = len(scores) == len(tokens)
-    checks["scores_not_finite"] = _all_finite([scores])
-    checks["overrides_shape"] = overrides is None or (
-        len(overrides) == len(tokens) and all(isinstance(o, dict) for o in overrides)
-    )
+        rows = group.get(name) or []
+        checks[name] = [*map(len, rows)] == lengths and _all_finite(rows)
+    if checks["masks"]:
+        # Each repeats or masks its token, and some are left to train.
+        checks["masks"] = all(
+            any(value != MASKED for value in mask)
+            and all(value in (MASKED, row[i]) for i, value in enumerate(mask))
+            for mask, row in zip(group["masks"], tokens, strict=True)
+        )
     return [fault for fault, is_well in checks.items() if not is_well]
 
 
 def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
     values = itertools.chain.from_iterable(rows)
     return all(isinstance(v, int | float) and math.isfinite(v) for v in values)
-
-
-def _masks_fit(tokens: Sequence[Sequence[int]], masks: Sequence[Sequence[int]]) -> bool:
-    """Tell whether each mask repeats or masks its tokens, and leaves some to train."""
-    return all(
-        all(value in (MASKED, token) for value, token in zip(mask, row, strict=True))
-        and any(value != MASKED for value in mask)
-        for mask, row in zip(masks, tokens, strict=True)
-    )
 
 
 class StandInTrainer:

@@ -1,11 +1,9 @@
 """The client of one inference server: how it is queried, and whether it is.
 
-Mends B22, B23 and B25 of docs/host_defects.md: a request is made once, and the next try
-is that of `Servers`, at whatever server is chosen then; a server that fails is left out
-until a probe passes, and what hangs at one that is gone is queried elsewhere;
-connections are kept open; token ids come by whatever route the server has; and health
-is checked at every type's `/health`, within a time. What is sent is what the
-framework's own classes send.
+Mends B22, B23 and B25 of docs/host_defects.md: the next try of a request is that of
+`Servers`, at whatever server is chosen then; a server that fails is left out until a
+probe passes, and what hangs at one that is gone is queried elsewhere; token ids come by
+whatever route the server has. What is sent is what the framework's own classes send.
 """
 
 from __future__ import annotations
@@ -30,22 +28,21 @@ from rg_env.inference.completions import (
     with_one_bos,
 )
 from rg_env.inference.connection import (
-    Connection,
-    extra_body_of,
-    sampling_extra_of,
-    secrets_of,
-)
-from rg_env.inference.probe import ProbeRequest, find_route
-from rg_env.inference.request_failures import (
     ABOUT_THE_REQUEST,
     LONGEST_READ,
+    NOTHING,
     SILENCE,
+    Connection,
     Failure,
     RequestFailedError,
     bad_reply,
     body_summary,
+    extra_body_of,
     no_reply,
+    sampling_extra_of,
+    secrets_of,
 )
+from rg_env.inference.probe import ProbeRequest, find_route
 from rg_env.inference.routes import (
     CHAT,
     NO_SUCH_FORM,
@@ -101,12 +98,8 @@ class Client(APIServer):
     none out, because one item may be the reason. If a server passes its probe and fails
     again, the next pause is longer; a real answer resets this.
 
-    Attributes:
-        needs_tokens: Whether the completions go to a trainer.
-        is_out: Whether the server is left out.
-        route: At which it is queried, once a probe has passed.
-        failure: The newest; it says why the server is left out.
-        on_failure: Called for each request that failed, probes included.
+    `failure` is the newest, which says why it is left out; `on_failure` is called for
+    each, probes included. Where `needs_tokens` is set, completions go to a trainer.
     """
 
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
@@ -117,8 +110,8 @@ class Client(APIServer):
         self.tokenizer = cast(Any, None)
         if config.server_type in ("vllm", "sglang"):
             self.tokenizer = AutoTokenizer.from_pretrained(config.tokenizer_name)
-        chats = config.server_type == "openai"
-        self.connection = Connection(config, is_openai=chats)
+        is_openai = config.server_type == "openai"
+        self.connection = Connection(config, is_openai=is_openai)
         self.on_failure: Callable[[Failure], object] = lambda _: None
         self.needs_tokens = False
         self.probe_request: ProbeRequest | None = None
@@ -203,7 +196,8 @@ class Client(APIServer):
         try:
             await asyncio.wait_for(self.probe(), PROBE_WITHIN_S)
         except Exception as error:  # noqa: BLE001 - as many as ways to be down
-            self.note_failure(self._failure_of(error))
+            self.note_failure(failure := self._failure_of(error))
+            self.leave_out(failure, is_gone=failure.how == NOTHING)
 
     def _failure_of(self, error: Exception) -> Failure:
         if isinstance(error, RequestFailedError):
@@ -302,9 +296,7 @@ class Client(APIServer):
     ) -> T:
         """Query once for `n` completions, or `n` times where the server ignores it.
 
-        `body` makes that of a request for so many. `read` gets the bodies of the
-        replies, and what to call between two completions; it raises one of
-        `NO_SUCH_FORM` where they are none.
+        `read` gets the bodies of the replies, and what to call between completions.
         """
         times, at_once = (n, 1) if self._ignores_n else (1, n)
         requests = [

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rg_env.inference.request_failures import (
+from rg_env.inference.connection import (
     CUT_OFF,
     TOKENIZER,
     UNUSABLE,

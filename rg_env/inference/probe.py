@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rg_env.inference.completions import check_some_usable
-from rg_env.inference.request_failures import (
+from rg_env.inference.connection import (
     ABOUT_THE_REQUEST,
     BAD_REPLY,
     CONTEXT,
@@ -29,9 +29,6 @@ PROBE_TOKENS = 8
 """Length of a probe's completion: enough to see that its text is not of the ids."""
 
 NO_ROUTE = "NoRouteError"
-
-OF_A_ROUTE = ABOUT_THE_REQUEST | {404, 405, 410, 501}
-"""Statuses of a server that lacks a route."""
 
 
 class ProbeRequest(NamedTuple):
@@ -55,7 +52,8 @@ async def find_route(client: Any, request: ProbeRequest) -> Route:
             if route is CHAT and failure.setting == CONTEXT:
                 return route
             kinds = (BAD_REPLY, UNUSABLE, f"{CUT_OFF}none")
-            is_of_route = failure.kind in kinds or failure.status in OF_A_ROUTE
+            statuses = ABOUT_THE_REQUEST | {404, 405, 410, 501}
+            is_of_route = failure.kind in kinds or failure.status in statuses
             if failure.setting is not None or not is_of_route:
                 raise
             # Two routes have one path; what is said of the first stands.

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from rg_env.inference.request_failures import Failure, bad_reply
+from rg_env.inference.connection import Failure, bad_reply
 from rg_env.scoring.prompt import Message
 
 NEUTRAL = {

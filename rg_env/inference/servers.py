@@ -22,14 +22,14 @@ from typing import Any
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client, ServerLeftOutError
 from rg_env.inference.completions import Sampling
-from rg_env.inference.probe import ProbeRequest
-from rg_env.inference.request_failures import (
+from rg_env.inference.connection import (
     NOTHING,
     SILENCE,
     UNUSABLE,
     Failure,
     RequestFailedError,
 )
+from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.routes import Completion, Prompt
 from rg_env.logs import is_worth_a_line
 
@@ -56,11 +56,7 @@ OUTAGE_SAY_AGAIN_S = 60.0
 
 
 class Servers:
-    """The servers of a run.
-
-    Args:
-        clients: One for each; those that are not ours are not used.
-        tokenizer: The environment's tokenizer.
+    """The servers of a run; clients that are not ours are not used.
 
     Attributes:
         gave_up: Set once it is time to end.
@@ -108,8 +104,7 @@ class Servers:
         `on_reply` is called when a reply has come, before it is read.
 
         Raises:
-            RequestFailedError: No usable reply, or too few choices, in
-                `COMPLETION_TRIES`; or it is time to give up.
+            RequestFailedError: Too few are usable after `COMPLETION_TRIES`.
         """
         usable: list[Completion] = []
         pause_s = COMPLETION_FIRST_PAUSE_S
@@ -172,11 +167,7 @@ class Servers:
     async def unless_refused(
         self, work: Coroutine[Any, Any, None], request: Callable[[], ProbeRequest]
     ) -> None:
-        """Run a command; cancel it if a server rejects the probe permanently.
-
-        Raises:
-            SettingError: The setting at fault.
-        """
+        """Run a command; a `SettingError` if a server rejects the probe for good."""
         self._starting = asyncio.current_task()
         for client in self.clients:
             client.probe_request = request()
@@ -244,10 +235,7 @@ class Servers:
         return self.clients[0].failure if self.clients else self._newest
 
     def start(self, *, give_up_after_s: float | None) -> None:
-        """Begin to watch whether a server is there.
-
-        `gave_up` is set after so many seconds without an answer while requests fail.
-        """
+        """Set `gave_up` after so many seconds without an answer while requests fail."""
         self._give_up_after_s = give_up_after_s
         self._watching = asyncio.create_task(self._watch())
 

@@ -7,7 +7,7 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import pipeline
-from rg_env.inference.request_failures import RequestFailedError, refusal
+from rg_env.inference.connection import RequestFailedError, refusal
 from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.rollouts.group import Group
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until

@@ -83,7 +83,7 @@ def test_a_defect_is_its_traceback_and_where_to_report_it(error, capsys):
 LEFT_ALONE = """
 import asyncio, threading
 from rg_env.cli import failures
-from rg_env.inference.request_failures import Failure, RequestFailedError
+from rg_env.inference.connection import Failure, RequestFailedError
 failures.catch_the_rest()
 async def fail(): raise RequestFailedError(Failure("gone", "gone"))
 async def run():

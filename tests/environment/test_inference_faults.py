@@ -13,7 +13,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference import client, connection, servers
 from rg_env.inference.client import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_ROW
 from rg_env.inference.completions import Sampling
-from rg_env.inference.request_failures import NOTHING, Failure
+from rg_env.inference.connection import NOTHING, Failure
 from tests.support.faults import always, listed
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (

@@ -16,7 +16,7 @@ from rg_env.inference import client as client_module
 from rg_env.inference import client as limits
 from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
-from rg_env.inference.request_failures import refusal
+from rg_env.inference.connection import refusal
 from rg_env.inference.routes import Prompt
 from tests.support.parts import (
     RIGHT,

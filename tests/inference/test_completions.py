@@ -13,7 +13,7 @@ from rg_env.inference.completions import (
     read_tokens,
     render_prompt,
 )
-from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.routes import ATROPOS, CHAT, Completion, Prompt
 from rg_env.scoring.extraction import extract_answer
 from tests.support.odd_servers import openai_endpoint, serving

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rg_env.inference import routes
 from rg_env.inference.completions import why_unusable
-from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.routes import NO_SUCH_FORM, Completion, Prompt
 from tests.support.odd_servers import recorded
 

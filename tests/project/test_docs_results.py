@@ -10,7 +10,7 @@ from rg_env.atropos import wandb_run
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.summary import EvalSummary
-from rg_env.inference.request_failures import refusal
+from rg_env.inference.connection import refusal
 from rg_env.items.run_stream import EVENTS
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group import Ending, Ledger, Rollout

@@ -10,7 +10,7 @@ from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError
 from rg_env.inference import servers
 from rg_env.inference.completions import Sampling, render_prompt
-from rg_env.inference.request_failures import RequestFailedError
+from rg_env.inference.connection import RequestFailedError
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import (
