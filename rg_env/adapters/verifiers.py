@@ -39,7 +39,7 @@ class ReasoningGymData(vf.TaskData):
 
 
 class ReasoningGymTaskConfig(vf.TaskConfig):
-    """The settings of each task: modules that register tasks of your own."""
+    """Modules that register tasks of your own."""
 
     task_modules: list[str] = Field(default_factory=list)
 

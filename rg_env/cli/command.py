@@ -55,12 +55,8 @@ class Command(click.Command):
 
 def loaded(env_cls: Any) -> Any:
     """Return a class of environments that may have to be imported, which takes long."""
-    if isinstance(env_cls, type):
-        return env_cls
-    progress = logging.getLogger(logs.PROGRESS_LOGGER)
-    progress.info("importing Atropos, which takes some seconds")
     try:
-        return env_cls()
+        return env_cls if isinstance(env_cls, type) else env_cls()
     except Exception as error:
         sentence = installation.explain(error)
         if sentence is None:

@@ -21,7 +21,6 @@ from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import DATA_DUMPS
 
 if TYPE_CHECKING:
-    from rg_env.demo.model import AnswerKey
     from rg_env.demo.stand_in_trainer import StandInTrainer
 
 ROLLOUTS = click.IntRange(2, 4096)
@@ -69,7 +68,7 @@ async def _demo(env_cls: Any, latency_ms: float, dumps: str, **settings: Any) ->
     from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
     from rg_env.demo.child_process import RUN_API, running_program
     from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
-    from rg_env.demo.model import AnswerKey, PolicyModel
+    from rg_env.demo.model import AnswerKey, PolicyModel, build_entry
     from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
@@ -96,8 +95,15 @@ async def _demo(env_cls: Any, latency_ms: float, dumps: str, **settings: Any) ->
             server_type="vllm",
             num_max_requests_at_once=128,
         )
-        config = env_cls.config_init()[0].model_copy(update=settings)
-        env = _telling(env_cls, key)(config, [served])
+
+        class Telling(env_cls):  # type: ignore[misc]
+            async def get_next_item(self) -> Any:
+                item = await super().get_next_item()
+                if item is not None:
+                    key.remember(build_entry(item[2]))
+                return item
+
+        env = Telling(env_cls.config_init()[0].model_copy(update=settings), [served])
         group_size, steps = settings["group_size"], settings["total_steps"]
         sizes = (settings["batch_size"], group_size, MAX_TOKENS, steps)
         trainer = StandInTrainer(TrainerConfig(api, *sizes))
@@ -117,20 +123,6 @@ async def _demo(env_cls: Any, latency_ms: float, dumps: str, **settings: Any) ->
         print(f"{counts.invalid_groups} groups no trainer takes: {counts.faults}")
     is_well = counts.groups and not counts.invalid_groups
     return int(not is_well or bool(env.metrics.ledger.in_flight))
-
-
-def _telling(env_cls: Any, key: AnswerKey) -> Any:
-    """Return the class of an environment that tells the simulated model the answers."""
-    from rg_env.demo.model import build_entry
-
-    class Telling(env_cls):  # type: ignore[misc]
-        async def get_next_item(self) -> Any:
-            item = await super().get_next_item()
-            if item is not None:
-                key.remember(build_entry(item[2]))
-            return item
-
-    return Telling
 
 
 async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
@@ -173,13 +165,9 @@ def _write_report(env: Any, folder: Path) -> None:
 
     run = env.run_uuid
     dumps = sorted(folder.rglob(f"*_{run}_*.jsonl"))
-    if not dumps:
-        return
-    print("\nDump files, one group a line:")
-    for path in dumps:
-        print(f"  {os.path.relpath(path)}")
+    files = "\n".join(f"  {os.path.relpath(path)}" for path in dumps)
+    print(f"\nDump files, one group a line:\n{files}")
     paths = [*dumps, folder / METRICS_FOLDER / f"{run}_metrics.jsonl"]
     out, title = folder / f"demo_{run}", "Groups of the demo"
-    page = report_of(paths, out, title=title, is_simulated=True)
-    if page is not None:
+    if page := report_of(paths, out, title=title, is_simulated=True):
         print(f"Open them in a browser:\n  {os.path.relpath(page)}")

@@ -6,7 +6,7 @@
     --config FILE          YAML with the sections `env` and `openai`
 
 Names, kinds and texts of the options are those of the models, which need no framework.
-`--help` shows ten of the settings, `--help_all` all.
+`--help` shows some of the settings, `--help_all` all.
 """
 
 from __future__ import annotations
@@ -36,20 +36,13 @@ from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
-_RUN = "openai.base_url openai.server_type openai.model_name env.tokenizer_name"
-_RUN += " env.tasks env.complexity_mode env.group_size env.max_token_length"
 FIRST = {
-    "serve": f"{_RUN} env.total_steps env.use_wandb",
-    "process": f"{_RUN} env.total_steps env.data_path_to_save_groups",
-    "evaluate": "openai.base_url openai.model_name env.tokenizer_name env.tasks"
-    " env.num_eval_samples_per_task env.eval_level env.eval_preset"
-    " env.eval_completions env.eval_temperature env.data_dir_to_save_evals",
-    "screen": f"{_RUN} env.total_steps env.batch_size",
-    "launch": "launch.model launch.folder launch.python launch.vllm_args"
-    " launch.trainer_args env.tasks env.complexity_mode env.group_size"
-    " env.max_token_length env.total_steps",
+    *("openai.base_url", "openai.server_type", "openai.model_name", "env.tasks"),
+    *("env.tokenizer_name", "env.complexity_mode", "env.group_size", "env.use_wandb"),
+    *("env.max_token_length", "env.total_steps", "env.num_eval_samples_per_task"),
+    *("launch.model", "launch.folder", "launch.python", "launch.vllm_args"),
 }
-"""Command to the ten settings that `--help` shows; the README has those of `serve`."""
+"""The settings that `--help` shows, if a command has all settings."""
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
@@ -86,12 +79,10 @@ class SettingOption(click.Option):
         self.kinds = dict.fromkeys(kinds(info.annotation))
         self.takes_none = self.kinds.pop(type(None), self) is None
         self.words = [word for kind in self.kinds for word in _words(kind)]
-        names = (METAVARS.get(kind, "TEXT") for kind in self.kinds)
-        how: dict[str, Any] = {"metavar": "|".join(dict.fromkeys(names))}
+        typed = [METAVARS.get(kind, "TEXT") for kind in self.kinds if not _words(kind)]
+        how: dict[str, Any] = {"metavar": "|".join([*self.words, *typed])}
         if [*self.kinds] == [bool]:
             how |= SWITCH
-        if self.words and len(self.kinds) == 1:
-            how = {"type": click.Choice(self.words + ["None"] * self.takes_none)}
         default = str(start.value if isinstance(start, Enum) else start)
         default = default.replace(f"{RUNS_WRITE_IN}/", "")
         text = f"{(info.description or '').rstrip('.')} [{default}]"
@@ -161,15 +152,13 @@ class Given(CheckedModel):
 
 def _read_file(path: str) -> dict[str, Any]:
     """Return the sections of a file, without those of other programs."""
+    known, where = Given.model_fields, f"--config: {shown(path)}"
     try:
         content = yaml_text.read(path)
     except YamlError as error:
-        raise SettingError(f"--config: {shown(path)}: {error}") from error
-    known = Given.model_fields
+        raise SettingError(f"{where}: {error}") from error
     if not isinstance(content, dict) or not {*content} & {*known}:
-        raise SettingError(
-            f"--config: {shown(path)} has none of the sections `env` and `openai`"
-        )
+        raise SettingError(f"{where} has none of the sections `env` and `openai`")
     for name in [name for name in content if name not in known]:
         # What was perhaps meant for us stays, and is refused.
         if isinstance(content[name], dict) and not nearest(str(name), known):
@@ -224,17 +213,15 @@ class SettingsCommand(Command):
             for field in type(model).model_fields
             if fields is None or field in fields
         ]
-        first = FIRST.get(name, "").split()
         for option in self.settings:
-            option.hidden = bool(first) and option.path not in first
+            option.hidden = fields is None and option.path not in FIRST
         own = getattr(run, "__click_params__", [])[::-1]
-        others = [
-            click.Option(["--config"], metavar="FILE", help="YAML file with settings")
-        ]
+        text = "YAML file with settings"
+        others = [click.Option(["--config"], metavar="FILE", help=text)]
         if fields is None:
             text = "Find the inference servers from Slurm's environment variables"
             others.append(click.Option(["--slurm"], type=bool, help=text, **SWITCH))
-            text = f"Show all {len(self.settings)} settings, not only the ten below"
+            text = f"Show all {len(self.settings)} settings, not only the ones below"
             others.append(at_once(["--help_all"], text, self._print_all))
         super().__init__(
             name,
@@ -273,10 +260,8 @@ class SettingsCommand(Command):
         for option in self.settings:
             text, below = values[str(option.name)], getattr(given, option.section)
             if text is not None and isinstance(below, list):
-                raise SettingError(
-                    f"command line: {option.opts[0]} cannot be combined with a list of"
-                    " servers in --config"
-                )
+                why = "cannot be combined with a list of servers in --config"
+                raise SettingError(f"command line: {option.opts[0]} {why}")
             if text is not None:
                 below[option.field] = option.read(text)
         return given

@@ -31,7 +31,7 @@ SETTINGS_FILES = [path for path in EXAMPLES if path.suffix == ".yaml"]
 def test_the_settings_of_the_readme_are_first_in_the_help_and_have_its_defaults():
     start, (server,) = ReasoningGymEnv.config_init()
     rows = table("Setting", [README])
-    assert {codes(row[0])[0] for row in rows} <= set(FIRST["serve"].split())
+    assert {codes(row[0])[0] for row in rows} <= FIRST
     for setting, value, _ in rows:
         section, name = codes(setting)[0].split(".")
         model = {"env": start, "openai": server}[section]
