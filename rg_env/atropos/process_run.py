@@ -85,7 +85,8 @@ class Processing(Pipeline):
             rows.resume, settings, total, even_complete=self.screen is not None
         )
         self.config.data_path_to_save_groups = str(rows.path)
-        await off_loop(self._feedback.replay, results)
+        for result in results:
+            self._feedback.take(*result)
         self.curr_step = len(results)
 
     async def _write_rows(self, title: str, total: int) -> None:

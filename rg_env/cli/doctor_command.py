@@ -13,7 +13,6 @@ import click
 from rg_env import ending
 from rg_env.cli.command import (
     command,
-    no_fixes_option,
     option,
     task_modules_option,
     workers,
@@ -29,15 +28,12 @@ from rg_env.tasks.selection import StreamSettings, build_selection
 @click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
 @task_modules_option
 @option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
-@no_fixes_option
-def doctor(
-    names: Sequence[str], task_modules: Sequence[str], items: int, no_fixes: bool
-) -> int:
+def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int:
     """Check this installation: the tasks that are named, or all of them.
 
-    Checks that items are made in time, that another process makes the same items, that
-    reference answers score 1.0, and that constant answers score 0. Exits with status 0
-    if all tasks pass, and 1 if not.
+    Checks that items are made in time, that another process makes the same items, and
+    that reference answers score 1.0. Exits with status 0 if all tasks pass, and 1 if
+    not.
     """
     cores = os.cpu_count() or 1
     places = asyncio.Semaphore(2 * cores)
@@ -50,7 +46,7 @@ def doctor(
 
         async def check(task: str) -> str | None:
             async with places:
-                fault = await check_task(pool, other, task, not no_fixes, items)
+                fault = await check_task(pool, other, task, items)
             progress.advance(task)
             return fault
 

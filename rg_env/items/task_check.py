@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import random
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from rg_env.items import worker_jobs
@@ -30,11 +29,6 @@ logger = logging.getLogger(__name__)
 
 DEADLINE_S = 20.0
 MOST_TRIES = 32  # for one entry that can be used
-CONTROLS = ("...", "nan", "I do not know", "0", "[]", "None")
-"""Answers that solve nothing; what any of them scores is chance."""
-
-MOST_FOR_NOTHING = 0.5
-"""What a wrong constant may score on average at most."""
 
 
 def is_unusable(error: BaseException | None) -> TypeGuard[JobError]:
@@ -54,7 +48,7 @@ def why_no_entry(error: PoolError) -> str:
 
 
 async def _make_entries(
-    pool: WorkerPool, task: str, params: Mapping[str, Any], count: int, checked: bool
+    pool: WorkerPool, task: str, params: Mapping[str, Any], count: int
 ) -> list[Entry]:
     """Make up to `count` entries; faulty ones are passed over, unless all are."""
     entries: list[Entry] = []
@@ -62,7 +56,7 @@ async def _make_entries(
     tries = MOST_TRIES * count
     for number in range(tries):
         seed = seeds.getrandbits(32)
-        call = (worker_jobs.make_entry, task, dict(params), seed, checked)
+        call = (worker_jobs.make_entry, task, dict(params), seed)
         try:
             entries.append(await pool.run(*call, deadline_s=DEADLINE_S))
         except JobError as error:
@@ -102,59 +96,26 @@ async def item_fault(
 ) -> str | None:
     """Return what is wrong with an item of a task, or with the score of its answer."""
     try:
-        (entry,) = await _make_entries(pool, task, params, 1, checked=True)
+        (entry,) = await _make_entries(pool, task, params, 1)
     except PoolError as error:
         return why_no_entry(error)
     return await gold_fault(pool, task, params, entry)
 
 
 async def check_task(
-    pool: WorkerPool, other: WorkerPool, task: str, fixes: bool, num_items: int
+    pool: WorkerPool, other: WorkerPool, task: str, num_items: int
 ) -> str | None:
     """Return what is wrong with a task, None if nothing.
 
-    Items are made again by `other`, whose processes were started apart; `fixes` says
-    whether the corrections of the library's scorers are on.
+    Items are made again by `other`, whose processes were started apart.
     """
-    rules = ScoringRules(scorer_fixes=fixes)
     try:
-        entries = await _make_entries(pool, task, {}, num_items, fixes)
-        again = await _make_entries(other, task, {}, num_items, fixes)
-        differing = sum(
-            (a["question"], a["answer"]) != (b["question"], b["answer"])
-            for a, b in zip(entries, again, strict=True)
-        )
-        if differing:
-            return f"items that differ in another process: {differing}"
+        entries = await _make_entries(pool, task, {}, num_items)
+        if entries != await _make_entries(other, task, {}, num_items):
+            return "another process makes other items"
         for entry in entries:
-            if fault := await gold_fault(pool, task, {}, entry, rules):
+            if fault := await gold_fault(pool, task, {}, entry):
                 return fault
-        return await _control_fault(pool, task, entries, rules)
     except PoolError as error:
         return str(error)
-
-
-async def _control_fault(
-    pool: WorkerPool, task: str, entries: Sequence[Entry], rules: ScoringRules
-) -> str | None:
-    """Find the constants that score although they are not the answer."""
-    scores: dict[str, list[float]] = {control: [] for control in CONTROLS}
-    for entry in entries:
-        call = (worker_jobs.solution_of, task, entry)
-        gold = await pool.run(*call, deadline_s=DEADLINE_S)
-        how: Any = (worker_jobs.score_answers, task, {}, entry, CONTROLS, rules)
-        rows = await pool.run(*how, deadline_s=DEADLINE_S)
-        for control, (value, *_) in zip(CONTROLS, rows, strict=True):
-            if not _is_same(control, gold):
-                scores[control].append(value)
-    means = {c: statistics.fmean(values) for c, values in scores.items() if values}
-    paid = {c: mean for c, mean in means.items() if mean > MOST_FOR_NOTHING}
-    return "; ".join(f"{c!r} scores {mean:.2f}" for c, mean in paid.items()) or None
-
-
-def _is_same(control: str, gold: str | None) -> bool:
-    """Say whether a constant is the gold answer, as text or as a number."""
-    try:
-        return control == gold or float(control) == float(gold or "")
-    except ValueError:
-        return False
+    return None

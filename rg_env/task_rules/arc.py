@@ -191,7 +191,6 @@ def shows_no_rule(entry: Entry) -> bool:
 
 ARC_AGI = TaskRules(
     "arc_agi",
-    setup_reads=("use_train", "use_eval", "board_format_opts"),  # 14 MB in 0.1 s
     notation=grid_of(DIGIT, compact=True),
     fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
 )

@@ -262,8 +262,6 @@ class TaskRules(_Typed):
         is_rebuilt: Whether an entry depends on more than `dataset.seed + index`. For
             all others only the seed of a built dataset is set, which is the same entry
             for less where the dataset is kept; a test compares both ways.
-        setup_reads: The only parameters that setting up its dataset reads, where it
-            loads so much that datasets of other parameters share it.
         kept_on_class: What its datasets keep on their class, where the one built last
             overwrites that of all others: items of one level would come from the data
             of another.
@@ -288,7 +286,6 @@ class TaskRules(_Typed):
     unused_levels: Mapping[int, str] = dataclasses.field(default_factory=dict)
     fixed_level: str = ""
     is_rebuilt: bool = False
-    setup_reads: tuple[str, ...] = ()
     kept_on_class: str = ""
     faster: tuple[FasterFunction, ...] = ()
     corrected_metadata: Callable[[Entry], Mapping[str, Any]] | None = None

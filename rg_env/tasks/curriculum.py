@@ -68,10 +68,9 @@ class TaskHistory(msgspec.Struct):
         has_variance: bool = True,
     ) -> None:
         """Add one scored group of a task; the level is that of its item."""
-        kept: list[tuple[dict[str, list[Any]], Any]]
-        kept = [(self.history, mean_score), (self.level_history, level)]
-        for by_task, value in kept:
-            by_task[task] = [*by_task.get(task, ()), value][-HISTORY_GROUPS:]
+        means, levels = self.history.get(task, []), self.level_history.get(task, [])
+        self.history[task] = [*means, mean_score][-HISTORY_GROUPS:]
+        self.level_history[task] = [*levels, level][-HISTORY_GROUPS:]
         self.group_counts[task] = self.group_counts.get(task, 0) + 1
         before = self.variance_counts.get(task, 0)
         self.variance_counts[task] = before + bool(has_variance)
@@ -88,9 +87,7 @@ class TaskHistory(msgspec.Struct):
 
     def stats(self) -> dict[str, Any]:
         """Return the number of tasks seen and the mean of their recent accuracies."""
-        recent = [
-            statistics.fmean(kept[-RECENT_GROUPS:]) for kept in self.history.values()
-        ]
+        recent = [statistics.fmean(m[-RECENT_GROUPS:]) for m in self.history.values()]
         return {
             "total_tasks_tracked": len(recent),
             "avg_recent_accuracy": statistics.fmean(recent) if recent else 0.0,
@@ -165,8 +162,6 @@ class Curriculum(MutableMapping[str, float]):
         state = self._tasks.get(task)
         return self.start_of(task) if state is None else state.level
 
-    # -- the levels as a mapping -------------------------------------------------------
-
     def __getitem__(self, task: str) -> float:
         return self._tasks[task].level
 
@@ -186,8 +181,6 @@ class Curriculum(MutableMapping[str, float]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
-
-    # -- the law -----------------------------------------------------------------------
 
     def follow(self, task: str, progress: TaskHistory) -> LevelChange | None:
         """Move a task's level by its results; call it after each `record_group`."""

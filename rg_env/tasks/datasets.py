@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import decimal
 import functools
 import hashlib
 import inspect
 import json
 import math
-import operator
 import random
 import sys
 import textwrap
@@ -83,8 +81,6 @@ def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
     key, took_s = (task, repr(sorted(params.items()))), WORTH_KEEPING_S
     dataset = _kept.pop(key, None)
     if dataset is None:
-        dataset = _sharing(task, params)
-    if dataset is None:
         began_s = time.process_time()
         dataset = build_dataset(task, params, seed=0)
         took_s = time.process_time() - began_s
@@ -97,22 +93,6 @@ def kept_dataset(task: str, params: Mapping[str, Any]) -> Any:
         own = vars(dataset).setdefault(name, getattr(type(dataset), name))
         setattr(type(dataset), name, own)
     return dataset
-
-
-def _sharing(task: str, params: Mapping[str, Any]) -> Any:
-    """Return a dataset that shares the data of a kept one, None if none can."""
-    reads = rules_of(task).setup_reads
-    if not reads:
-        return None
-    config = load_factory().DATASETS[task][1](seed=0, size=1, **params)
-    config.validate()
-    read = operator.attrgetter(*reads)
-    for (kept_task, _), kept in _kept.items():
-        if kept_task == task and read(kept.config) == read(config):
-            dataset = copy.copy(kept)
-            dataset.config = config
-            return dataset
-    return None
 
 
 # -- entries ---------------------------------------------------------------------------

@@ -110,11 +110,6 @@ class Feedback:
         self.changes += change is not None
         return change
 
-    def replay(self, results: Iterable[tuple[str, float, float | None, bool]]) -> None:
-        """Take the results of an earlier run, in their order."""
-        for result in results:
-            self.take(*result)
-
     def stats(self) -> dict[str, Any]:
         """Return the levels and the results in a few numbers."""
         groups = sum(self.progress.group_counts.values())

@@ -69,16 +69,13 @@ class TaskInfo:
 
 @dataclasses.dataclass(frozen=True)
 class LibraryDescription:
-    """What is installed: the tasks by name, the version and where it is.
-
-    `system_prompt` is that of the published evaluations, "" if it is not there;
-    `modules` has the digests of those that a user's own tasks are of, by name.
-    """
+    """What is installed."""
 
     tasks: Mapping[str, TaskInfo]
     version: str
     location: str
-    system_prompt: str = ""
+    system_prompt: str = ""  # of the published evaluations
+    # Modules of a user's own tasks, to their digests.
     modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property

@@ -61,11 +61,8 @@ def checked(module: str) -> str:
 def registered_here() -> dict[str, list[ClassPlace | None]]:
     """Return the tasks that this process has registered beyond the library's own.
 
-    Returns:
-        Task to where its dataset, config and curriculum are.
-
-    Raises:
-        SettingError: A worker cannot import one of these.
+    They come with the places of dataset, config and curriculum; SettingError if a
+    worker cannot import one of these.
     """
     factory: Any = sys.modules.get(f"{PACKAGE}.factory")
     tasks = {}
@@ -92,9 +89,9 @@ def _place(task: str, cls: type) -> ClassPlace:
 
 
 def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what a fork server calls so that its workers know a user's tasks.
+    """Return what a fork server calls so that its workers know a user's tasks, if any.
 
-    Nothing where there are none. Raises like `registered_here`.
+    Raises like `registered_here`.
     """
     order = list(named), registered_here()
     return (f"{LOAD}{json.dumps(order)}",) if any(order) else ()
@@ -106,11 +103,8 @@ def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
 def load(order: str) -> None:
     """Import modules, register what is not registered yet, take over their rules.
 
-    Args:
-        order: JSON of the modules and, by task, the places of its classes.
-
-    Raises:
-        SettingError: One cannot be used.
+    `order` is JSON of the modules and, by task, the places of its classes. Raises
+    SettingError if one cannot be used.
     """
     factory = load_factory()
     try:
@@ -125,7 +119,10 @@ def _load(
 ) -> None:
     library = set(factory.DATASETS)
     for task, places in registered.items():
-        classes = [place and _class(*place) for place in places]
+        classes: list[Any] = [
+            place and operator.attrgetter(place[1])(_imported(place[0]))
+            for place in places
+        ]
         if factory.DATASETS.get(task) != tuple(classes[:2]):
             factory.register_dataset(task, *classes)
     modules = {module.__name__: module for module in map(_imported, named)}
@@ -144,16 +141,8 @@ def _load(
         _take_rules(module)
 
 
-def _class(module: str, qualname: str) -> Any:
-    return operator.attrgetter(qualname)(_imported(module))
-
-
 def _imported(module: str) -> ModuleType:
-    """Import a module by its name, or from its file, which may import what is beside.
-
-    That of a file is known by the file's name, or by its path if there is another of
-    that name.
-    """
+    """Import a module by name, or from its file, which may import what is beside it."""
     file = Path(module)
     if not file.is_absolute():
         return importlib.import_module(module)
@@ -161,6 +150,7 @@ def _imported(module: str) -> ModuleType:
         if getattr(known, "__file__", None) == module:
             return known
     sys.path.append(str(file.parent))
+    # It is known by the file's name, or by its path if there is another of that name.
     is_taken = file.stem in {*sys.modules, *sys.stdlib_module_names}
     name = module if is_taken else file.stem
     spec: Any = importlib.util.spec_from_file_location(name, module)

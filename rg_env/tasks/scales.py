@@ -72,15 +72,9 @@ class Scale:
     digest: str = ""
 
     @property
-    def why_dead(self) -> str:
-        """Why the items do not change with the level, "" if they do."""
-        only = "one step is usable" if len(self.steps) == 1 else ""
-        return rules_of(self.task).fixed_level or only
-
-    @property
     def is_dead(self) -> bool:
         """Whether the items do not change with the level; the note says why."""
-        return bool(self.why_dead)
+        return len(self.steps) == 1 or bool(rules_of(self.task).fixed_level)
 
     @property
     def default_level(self) -> float | None:
@@ -94,7 +88,8 @@ class Scale:
         repair = rules_of(self.task).level_repair
         notes = []
         if self.is_dead:
-            notes.append(f"the items do not change with the level: {self.why_dead}")
+            why = rules_of(self.task).fixed_level or "one step is usable"
+            notes.append(f"the items do not change with the level: {why}")
         if repair:
             notes.append(f"repaired: {repair.reason}")
         if self.default_level is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.parts import run_main
+from tests.support.parts import REPO_ROOT, run_main
 
 pytestmark = pytest.mark.processes
 
@@ -14,10 +14,10 @@ def test_tasks_that_pass_end_with_status_0(capsys):
     assert "passed: 3 of 3 tasks" in capsys.readouterr().out
 
 
-def test_a_scorer_that_scores_anything_is_found_and_ends_with_status_1(capsys):
-    names = ["gcd", "game_of_life_halting"]
-    assert run_main(["doctor", *names, "--items", "2", "--no_fixes"]) == 1
+def test_a_task_that_fails_is_named_and_ends_with_status_1(capsys):
+    own = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
+    assert run_main(["doctor", "gcd", "raises", "--items", "2", *own]) == 1
     printed = capsys.readouterr().out
-    assert "game_of_life_halting: " in printed and "gcd: " not in printed
-    assert "'...' scores 1.00" in printed
+    assert "raises: " in printed and "gcd: " not in printed
+    assert "division by zero" in printed
     assert "passed: 1 of 2 tasks" in printed

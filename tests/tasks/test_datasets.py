@@ -119,14 +119,6 @@ def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, l
             assert datasets.make_entry(task, params, seed) == afresh
 
 
-def test_data_is_shared_by_datasets_of_equal_setup_alone():
-    plain, mirrored = {}, {"use_color_permutation": False}
-    one, other = (kept_dataset("arc_agi", p) for p in (plain, mirrored))
-    assert one._tasks is other._tasks
-    whole = kept_dataset("arc_agi", {"use_eval": False})
-    assert len(whole._tasks) < len(one._tasks)
-
-
 def test_equal_rows_of_all_solutions_are_one_row():
     boards = kept_dataset("n_queens", {"n": 9})._solutions
     assert len({id(row) for board in boards for row in board}) == 9
