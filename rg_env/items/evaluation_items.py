@@ -55,27 +55,23 @@ Missing = tuple[Item, str]
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """A published evaluation.
+    """A published evaluation."""
 
-    Attributes:
-        params: Task to the dataset parameters that differ from the library's defaults.
-        changed: Tasks of which not all questions are the published ones.
-    """
-
+    # Task to the dataset parameters that differ from the library's defaults.
     params: Mapping[str, Mapping[str, Any]]
-    changed: frozenset[str]
+    changed: frozenset[str]  # tasks of which not all questions are the published ones
 
     def specs(self, tasks: Iterable[str]) -> list[Attempts]:
         """Return the items of those of the tasks that it has, one attempt at each."""
-        known = [task for task in tasks if task in self.params]
-        return [[self._spec(task, i)] for task in known for i in range(SIZE)]
-
-    def _spec(self, task: str, number: int) -> Item:
-        # For all others the seed of an entry and its index are as good as their sum.
-        is_whole = rules_of(task).is_rebuilt
-        seed, size = (SEED, SIZE) if is_whole else (SEED + number, 1)
-        how = (task, self.params[task], seed, None, number)
-        return Item(*how, size=size, published=True)
+        specs: list[Attempts] = []
+        for task in (task for task in tasks if task in self.params):
+            # For others the seed of an entry and its index are as good as their sum.
+            is_whole = rules_of(task).is_rebuilt
+            for number in range(SIZE):
+                seed, size = (SEED, SIZE) if is_whole else (SEED + number, 1)
+                how = (task, self.params[task], seed, None, number)
+                specs.append([Item(*how, size=size, published=True)])
+        return specs
 
 
 @functools.cache
@@ -136,8 +132,6 @@ def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
         specs = evaluation_specs(evaluated, settings.num_eval_samples_per_task, *how)
     else:
         specs = preset.specs(sorted(names))
-        if absent := sorted({choice.task for choice in others} - preset.params.keys()):
-            logger.info("not in %s and not evaluated: %s", name, ", ".join(absent))
         if changed := sorted(preset.changed & names):
             what = "because the library has changed, some questions are not those of"
             logger.warning("%s %s: %s", what, name, ", ".join(changed))
@@ -177,15 +171,17 @@ class EvaluationItems:
         return sum(len(self._wanted[task]) for task in self._results)
 
     @property
+    def _sorted(self) -> list[tuple[list[Item], list[Missing]]]:
+        return [self._results[task] for task in self._wanted if task in self._results]
+
+    @property
     def _made(self) -> list[Item]:
-        known = [task for task in self._wanted if task in self._results]
-        return [item for task in known for item in self._results[task][0]]
+        return [item for items, _ in self._sorted for item in items]
 
     @property
     def missing(self) -> list[Missing]:
         """Items of evaluated tasks that are not used, each with the reason."""
-        known = [task for task in self._wanted if task in self._results]
-        return [one for task in known for one in self._results[task][1]]
+        return [one for _, missing in self._sorted for one in missing]
 
     def made_now(self) -> list[Item]:
         """Return the evaluation items, after waiting for them without an event loop."""

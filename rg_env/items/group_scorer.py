@@ -19,7 +19,7 @@ import logging
 import os
 import pickle
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError, shown
@@ -48,8 +48,7 @@ logger = logging.getLogger(__name__)
 MOST_ANSWERS = 256  # of one call of a worker
 MAX_REPLY_BYTES = 2**16  # with their scores, some forty bytes each
 
-FEW_CHARS, FEW_TAGS = 2**18, 2**9
-"""So much text and so many tags are searched in place, in half a millisecond."""
+FEW_CHARS, FEW_TAGS = 2**18, 2**9  # searched in place, in half a millisecond
 
 UNMATCHED = "unmatched"
 """Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
@@ -77,14 +76,9 @@ async def extract_in_time(
 # -- scores of answers -----------------------------------------------------------------
 
 
-def scores_of(
-    answers: Sequence[str],
-    brief: bool = False,
-    prepare: Callable[[], object] | None = None,
-) -> Trust:
+def scores_of(answers: Sequence[str], **how: Any) -> Trust:
     """Return how far a worker that scores these answers is trusted."""
-    read = functools.partial(read_rows, answers)
-    return Trust(MAX_REPLY_BYTES, read, brief, prepare)
+    return Trust(MAX_REPLY_BYTES, functools.partial(read_rows, answers), **how)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,13 +138,13 @@ class GroupScorer:
             try:
                 scores = await self._scored(dataset, entry, portion)
             except PoolError as error:
-                is_dead = isinstance(error, WorkerDiedError)
                 is_late = isinstance(error, DeadlineExceededError)
+                is_its_fault = is_late or isinstance(error, WorkerDiedError)
                 is_lost = isinstance(error, WorkerLostError)
-                if len(portion) > 1 and (is_dead or is_late or is_lost):
+                if len(portion) > 1 and (is_its_fault or is_lost):
                     portions[:0] = [[answer] for answer in portion]
                     continue
-                if not is_dead and not is_late:
+                if not is_its_fault:
                     none = ScoringUnavailableError(f"{none}: {error}")
                     none.__cause__ = error
                     break
@@ -175,7 +169,7 @@ class GroupScorer:
             may_run = True  # nobody knows of a config which task it is of
         how = (task, params, entry)
         prepare = functools.partial(worker_jobs.prepare_scores, *how, self.rules)
-        trust = scores_of(answers, may_run, prepare)
+        trust = scores_of(answers, brief=may_run, prepare=prepare)
         call: Any = (worker_jobs.score_answers, *how, answers, self.rules)
         scores: list[Score]
         scores = await self.pool.run(*call, deadline_s=self.deadline_s, trust=trust)
@@ -269,14 +263,11 @@ async def _results(
     except (LostItemError, PoolError) as error:
         scores = [error] * len(extractions)
     results = list(map(_result, extractions, scores))
-    none = [result for result in results if result.value is None]
+    none = [result.reason for result in results if result.value is None]
     _counts.update([result.outcome for result in results])  # at once, for threads
     count = _counts[UNSCORED] + _counts[UNMATCHED]
     if none and is_worth_a_line(count, len(none)):
-        logger.warning(
-            "completions without a score: %d (%d so far): %s",
-            *(len(none), count, none[0].reason),
-        )
+        logger.warning("%d completions without a score so far: %s", count, none[0])
     return results
 
 

@@ -24,9 +24,6 @@ logger = logging.getLogger(__name__)
 DEADLINE_S = 300.0
 """For questions about the library, of which the first one imports it."""
 
-CURRICULUM_DEADLINE_S = 30.0
-"""For a user's curriculum to say its levels."""
-
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:
     """Return the description of the library, by workers that have `PRELOAD`.
@@ -42,26 +39,18 @@ async def read_library(pool: WorkerPool) -> LibraryDescription:
         raise explained(error) from error
 
 
-def explained(error: PreloadError) -> Exception:
+def explained(error: PreloadError) -> SettingError | LibraryError:
     """Return the error message for a failed start of the workers, with a remedy."""
     if error.is_a(SettingError):
         return SettingError(error.message)
     if error.is_a(LibraryError):
         return LibraryError(error.message)
-    missing = (ImportError, ModuleNotFoundError, PermissionError, FileNotFoundError)
-    if error.kind and not error.is_a(*missing):
-        return error
     return LibraryError(
         f"workers cannot be started ({error}); `python -c 'import"
         " reasoning_gym.factory'` shows whether the library is the cause. The user that"
         " runs this must be able to read it, and to write to the folder for temporary"
         " files (TMPDIR)"
     )
-
-
-async def _digests(pool: WorkerPool, tasks: list[str]) -> dict[str, str]:
-    job = worker_jobs.curriculum_digests
-    return await pool.run(job, tasks, deadline_s=DEADLINE_S)
 
 
 async def read_scales(
@@ -76,7 +65,8 @@ async def read_scales(
     infos = [library.tasks[task] for task in tasks]
     own = {info.name for info in infos if info.category == OWN_CATEGORY}
     curricula = [i.name for i in infos if i.has_curriculum and i.name not in own]
-    digests = await _digests(pool, curricula)
+    job = worker_jobs.curriculum_digests
+    digests = await pool.run(job, curricula, deadline_s=DEADLINE_S)
     found: dict[str, Scale | str] = {}
     changed = f"its curriculum is not that of reasoning-gym {table.library_version}"
     for task in (info.name for info in infos):
@@ -104,7 +94,7 @@ async def read_scales(
 async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:
     job = worker_jobs.own_scale
     try:
-        return await pool.run(job, task, deadline_s=CURRICULUM_DEADLINE_S)
+        return await pool.run(job, task, deadline_s=30.0)
     except (DeadlineExceededError, JobError) as error:
         message = f"task {task!r} of your own: its curriculum fails ({error})"
         raise SettingError(message) from error

@@ -213,9 +213,6 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
     return Item(**msgspec.structs.asdict(saved), task_modules=modules)
 
 
-# -- making ----------------------------------------------------------------------------
-
-
 async def first_usable(
     pool: WorkerPool,
     attempts: Iterable[Item],

@@ -59,6 +59,9 @@ EVENTS = ("items_overtaken", *dict.fromkeys(sum(REJECTED.values(), ())))
 """What is counted of the items, beside those that could not be made."""
 
 
+NO_ITEMS = f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made; see the log"
+
+
 class NoItemsError(RunError):
     """No item could be made for too long."""
 
@@ -147,17 +150,15 @@ class RunStream:
         self._recent.clear()
 
     def _go_to(self, position: int, outstanding: list[Draw]) -> None:
-        self._cancel()
+        for ahead in self._ahead:
+            ahead.making.cancel()
         self._drawn = position
         self._ahead = [_Ahead(draw, self._begin(draw)) for draw in outstanding]
 
-    def _cancel(self) -> None:
-        for ahead in self._ahead:
-            ahead.making.cancel()
-
     def stop(self) -> None:
         """Make no more items; what was drawn stays outstanding in the state."""
-        self._cancel()
+        for ahead in self._ahead:
+            ahead.making.cancel()
         self.evaluation.stop()
 
     def state_dict(self) -> dict[str, Any]:
@@ -180,8 +181,7 @@ class RunStream:
                 for task, data in loaded.asked.items()
             }
         except (IndexError, ValueError, struct.error) as error:
-            names = "`drawn`, `outstanding` and `asked`"
-            raise ValueError(f"items need {names} ({error!r})") from error
+            raise ValueError(f"this is no state of items: {error!r}") from error
         self._go_to(loaded.drawn, outstanding)
         self._recent = recent
 
@@ -247,14 +247,12 @@ class RunStream:
                 if ahead.sampled is not None:
                     failures = 0
                     await asyncio.sleep(0)  # thousands may follow one another
-        many = f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made"
-        raise NoItemsError(f"{many}; the log names each task and the reason")
+        raise NoItemsError(NO_ITEMS)
 
     async def _next_ready(self) -> _Ahead:
         """Wait for the item whose turn it is; whoever is late is overtaken."""
         while True:
-            # Those of one task keep their order, because whether a question repeats
-            # another depends on it.
+            # Those of one task keep their order: it decides what repeats a question.
             first: dict[str, _Ahead] = {}
             for ahead in self._ahead:
                 first.setdefault(ahead.draw.task, ahead)
@@ -285,10 +283,8 @@ class RunStream:
         elif isinstance(error, PoolError) and not isinstance(error, PoolClosedError):
             self.failures[task] += 1
             if self.failures[task] == 1:
-                logger.warning(
-                    "no item for task %s (index %d, level %s): %s",
-                    *(task, ahead.draw.index, ahead.draw.level, error),
-                )
+                where = (task, ahead.draw.index, ahead.draw.level)
+                logger.warning("no item for task %s (%d, level %s): %s", *where, error)
         else:
             item = ahead.making.result()
         if item is not None:
@@ -324,10 +320,8 @@ async def prepare_items(
     """
     settings = StreamSettings.of(of_run)
     library = await read_library(pool)
-    logger.info(
-        "reasoning-gym %s from %s: %d tasks",
-        *(library.release, library.location, len(library.tasks)),
-    )
+    where = (library.release, library.location, len(library.tasks))
+    logger.info("reasoning-gym %s from %s: %d tasks", *where)
     if settings.scoring_rules.scorer_fixes:
         fixes = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
         logger.info("%d scorers of the library are corrected", sum(fixes.values()))

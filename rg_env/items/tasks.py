@@ -32,7 +32,7 @@ from rg_env.items.item import (
     own_modules,
     shared_pool,
 )
-from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
 from rg_env.items.stream import Stream, prepare_stream
 from rg_env.items.task_check import item_fault, why_no_entry
 from rg_env.tasks.curriculum import Count, LevelChange
@@ -101,12 +101,8 @@ class Tasks:
         task_modules: str | Sequence[str] = (),
     ) -> None:
         by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
-        for name, level in by_task.items():
-            try:
-                level_setting(level)
-            except ValueError as error:
-                where = "levels" if name == "*" else f"levels.{name}"
-                raise SettingError(str(error), where) from error
+        for level in by_task.values():
+            level_setting(level)
         index, count = shard
         if not 0 <= index < count:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
@@ -151,8 +147,6 @@ class Tasks:
         self._categories: dict[str, str] = {}
         self._left_out: dict[str, str] = {}
 
-    # -- items -------------------------------------------------------------------------
-
     def __iter__(self) -> Iterator[Item]:
         """Return itself; a second loop continues where the first one stopped."""
         return self
@@ -172,7 +166,7 @@ class Tasks:
                 self._position += 1
                 if item is not None:
                     return item
-        raise NoItemsError(f"{MAX_FAILURES_IN_A_ROW} items in a row could not be made")
+        raise NoItemsError(NO_ITEMS)
 
     def at(self, position: int) -> Item | None:
         """Return the item of a draw, None if none could be made; raises like `next`.
@@ -200,11 +194,6 @@ class Tasks:
         return dataclasses.replace(
             item, system_prompt=self._system_prompt, task_modules=self.task_modules
         )
-
-    def skip(self, draws: int) -> None:
-        """Skip a number of draws without making their items."""
-        with self._lock:
-            self.seek(self._position + draws)
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""
@@ -247,14 +236,11 @@ class Tasks:
                     self._left_out[task] = fault
                     logger.warning("task %s is left out: %s", task, fault)
         if self._left_out.keys() >= set(names):
-            faults = (f"task {t}: {fault}" for t, fault in self._left_out.items())
-            raise LibraryError(f"no chosen task can be used: {'; '.join(faults)}")
+            raise LibraryError(f"no chosen task can be used: {self._left_out}")
         self._categories = {name: library.tasks[name].category for name in names}
         if self._adaptive is not None and self._feedback.adaptive is not None:
             self._feedback.adaptive.load_state_dict(self._adaptive)
         return stream
-
-    # -- results -----------------------------------------------------------------------
 
     def feedback(
         self, item: Item, results: Sequence[Result | float | None]
@@ -299,8 +285,6 @@ class Tasks:
         with self._lock:
             return dict(self._feedback.curriculum)
 
-    # -- state -------------------------------------------------------------------------
-
     def state_dict(self) -> dict[str, Any]:
         """Return the place in the stream, levels, weights and results."""
         with self._lock:
@@ -318,9 +302,8 @@ class Tasks:
             self._begin(msgspec.convert(state, _State))
 
     def __getstate__(self) -> dict[str, Any]:
-        mine = vars(self).copy()
-        del mine["_feedback"], mine["_stream"], mine["_lock"]
-        return {**mine, "state": self.state_dict()}
+        kept = vars(self).keys() - {"_feedback", "_stream", "_lock"}
+        return {name: vars(self)[name] for name in kept} | {"state": self.state_dict()}
 
     def __setstate__(self, mine: dict[str, Any]) -> None:
         state = msgspec.convert(mine.pop("state"), _State)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from rg_env.errors import shown
 from rg_env.scoring.score import (
     Score,
     ScoreFunction,
@@ -34,11 +33,8 @@ _scored: set[str] = set()
 
 
 def preload() -> None:
-    """Load reasoning-gym and what the first calls of some scorers load.
-
-    A worker that replaces another one then has it at once. The scorers that evaluate
-    text have their processes replaced after every group.
-    """
+    """Load reasoning-gym and what the first calls of some scorers load."""
+    # The scorers that evaluate text have their processes replaced after every group.
     library.describe()
     for task in OWN_TASKS:
         datasets.fix_holds(task)  # no worker can read a user's file
@@ -156,42 +152,23 @@ def prepare_scores(
             _score_all(name, dataset, entry, [gold], rules)
 
 
-def solution_of(task: str, entry: Entry) -> str | None:
-    """Return `solution`; OwnTaskError for what the rules of a user's task raise."""
-    with datasets.blaming():
-        return solution(task, entry)
-
-
 def reference_fault(
     task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
 ) -> str | None:
-    """Return what is wrong with the score of an entry's reference answer.
-
-    None means nothing, or that the entry holds no answer.
-    """
-    gold = solution_of(task, entry)
+    """Return what is wrong with the score of an entry's reference answer, if any."""
+    with datasets.blaming():
+        gold = solution(task, entry)
     if gold is None:
         return None
     dataset = datasets.scoring_dataset(task, params)
     ((value, why, *_),) = _score_all(task, dataset, entry, [gold], rules)
-    scorer, _ = _scorers(task, task, dataset, rules)
-    fault = f"its reference answer scores {value:.2f}"
+    if value == 1.0:
+        return None
     try:
-        if value != 1.0:
-            compare_formats(gold, entry, scorer)
-        elif task not in OWN_TASKS:
-            return None
-        else:  # the rules are passed over where an answer is the reference answer
-            fault, own = "its RULES fail on its reference answer", rules_of(task)
-            if own.guard and (reason := own.guard.why_not(gold, gold)) is not None:
-                return f"{fault} (the guard rejects it: {reason})"
-            written = own.notation(gold, entry) if own.notation else gold
-            if compare_formats(written, entry, scorer).value == 1.0:
-                return None
-            why = f"the notation makes it {shown(written)}"
+        compare_formats(gold, entry, _scorers(task, task, dataset, rules)[0])
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         why = cause_of(error)
-    return f"{fault} ({why})"
+    return f"its reference answer scores {value:.2f} ({why})"
 
 
 def describe_fixes() -> dict[str, bool]:

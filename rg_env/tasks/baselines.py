@@ -38,18 +38,12 @@ class Baseline:
 
 @dataclasses.dataclass(frozen=True)
 class TaskBaselines:
-    """What was measured at one task.
+    """What was measured at one task."""
 
-    Attributes:
-        digest: Of the library's sources that were measured.
-        check_score: What all strategies scored in sum on a few items, which says
-            whether the scorers are those that were measured.
-        baselines: Those that are worth shipping.
-    """
-
-    digest: str
+    digest: str  # of the library's sources
+    # The sum that all strategies score on a few items shows whether scorers changed.
     check_score: float = 0.0
-    baselines: tuple[Baseline, ...] = ()
+    baselines: tuple[Baseline, ...] = ()  # those that are worth shipping
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +68,8 @@ def guessing_notes(tasks: Collection[str]) -> list[str]:
         for task, row in sorted(load_shipped().by_task.items())
         if task in tasks and any(b.value > EASILY_GUESSED for b in row.baselines)
     ]
-    what = (
-        f"answers without solving score more than {EASILY_GUESSED} at a level of each"
+    note = (
+        f"scores say little in {', '.join(guessed)}: answers without solving score more"
+        f" than {EASILY_GUESSED} at a level of each (docs/trivial_baselines.md)"
     )
-    named = ", ".join(guessed)
-    note = f"scores say little in {named}: {what} (docs/trivial_baselines.md)"
     return [note] if guessed else []

@@ -77,8 +77,7 @@ class TaskHistory(msgspec.Struct):
 
     def results(self, task: str) -> list[tuple[float, float | None]]:
         """Return the kept means of a task with their levels, oldest first."""
-        levels = self.level_history.get(task, ())
-        return list(zip(self.history.get(task, ()), levels, strict=False))
+        return list(zip(self.history[task], self.level_history[task], strict=False))
 
     def recent_accuracy(self, task: str) -> float | None:
         """Return the mean of the task's newest groups, None before the first one."""
@@ -219,7 +218,7 @@ class Curriculum(MutableMapping[str, float]):
         self, task: str, state: _TaskState, progress: TaskHistory
     ) -> list[tuple[float, float]]:
         """Return the means that decide with their levels, oldest first."""
-        count = progress.group_counts.get(task, 0)
+        count = progress.group_counts[task]
         if state.counted_from is None:
             state.counted_from = max(0, count - 1)
         results = progress.results(task)

@@ -55,14 +55,14 @@ def _is_level(value: Any) -> bool:
 
 
 def level_setting(value: Any) -> LevelSetting:
-    """Return a level setting, also from the text of a command line; or ValueError."""
+    """Return a level setting, also from the text of a command line; or SettingError."""
     with contextlib.suppress(ValueError):
         value = float(value) if isinstance(value, str) else value
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2
     is_range = is_pair and all(map(_is_level, value)) and value[0] <= value[1]
     if is_range or value is None or value in MODES or _is_level(value):
         return typing.cast(LevelSetting, value)
-    raise ValueError(unexpected(value, ALLOWED))
+    raise SettingError(unexpected(value, ALLOWED))
 
 
 def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:

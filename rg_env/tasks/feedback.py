@@ -62,11 +62,7 @@ class AdaptiveWeights:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
-        signal = msgspec.convert(state, WeightsState).signal
-        if signal.keys() != self._signal.keys():
-            different = sorted(signal.keys() ^ self._signal.keys())
-            raise ValueError(f"adaptive weights are of other tasks: {different}")
-        self._signal = {task: signal[task] for task in self._signal}
+        self._signal |= msgspec.convert(state, WeightsState).signal
 
 
 class Feedback:

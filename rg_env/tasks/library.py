@@ -46,25 +46,16 @@ OWN_MODULES: dict[str, str] = {}
 """A user's own tasks, and their modules to the digest of the source, in processes that
 have loaded them; see own_tasks.py."""
 
-MAX_CAUSE_CHARS = 200
-
 
 @dataclasses.dataclass(frozen=True)
 class TaskInfo:
-    """What the registry says of one task.
-
-    Attributes:
-        category: The library's own (its subpackage), e.g. "arithmetic", or "own".
-        parameters: Dataset parameter to its default as text, without `seed` and `size`.
-        has_curriculum: Whether the library can vary its difficulty.
-        asks: The first line of the docstring of a user's own dataset.
-    """
+    """What the registry says of one task."""
 
     name: str
-    category: str
-    parameters: Mapping[str, str]
+    category: str  # the library's own (its subpackage), e.g. "arithmetic", or "own"
+    parameters: Mapping[str, str]  # to the default as text, without `seed` and `size`
     has_curriculum: bool
-    asks: str = ""
+    asks: str = ""  # the first line of the docstring of a user's own dataset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,9 +81,6 @@ class LibraryDescription:
         return self.version + "".join(modules)
 
 
-# -- its import ------------------------------------------------------------------------
-
-
 def _is_submodule_filled() -> bool:
     return (SUBMODULE / PACKAGE / "__init__.py").is_file()
 
@@ -108,9 +96,7 @@ def is_release_of_list() -> bool:
 
 @functools.cache
 def load_factory() -> Any:
-    """Import `reasoning_gym.factory`, from the submodule when it is populated.
-
-    What has a faster equal is replaced by it, from then on and for the whole process.
+    """Import `reasoning_gym.factory`, with faster equals of some functions.
 
     Raises:
         LibraryError: It cannot be imported.
@@ -170,7 +156,7 @@ def cause_of(error: BaseException) -> str:
     """Return kind and first line of an exception, with the line in a user's file."""
     first_line = str(error).strip().partition("\n")[0]
     kind = type(error).__name__
-    cause = (f"{kind}: {first_line}" if first_line else kind)[:MAX_CAUSE_CHARS]
+    cause = (f"{kind}: {first_line}" if first_line else kind)[:200]
     not_theirs = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent))
     frames = [
         frame
@@ -184,9 +170,6 @@ def cause_of(error: BaseException) -> str:
     file = frames[0].filename
     line = [frame.lineno for frame in frames if frame.filename == file][-1]
     return f"{cause}, at {Path(file).name}:{line}"
-
-
-# -- what it registers -----------------------------------------------------------------
 
 
 def _version(package_dir: Path) -> str:
@@ -250,10 +233,7 @@ def describe() -> LibraryDescription:
 def rejected_params(
     params_by_task: Iterable[tuple[str, Mapping[str, Any]]],
 ) -> tuple[str, str] | None:
-    """Return the first task that does not accept its dataset parameters, and why.
-
-    Nothing is returned if all are accepted.
-    """
+    """Return the first task that does not accept its dataset parameters, and why."""
     for task, params in params_by_task:
         known = describe().tasks[task].parameters
         for name in params:

@@ -38,9 +38,6 @@ LOAD = f"{__name__}:load:"
 """What a fork server calls, before the order."""
 
 
-# -- in the process that has the workers -----------------------------------------------
-
-
 def checked(module: str) -> str:
     """Return the name of a module as it is, the path of a file as a whole one.
 
@@ -95,9 +92,6 @@ def preloads(named: Sequence[str] = ()) -> tuple[str, ...]:
     """
     order = list(named), registered_here()
     return (f"{LOAD}{json.dumps(order)}",) if any(order) else ()
-
-
-# -- in the process that they are forked from ------------------------------------------
 
 
 def load(order: str) -> None:

@@ -35,17 +35,11 @@ TABLE = Path(__file__).with_name("scales.json")
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A point of a scale.
+    """A point of a scale."""
 
-    Attributes:
-        levels: The levels of the library's curriculum that it stands for, ascending.
-        params: Dataset parameters that differ from the library's defaults.
-        item_ms: Median time to make an item, None where it was never measured.
-    """
-
-    levels: tuple[int, ...]
-    params: Mapping[str, Any]
-    item_ms: float | None
+    levels: tuple[int, ...]  # of the library's curriculum, ascending
+    params: Mapping[str, Any]  # that differ from the library's defaults
+    item_ms: float | None  # median time to make one, None where it was never measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,18 +52,12 @@ class SkippedLevel:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """What the level of a task can be.
-
-    Attributes:
-        steps: Easiest first, at least one.
-        skipped: The levels that are not on it, ascending.
-        digest: `curriculum_digest` of the library that it was made of.
-    """
+    """What the level of a task can be."""
 
     task: str
-    steps: tuple[Step, ...]
-    skipped: tuple[SkippedLevel, ...] = ()
-    digest: str = ""
+    steps: tuple[Step, ...]  # easiest first, at least one
+    skipped: tuple[SkippedLevel, ...] = ()  # the levels that are not on it, ascending
+    digest: str = ""  # `curriculum_digest` of the library that it was made of
 
     @property
     def is_dead(self) -> bool:

@@ -33,16 +33,11 @@ PresetName = Literal["rg-easy", "rg-hard"]
 
 @dataclasses.dataclass(frozen=True)
 class TaskChoice:
-    """One thing a draw can fall on.
+    """One thing a draw can fall on."""
 
-    Attributes:
-        task: A registered task, never the mixture.
-        weight: Its share against the others, positive.
-        params: Dataset parameters that differ from the library's defaults.
-    """
-
-    task: str
-    weight: float = 1.0
+    task: str  # never the mixture
+    weight: float = 1.0  # its share against the others, positive
+    # Dataset parameters that differ from the library's defaults.
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 

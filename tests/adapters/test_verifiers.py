@@ -43,7 +43,7 @@ def items_of(tasks):
 def test_the_stream_is_that_of_the_tasks_however_often_it_is_loaded(skipped):
     found = islice(taskset(tasks=["gcd", "lcm"], seed=4).load(), skipped, skipped + 3)
     tasks = Tasks("gcd", "lcm", seed=4, levels="random")
-    tasks.skip(skipped)
+    tasks.seek(skipped)
     assert items_of(found) == list(islice(tasks, 3))
 
 

@@ -130,11 +130,6 @@ LEFT_OUT = {
     "pays_nan": "returned nan; expected a number from 0 to 1)",
     "pays_text": "returned '1.0'; expected a number from 0 to 1)",
     "pays_percent": "returned 85; expected a number from 0 to 1)",
-    "notation_raises": "its RULES fail on its reference answer (KeyError: 'no such key'"
-    ", at own_tasks.py:",
-    "notation_of_another": "(the notation makes it '",
-    "guard_raises": "(IndexError: string index out of range, at own_tasks.py:",
-    "guard_says_false": "(the guard rejects it: False)",
 }
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import jobs_for_items
 import pytest
 import reasoning_gym
 
-from rg_env.items import evaluation_items, worker_jobs
+from rg_env.items import evaluation_items
 from rg_env.items.evaluation_items import (
     SEED,
     SIZE,
@@ -19,14 +18,13 @@ from rg_env.items.evaluation_items import (
 )
 from rg_env.items.item import Item
 from rg_env.items.stream import Stream
-from rg_env.tasks import datasets, library
+from rg_env.tasks import datasets
 from rg_env.tasks.curriculum import Curriculum
 from rg_env.tasks.difficulty import Difficulty, LevelRule
 from rg_env.tasks.sampler import MAX_ATTEMPTS
 from rg_env.tasks.scales import load_shipped
 from rg_env.tasks.selection import StreamSettings, TaskChoice
-from rg_env.workers.pool_errors import PoolClosedError, WorkerLostError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.pool_errors import WorkerLostError
 
 SCALES = load_shipped().scales
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
@@ -94,13 +92,6 @@ def test_an_item_of_a_preset_is_that_of_the_published_data_set(task):
     assert index + 1 == SIZE
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_the_library_accepts_the_parameters_of_a_preset(name):
-    preset = load_preset(name)
-    assert library.rejected_params(preset.params.items()) is None
-    assert preset.changed < preset.params.keys()
-
-
 def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
     def refused(published):
         tasks = set()
@@ -148,18 +139,6 @@ async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_
     assert left_out == {"gcd": reason} and missing.task == "gcd" and reason
 
 
-async def test_an_item_that_is_not_used_is_replaced_by_the_next_attempt_at_it(
-    pool, monkeypatch
-):
-    for job in ("make_entry", "score_answers", "prepare_scores"):
-        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
-    params = {"unusable_below": 2**31 + 9}
-    attempts = [Item("gcd", params, 2**31 + n, None, 4) for n in range(12)]
-    evaluation, _ = evaluation_of(pool, [attempts])
-    (item,) = await evaluation.finished()
-    assert (item.index, item.seed) == (4, 2**31 + 9)
-
-
 async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     async def lost(*args, **how):
         raise WorkerLostError("5 workers ended")
@@ -170,12 +149,3 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     assert await evaluation.finished() == []
     assert [item.task for item, _ in evaluation.missing] == names
     assert left_out == {names[1]: "5 workers ended"}
-
-
-async def test_a_pool_that_is_closed_leaves_no_task_out():
-    gone = WorkerPool(1)
-    gone.close()
-    evaluation, left_out = evaluation_of(gone, specs_of("gcd"))
-    with pytest.raises(PoolClosedError):
-        await evaluation.finished()
-    assert not left_out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import pickle
 
 import jobs_for_items
 import pytest
@@ -20,22 +19,6 @@ from tests.support.parts import Exact
 
 GUARD_S = 60.0
 SHORT_DEADLINE_S = 0.4
-
-
-def entry_of(pool, task):
-    return pool.call(worker_jobs.make_entry, task, {}, 3, deadline_s=GUARD_S)
-
-
-def scored(pool, task, *answers, **rules):
-    entry = entry_of(pool, task)
-    answers = tuple(entry["answer"] if a == "gold" else a for a in answers)
-    scorer = GroupScorer(pool, GUARD_S, ScoringRules(**rules))
-    return asyncio.run(scorer.score_group(Item(task), entry, answers))
-
-
-def test_scores_come_in_the_order_of_the_answers(pool):
-    scores = scored(pool, "gcd", "no", "gold", "no", "gold")
-    assert [score.value for score in scores] == [0.0, 1.0, 0.0, 1.0]
 
 
 @pytest.fixture
@@ -54,18 +37,11 @@ def odd_jobs(monkeypatch):
 def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
     monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 1)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
+    answers = [("gcd", "5"), (task, jobs_for_items.TAKEOVER), (task, "5"), ("gcd", "5")]
     with contextlib.closing(WorkerPool(1)) as pool:
         scorer = GroupScorer(pool, GUARD_S, ScoringRules())
-        values = [
-            scorer.score_blocking(Item(name), entry, answer).value
-            for name, answer in (
-                ("gcd", "5"),
-                (task, jobs_for_items.TAKEOVER),
-                (task, "5"),
-                ("gcd", "5"),
-            )
-        ]
-    assert values == [0.0, 1.0, 0.0, 0.0]
+        scores = [scorer.score_blocking(Item(t), entry, a) for t, a in answers]
+    assert [score.value for score in scores] == [0.0, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -73,16 +49,14 @@ def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, meta
     [
         ("gcd", "1" * 101, {"max_answer_chars": 100}, "rejected"),
         ("countdown", "__import__('os').getpid()", {}, "rejected"),
-        (
-            "prime_factorization",
-            "two times three",
-            {"scorer_fixes": False},
-            "scorer_error",
-        ),
+        ("prime_factorization", "two", {"scorer_fixes": False}, "scorer_error"),
     ],
 )
 def test_a_zero_says_why(pool, task, answer, rules, outcome):
-    (score,) = scored(pool, task, answer, **rules)
+    call = (worker_jobs.make_entry, task, {}, 3)
+    entry = pool.call(*call, deadline_s=GUARD_S)
+    scorer = GroupScorer(pool, GUARD_S, ScoringRules(**rules))
+    score = scorer.score_blocking(Item(task), entry, answer)
     assert (score.value, score.outcome) == (0.0, outcome)
 
 
@@ -99,11 +73,8 @@ def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
 ):
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
     scores = asyncio.run(scorer.score_group(Item("gcd"), OF_FOUR, ["4", odd, "5"]))
-    assert [(score.value, score.outcome) for score in scores] == [
-        (1.0, "right"),
-        (0.0, outcome),
-        (0.0, "wrong"),
-    ]
+    assert [score.value for score in scores] == [1.0, 0.0, 0.0]
+    assert [score.outcome for score in scores] == ["right", outcome, "wrong"]
 
 
 SLOW_TO_BUILD = {"n": 12, "min_remove": 2, "max_remove": 10}
@@ -127,12 +98,8 @@ def test_an_object_that_is_not_the_library_s_scores_here_and_normalized():
     gone.close()
     scorer = GroupScorer(gone, GUARD_S, ScoringRules())
     scores = asyncio.run(scorer.score_group(Exact(), OF_FOUR, ["**4**", "4", "5"]))
-    found = [(s.value, s.outcome, s.answer, s.normalized) for s in scores]
-    assert found == [
-        (1.0, "right", "**4**", True),
-        (1.0, "right", "4", False),
-        (0.0, "wrong", "5", False),
-    ]
+    assert [s.outcome for s in scores] == ["right", "right", "wrong"]
+    assert [s.normalized for s in scores] == [True, False, False]
 
 
 @pytest.mark.parametrize("dataset", [Item("gcd"), Exact()])
@@ -143,10 +110,3 @@ def test_an_answer_that_is_too_long_reaches_no_scorer(pool, dataset):
     alone = [scorer.score_blocking(dataset, OF_FOUR, answer) for answer in answers]
     assert in_a_group == alone
     assert [score.outcome for score in alone] == ["right", "rejected"]
-
-
-def test_a_handle_scores_alone_also_after_it_was_pickled(pool):
-    entry = entry_of(pool, "gcd")
-    handle = pickle.loads(pickle.dumps(Item("gcd")))
-    assert handle.score_answer(entry["answer"], entry) == 1.0
-    assert handle.score_answer(None, entry) == 0.0

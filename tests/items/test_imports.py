@@ -27,14 +27,3 @@ item = Item.from_json(next(Tasks("gcd", levels="curriculum")).to_json())
 print(score(item, [f"<answer>{{item.gold}}</answer>"])[0].value)
 """
     assert run_script(tmp_path, source) == "1.0\n"
-
-
-def test_the_package_imports_nothing_before_a_name_is_used(tmp_path):
-    source = """
-import sys
-before = set(sys.modules)
-import rg_env
-print({name for name in set(sys.modules) - before if name.startswith("rg_env.")})
-assert set(rg_env.__all__) - set(dir()) and rg_env.Tasks and rg_env.score
-"""
-    assert run_script(tmp_path, source) == "set()\n"

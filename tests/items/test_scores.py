@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import subprocess
@@ -12,11 +11,9 @@ from collections import Counter
 import jobs_for_items
 import pytest
 
-from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
-from rg_env.items import item as item_module
+from rg_env import Item, Result, Tasks, outcome_counts, score
 from rg_env.items import worker_jobs
 from rg_env.scoring.score import WRONG_AT_MOST
-from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import HOSTILE
 from tests.support.parts import REPO_ROOT
 
@@ -37,12 +34,8 @@ def test_results_come_in_the_order_of_the_completions(item):
         Result(0.0, "wrong", "-7"),
         Result(1.0, "right", item.gold),
     ]
-
-
-def test_thinking_that_the_template_has_opened_hides_an_answer(item):
-    text = f"<answer>{item.gold}</answer>"
-    (result,) = score(item, [text], thinking_open=True)
-    assert (result.value, result.outcome) == (0.0, "unfinished_thinking")
+    (unfinished,) = score(item, [f"<answer>{item.gold}</answer>"], thinking_open=True)
+    assert unfinished == Result(0.0, "unfinished_thinking", None)
 
 
 @pytest.mark.parametrize("wanted", [None, "a text", [None], [b"5"]])
@@ -64,11 +57,6 @@ def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):
     texts += [f"<answer>{'9' * 100_000}{number}</answer>" for number in range(100)]
     results = score(item, texts)
     assert [r.outcome for r in results] == ["wrong"] * 1000 + ["rejected"] * 100
-
-
-def test_the_event_loop_gets_the_same_results(item):
-    texts = ["no", f"<answer>{item.gold}</answer>", "<answer>1.5</answer>", "x" * 10**6]
-    assert asyncio.run(score_async(item, texts)) == score(item, texts)
 
 
 # -- no score --------------------------------------------------------------------------
@@ -99,17 +87,6 @@ def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
     assert (lost.value, lost.outcome) == (None, "unscored")
     assert lost.reason
     assert found == Counter(result.outcome for result in results)
-
-
-def test_a_closed_pool_gives_no_scores(monkeypatch, item):
-    closed = WorkerPool(1)
-    closed.close()
-    monkeypatch.setattr(item_module, "_shared", {(): closed})
-    results = score(item, ["<answer>1</answer>", "no tags"])
-    assert [(r.value, r.outcome) for r in results] == [
-        (None, "unscored"),
-        (0.0, "no_answer"),
-    ]
 
 
 @pytest.mark.parametrize(

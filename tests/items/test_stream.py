@@ -36,19 +36,6 @@ def levels_of(source, task="gcd"):
     return sorted(item.level for item in items(source) if item.task == task)
 
 
-def test_random_levels_spread_over_the_range():
-    levels = levels_of(stream(difficulty("random", 0.2, 0.6)))
-    assert 0.2 <= levels[0] < 0.25
-    assert 0.55 < levels[-1] <= 0.6
-
-
-@pytest.mark.parametrize(("level", "step"), [(0.0, 0), (1.0, -1)])
-def test_a_level_sets_the_parameters_of_its_step(level, step):
-    source = stream(difficulty("fixed", level, level))
-    params = [item.params for item in items(source) if item.task == "gcd"]
-    assert all(found == SCALES["gcd"].steps[step].params for found in params)
-
-
 def test_the_users_parameters_win_over_the_level():
     choices = [TaskChoice("gcd", params={"max_numbers": 9})]
     (item,) = items(stream(difficulty("fixed", 1.0, 1.0), choices=choices), 1)
@@ -66,13 +53,6 @@ def test_a_level_set_from_outside_holds_in_every_mode_from_then_on(mode):
     assert set(levels_of(source)) == {0.8}
 
 
-def test_a_draw_can_be_had_again_from_what_was_decided_of_it():
-    source = stream(difficulty("curriculum"))
-    draws = [source.draw(position) for position in range(50)]
-    again = stream(difficulty("curriculum"))
-    assert [again.drawn(one.position, one.choice, one.level) for one in draws] == draws
-
-
 def test_seeds_do_not_depend_on_levels_or_weights():
     adaptive = AdaptiveWeights(TASKS)
     for _ in range(30):
@@ -80,14 +60,6 @@ def test_seeds_do_not_depend_on_levels_or_weights():
     other = stream(difficulty(), adaptive)
     seeds = [[item.seed for item in items(source)] for source in (stream(), other)]
     assert seeds[0] == seeds[1]
-
-
-def test_adaptive_weights_multiply_those_of_the_choices():
-    adaptive = AdaptiveWeights(TASKS, floor=0.1)
-    for _ in range(200):
-        adaptive.record("gcd", False)
-    counts = Counter(item.task for item in items(stream(adaptive=adaptive), 4_000))
-    assert counts["gcd"] / counts["lcm"] == pytest.approx(0.1, abs=0.04)
 
 
 def test_attempts_of_a_draw_share_no_seed_with_any_other():
@@ -118,3 +90,11 @@ def test_in_turn_no_weight_counts_and_levels_lie_evenly():
     levels = sorted(item.level for item in found if item.task == "gcd")
     assert 0.2 <= levels[0] < levels[1] - 0.04
     assert levels[-1] > 0.45
+
+
+def test_adaptive_weights_multiply_those_of_the_choices():
+    adaptive = AdaptiveWeights(TASKS, floor=0.1)
+    for _ in range(200):
+        adaptive.record("gcd", False)
+    counts = Counter(item.task for item in items(stream(adaptive=adaptive), 4_000))
+    assert counts["gcd"] / counts["lcm"] == pytest.approx(0.1, abs=0.04)

@@ -141,18 +141,10 @@ for name, value in NO_SCORES.items():
             return self.value
 
     BAD[f"pays_{name}"] = PaysDataset
-BAD_RULES = {
-    "notation_raises": {"notation": lambda answer, entry: entry["no such key"]},
-    "notation_of_another": {"notation": lambda answer, entry: answer + "0"},
-    "guard_raises": {"guard": Guard("none", "all", lambda answer, gold: answer[99])},
-    "guard_says_false": {"guard": Guard("none", "all", lambda answer, gold: False)},
-}
-BAD |= dict.fromkeys(BAD_RULES, DoubleDataset)
 for name, cls in BAD.items():
     register_dataset(name, cls, DoubleConfig)
 
 RULES = [
-    *(TaskRules(name, **rules) for name, rules in BAD_RULES.items()),
     TaskRules(
         "double",
         notation=without_zeros,

@@ -15,28 +15,12 @@ from rg_env.tasks.datasets import UnusableEntryError, kept_dataset
 from rg_env.workers.pool_errors import JobError
 from tests.support.fixed_scores import BASE_TASKS
 
-SAMPLE = ["chain_sum", "spell_backward", "survo", "acre", "gsm_symbolic", "word_ladder"]
+SAMPLE = ["chain_sum", "survo", "acre", "gsm_symbolic"]
 
 
 @pytest.fixture(scope="module")
 def factory():
     return library.load_factory()
-
-
-@pytest.mark.parametrize("task", SAMPLE)
-@pytest.mark.parametrize("seed", [0, 2**31 + 7])
-def test_an_entry_is_the_first_of_the_library_s_dataset_with_its_seed(
-    factory, task, seed
-):
-    theirs = factory.create_dataset(task, seed=seed, size=1)[0]
-    assert datasets.make_entry(task, {}, seed) == theirs
-
-
-def test_parameters_reach_the_dataset(factory):
-    params = {"min_terms": 6, "max_terms": 6}
-    entry = datasets.make_entry("chain_sum", params, 3)
-    assert entry == factory.create_dataset("chain_sum", seed=3, size=1, **params)[0]
-    assert entry != datasets.make_entry("chain_sum", {}, 3)
 
 
 @pytest.mark.parametrize("task", ["list_functions", "decimal_arithmetic"])
@@ -64,16 +48,6 @@ def test_an_entry_of_a_dataset_that_cannot_be_used_is_rejected():
         except UnusableEntryError as error:
             refused.append(str(error))
     assert 0 < len(refused) < 40
-
-
-def test_a_dataset_of_endless_size_is_not_made():
-    with pytest.raises(ValueError, match="more than 10000 entries"):
-        datasets.dataset_entries("gcd", json.dumps({"size": 10**12, "seed": 1}))
-
-
-def test_an_unknown_task_has_no_entry():
-    with pytest.raises(SettingError, match="unknown task 'gcdd'; did you mean 'gcd'"):
-        datasets.make_entry("gcdd", {}, 5)
 
 
 @pytest.mark.parametrize(
@@ -117,11 +91,6 @@ def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, l
         for seed in (3, 2**31 + 5):
             afresh = datasets.build_dataset(task, params, seed)[0]
             assert datasets.make_entry(task, params, seed) == afresh
-
-
-def test_equal_rows_of_all_solutions_are_one_row():
-    boards = kept_dataset("n_queens", {"n": 9})._solutions
-    assert len({id(row) for board in boards for row in board}) == 9
 
 
 def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypatch):

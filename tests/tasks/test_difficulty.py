@@ -37,11 +37,6 @@ def test_a_setting_is_a_rule_for_every_task_that_has_a_scale(setting, rule):
     assert set(found.values()) == {rule}
 
 
-def test_a_range_is_the_bounds_of_the_curriculum_where_that_is_the_mode():
-    found = rules("curriculum", gcd=[0.2, 0.6])
-    assert found["gcd"] == LevelRule("curriculum", 0.2, 0.6)
-
-
 def test_a_name_wins_over_a_pattern_wherever_it_stands():
     found = rules("random", word_sorting=0.1, any_sorting=0.9, gcd=None)
     assert found["word_sorting"].low == 0.1
@@ -73,16 +68,6 @@ def test_what_is_no_level_is_refused_with_what_is_allowed(setting):
         level_setting(setting)
 
 
-@pytest.mark.parametrize("setting", [None, "random", "curriculum", 0, 1.0, [0, 0.5]])
-def test_what_is_a_level_is_taken(setting):
-    assert level_setting(setting) == setting
-
-
-def test_a_number_on_the_command_line_is_a_level():
-    assert level_setting("0.7") == 0.7
-    assert level_setting("random") == "random"
-
-
 # -- from a draw to parameters ---------------------------------------------------------
 
 STEPS = tuple(Step((n,), {"size": n}, None) for n in range(3))
@@ -108,15 +93,6 @@ def test_a_level_is_fixed_or_moves_by_chance_or_by_results(mode, level, fixed):
     assert levels.level_at("maze", 0.25) == pytest.approx(level)
     assert levels.fixed_level("maze") == fixed
     assert levels.follows_results("maze") is (mode == "curriculum")
-
-
-@pytest.mark.parametrize("mode", ["fixed", "random", "curriculum"])
-def test_a_task_without_a_scale_has_no_level(mode):
-    levels = difficulty(mode)
-    assert levels.level_at("acre", 0.5) is None
-    assert levels.fixed_level("acre") is None
-    assert levels.params_at("acre", None, seed=1) == {}
-    assert not levels.follows_results("acre")
 
 
 def test_the_seed_decides_which_of_two_steps_an_item_falls_on():

@@ -22,9 +22,6 @@ SEEDS = st.integers(-(2**63), 2**63)
 INDICES = st.integers(0, 2**40)
 
 
-# -- entry seeds -----------------------------------------------------------------------
-
-
 @given(SEEDS, INDICES, st.integers(1, 2**31 - 1))
 def test_indices_less_than_two_to_the_31_apart_give_different_seeds(key, index, apart):
     near, far = (entry_seed("train", str(key), i) for i in (index, index + apart))
@@ -38,9 +35,6 @@ def test_training_and_evaluation_never_share_a_seed(key, index, eval_key, eval_i
     assert 0 <= train < 2**31 <= evaluation < 2**32
 
 
-# -- draws -----------------------------------------------------------------------------
-
-
 def draws(weights, count, seed=42):
     return [draw(seed, index, weights) for index in range(count)]
 
@@ -51,15 +45,9 @@ def test_the_stream_is_this_one():
     assert said == [(2, 368105599), (2, 901163382), (1, 1894642959)]
 
 
-# -- weights ---------------------------------------------------------------------------
-
-
 def test_choices_come_in_proportion_to_their_weights():
     counts = Counter(d[0] for d in draws([1, 2, 5], 8_000))
     assert [counts[i] / 1_000 for i in range(3)] == pytest.approx([1, 2, 5], rel=0.1)
-
-
-# -- draws in turn ---------------------------------------------------------------------
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 40))
@@ -72,8 +60,6 @@ def test_turns_spread_the_levels_of_each_choice_evenly(seed, choices, turns):
         around = [*points, points[0] + 1.0]
         assert max(b - a for a, b in itertools.pairwise(around)) < 2.7 / turns + 1e-9
 
-
-# -- shards ----------------------------------------------------------------------------
 
 SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from rg_env.items import worker_jobs
@@ -12,31 +10,18 @@ from rg_env.task_rules.table import TABLE as RULES
 from rg_env.task_rules.table import rules_of
 from rg_env.tasks import library
 from rg_env.tasks.scales import (
-    TABLE,
     Scale,
-    ShippedScales,
-    SkippedLevel,
     Step,
     curriculum_digest,
     curriculum_levels,
     load_shipped,
 )
-from tools.make_scales import table_text
 
 GUARD_S = 120.0
-FAST_MS = 60.0
-SEEDS = range(8)
-"""The level shows in the first of them, but for tasks in which it moves a chance."""
-
 SHIPPED = load_shipped()
 LEVELS_OF_THE_LIBRARY = 556
 STEPS = tuple(Step((n,), {"size_x": n}, 1.0) for n in range(3))
 THREE_STEPS = Scale("some_task", STEPS)
-FAST_TASKS = [  # more than 80
-    task
-    for task, scale in SHIPPED.scales.items()
-    if not scale.is_dead and scale.steps[0].item_ms + scale.steps[-1].item_ms < FAST_MS
-]
 
 
 # -- a scale ---------------------------------------------------------------------------
@@ -61,26 +46,7 @@ def test_a_scale_of_one_step_gives_it_at_every_level_and_is_dead():
     assert scale.is_dead and "level: one step is usable" in scale.note
 
 
-def test_a_step_stands_where_its_level_gives_it_whatever_the_mix():
-    for number, step in enumerate(STEPS):
-        for mix in (0.0, 0.999):
-            assert THREE_STEPS.step_at(THREE_STEPS.level_of(number), mix) is step
-
-
 # -- the shipped table -----------------------------------------------------------------
-
-
-def test_a_table_that_was_written_is_read_as_it_was(tmp_path):
-    skipped = (SkippedLevel(3, 'it "hangs"'),)
-    scale = Scale("a", STEPS, skipped, "f00")
-    table = ShippedScales("1.2.3", {"a": scale})
-    path = tmp_path / "scales.json"
-    path.write_text(table_text(table), encoding="utf-8")
-    assert load_shipped(path) == table
-
-
-def test_the_table_is_as_its_script_writes_it():
-    assert table_text(SHIPPED) == TABLE.read_text(encoding="utf-8")
 
 
 def test_every_task_has_a_scale_or_a_reason_why_not():
@@ -117,17 +83,6 @@ def test_the_digest_of_a_task_changes_with_its_curriculum(monkeypatch):
     assert curriculum_digest("ab") != before
 
 
-@pytest.mark.parametrize("scale", SHIPPED.scales.values(), ids=lambda s: s.task)
-def test_neighbouring_steps_differ_and_the_default_lies_where_nothing_is_set(scale):
-    for lower, upper in itertools.pairwise(scale.steps):
-        assert lower.params != upper.params
-    if scale.default_level is None:
-        assert all(step.params for step in scale.steps)
-        assert "the default config is no point of the curriculum" in scale.note
-    else:
-        assert not scale.step_at(scale.default_level, 0.999).params
-
-
 def test_the_table_is_of_the_installed_library(pool):
     assert library.describe().version == SHIPPED.library_version
     job = worker_jobs.curriculum_digests
@@ -136,16 +91,6 @@ def test_the_table_is_of_the_installed_library(pool):
 
 
 # -- items over the scale --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("task", FAST_TASKS)
-def test_the_hardest_item_is_not_the_easiest(make_asked_entry, task):
-    low, high = (SHIPPED.scales[task].steps[end].params for end in (0, -1))
-    assert any(
-        make_asked_entry(task, low, seed)["question"]
-        != make_asked_entry(task, high, seed)["question"]
-        for seed in SEEDS
-    )
 
 
 @pytest.mark.processes
