@@ -127,13 +127,6 @@ def handled(scored, **changes):
     return asyncio.run(run())
 
 
-def test_a_group_that_passes_is_sent_and_its_lengths_are_noted():
-    scored = {**group(text="x"), "masks": [[-100, 1, 2], [-100, -100, 2]]}
-    api, env = handled(scored)
-    assert len(api.groups) == 1 and env.items_sent_this_step == 1
-    assert env.completion_lengths == [2, 1]
-
-
 REJECTED = {
     "of another size": {**group(), "tokens": [[1]]},
     "of equal scores": {**group(), "scores": [1.0, 1.0]},

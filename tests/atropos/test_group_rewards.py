@@ -4,7 +4,6 @@ import asyncio
 import json
 import pickle
 
-from rg_env.atropos.group_rewards import completion_tokens
 from rg_env.rollouts.group import Group
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
@@ -36,23 +35,6 @@ def test_messages_travel_with_the_group_only_where_a_setting_says_so():
     assert group["messages"][1][-1] == {"role": "assistant", "content": WRONG}
 
 
-def test_the_temperature_travels_with_the_group():
-    group = scored([rollout(RIGHT), rollout(WRONG)], temperature=0.6)
-    assert group["generation_params"] == {"temperature": 0.6, "top_p": 1.0}
-
-
-def test_a_scorer_that_raises_is_a_wrong_answer_with_its_reason():
-    class Broken:
-        def score_answer(self, answer, entry):
-            raise KeyError("board")
-
-    group = scored(
-        [rollout(RIGHT, dataset=Broken())] * 2, ensure_scores_are_not_same=False
-    )
-    assert group["scores"] == [0.0, 0.0]
-    assert group["outcomes"] == ["scorer_error"] * 2
-
-
 def test_a_template_that_opens_the_thinking_is_taken_into_account():
     rollouts = [rollout(f"hm {WRONG}</think>{RIGHT}"), rollout(f"hm {RIGHT}")]
     group = scored([{**r, "thinking_open": True} for r in rollouts])
@@ -73,10 +55,6 @@ def test_a_dumped_conversation_stands_beside_its_own_score(tmp_path):
     said = [r["conversation"][-1]["content"] for r in line["rollouts"]]
     assert said == texts
     assert [r["score"] for r in line["rollouts"]] == [0.0, 1.0, 0.0, 1.0]
-
-
-def test_completion_tokens_are_those_the_masks_leave_unmasked():
-    assert completion_tokens(rollout(RIGHT, prompt=7, length=5)) == 5
 
 
 def test_an_entry_from_outside_names_its_task_by_its_metadata():

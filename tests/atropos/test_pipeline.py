@@ -140,17 +140,6 @@ def test_rollouts_that_a_hook_adds_or_sends_without_their_item_end_as_well():
     assert worked_on(cls=Own) == ({"sent": SIZE}, [])
 
 
-def test_groups_of_one_item_object_end_each():
-    async def run():
-        async with environment(score=giving(None, group(), None, group())) as env:
-            env._send_scored_data_to_api = giving(None)
-            groups = [Group(ITEM, env.ledger) for _ in range(4)]
-            await asyncio.gather(*map(env._work_on, groups))
-            return env.ledger.queried, env.ledger.in_flight
-
-    assert asyncio.run(run()) == (4 * SIZE, 0)
-
-
 def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own():
     async def run():
         async with environment(giving(FAILED)) as env:

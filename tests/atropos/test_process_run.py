@@ -111,12 +111,7 @@ def test_the_tasks_that_are_kept_have_their_share_as_weight():
     env = found_by(run, {"acre": 0.5, "chain_sum": 0.0, "gcd": 1.0})
     assert env["tasks"] == ["gcd", "acre"]
     assert env["task_weights"] == {"gcd": 1.0, "acre": 0.5}
-
-
-def test_a_task_without_a_scale_has_no_level():
-    run, _ = run_of()
-    env = found_by(run, {"acre": 1.0, "gcd": 1.0})
-    assert env["task_levels"] == {"gcd": [0.0, 1.0]}
+    assert env["task_levels"] == {"gcd": [0.0, 1.0]}  # acre has no scale
 
 
 @pytest.mark.parametrize(
@@ -198,14 +193,9 @@ def written(hooks, total, items=ITEMS, there=0, gave_up=False):
 
 
 def test_it_writes_as_many_rows_as_asked_for_several_at_a_time():
-    hooks = Hooks(most=3)
+    hooks = Hooks(most=3, fruitless=[1, 3])
     assert (written(hooks, 9), len(hooks.rows), hooks.most_at_once) == (9, 9, 3)
-    assert (hooks.curr_step, hooks.logs, hooks.asked) == (9, 9, 9)
-
-
-def test_a_group_that_gives_no_row_is_replaced_by_another():
-    hooks = Hooks(fruitless=[1, 3])
-    assert written(hooks, 4) == 4 and set(hooks.rows) == {2, 4, 5, 6}
+    assert (hooks.curr_step, hooks.logs, hooks.asked) == (9, 9, 11)
 
 
 def test_it_gives_up_after_many_groups_without_a_row(monkeypatch, logged):
@@ -219,19 +209,6 @@ def test_rows_that_are_there_count_and_so_does_the_progress(logged):
     hooks = Hooks()
     assert (written(hooks, 9, there=6), len(hooks.rows), hooks.asked) == (9, 3, 3)
     assert "process: 9 of 9 groups" in logged.text
-
-
-def test_it_says_how_many_items_are_needed():
-    needed = []
-
-    class Items:
-        sampled = ()
-
-        def __setattr__(self, name, value):
-            needed.append(value)
-
-    written(Hooks(fruitless=[2]), 4, Items())
-    assert needed[0] == 4 and needed[-1] == 1 and len(needed) == 5
 
 
 def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():

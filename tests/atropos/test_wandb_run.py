@@ -32,15 +32,6 @@ def test_more_rollouts_for_wandb_than_a_group_has_lose_nothing():
     assert [len(rollouts) for rollouts in in_env(work, **limits)] == [2, 2]
 
 
-def test_nothing_is_decoded_for_wandb_when_it_is_off():
-    async def work(env):
-        env.config.use_wandb = False
-        await env.add_rollouts_for_wandb({"tokens": "not even a list"})
-        return env.rollouts_for_wandb
-
-    assert in_env(work) == []
-
-
 @pytest.mark.slow
 def test_the_table_of_rollouts_has_the_columns_of_the_original():
     async def work(env):
@@ -52,7 +43,3 @@ def test_the_table_of_rollouts_has_the_columns_of_the_original():
     table = numbers["train/rollouts"]
     assert table.columns == ["full_text", "score", "expected_answer", "task_name"]
     assert [row[1:] for row in table.data] == [[1.0, "4", "sums"], [0.0, "4", "sums"]]
-
-
-def test_without_rollouts_there_is_no_table():
-    assert in_env(lambda env: env.create_rollout_table({"mine": 1})) == {"mine": 1}

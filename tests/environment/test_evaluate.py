@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-import reasoning_gym
 import yaml
 
 from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.evaluation.samples import grouped, read_rows, sample_of
 from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference import client, servers
-from rg_env.items.evaluation_items import load_preset
 from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import (
     FAST_TASKS,
@@ -211,25 +209,6 @@ def test_one_whose_workers_gave_no_score_says_so(tmp_path, monkeypatch, capsys):
 
 
 # -- what is queried -------------------------------------------------------------------
-
-
-def test_a_preset_samples_the_published_items_with_the_published_prompt(tmp_path):
-    given = {"eval_preset": "rg-hard", "eval_system_prompt": "published"}
-    tasks = ["aiw", "game_of_life_halting", "survo"]
-    prompts = queried_of(tmp_path, tasks=tasks, **given)
-    params = load_preset("rg-hard").params["aiw"]
-    dataset = reasoning_gym.create_dataset("aiw", seed=45, size=50, **params)
-    found = {r["index"]: r for r in samples(tmp_path) if r["task"] == "aiw"}
-    assert sorted(found) == list(range(50))
-    asked = {i: row for i, row in found.items() if row["outcome"] != "not_used"}
-    assert all(dataset[i]["question"] == row["question"] for i, row in asked.items())
-    assert len(prompts) == len(asked) == numbers(tmp_path)["eval/items"]
-    not_used = numbers(tmp_path)["summary"]["not_used"]
-    # The boards of the other one are hidden, and survo was not published.
-    assert not_used == {"aiw": 50 - len(asked), "game_of_life_halting": 50}
-    assert not_used["aiw"] > 0
-    prompt = reasoning_gym.utils.SYSTEM_PROMPTS["default"]
-    assert all(r["messages"][0]["content"] == prompt for r in asked.values())
 
 
 # -- what is on disk at the end --------------------------------------------------------

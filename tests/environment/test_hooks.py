@@ -30,7 +30,6 @@ EVERY_GROUP = {
     *("handle_send_to_api", "add_rollouts_for_wandb"),
 }
 OF_PROCESS = EVERY_RUN | EVERY_GROUP | {"process_manager"}
-OF_EVALUATE = EVERY_RUN | {"evaluate", "rollout_and_score_eval"}
 OF_SERVE = {
     *(EVERY_RUN | EVERY_GROUP),
     *("env_manager", "setup_wandb", "register_env", "load_checkpoint", "evaluate"),
@@ -89,14 +88,13 @@ def extended(name):
             return call.result
 
     def synchronous(self, *args, **kwargs):
-        with self.noted(name, signature.bind(self, *args, **kwargs)) as call:
-            call.result = getattr(super(Extended, self), name)(*args, **kwargs)
-            return call.result
+        with self.noted(name, signature.bind(self, *args, **kwargs)):
+            return getattr(super(Extended, self), name)(*args, **kwargs)
 
     return asynchronous if inspect.iscoroutinefunction(above) else synchronous
 
 
-for _hook in OF_SERVE | OF_PROCESS | OF_EVALUATE:
+for _hook in OF_SERVE | OF_PROCESS:
     setattr(Extended, _hook, extended(_hook))
 
 
@@ -201,14 +199,6 @@ def test_process_works_with_every_hook_extended(simulated, tmp_path):
     for call in env.calls_of("handle_send_to_api"):
         assert call.given["do_send_to_api"] is False
         assert call.given["abort_on_any_max_length_exceeded"] is False
-
-
-def test_evaluate_works_with_every_hook_extended(simulated, tmp_path):
-    env = build_env(simulated.url, cls=Extended, data_dir_to_save_evals=str(tmp_path))
-    asyncio.run(env._run_evaluate())
-    assert OF_EVALUATE - {call.hook for call in env.calls} == set()
-    assert env.exit_status == 0
-    assert (tmp_path / "metrics.json").exists()
 
 
 # -- what a subclass changes -----------------------------------------------------------
@@ -320,20 +310,6 @@ def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, simulated, tm
     rows = list(read_groups(tmp_path / "samples.jsonl"))
     assert sorted(row["score"] for row in rows) == sorted(returned) != []
     assert all(("messages" in row) is (own is half) for row in rows)
-
-
-async def own_evaluate(self, *args, **kwargs):
-    made = self._items.evaluation
-    self.were_made = made.done == made.total
-    items = [self.rollout_and_score_eval(item) for item in self.test_items_with_scorers]
-    self.scores = await asyncio.gather(*items)
-
-
-def test_an_evaluation_of_its_own_finds_the_items_made(simulated):
-    cls = type("Own", (ReasoningGymEnv,), {"evaluate": own_evaluate})
-    env = build_env(simulated.url, cls=cls)
-    asyncio.run(env._run_evaluate())
-    assert env.were_made and len(env.scores) == len(env.task_names)
 
 
 def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(

@@ -5,17 +5,14 @@ import asyncio
 import pytest
 
 from rg_env.errors import RunError
-from rg_env.pages.report import write_report
 from rg_env.rollouts.json_encoding import read_groups
-from tests.support.faults import ENDLESS_TEXT, LONE, NASTY, always
+from tests.support.faults import ENDLESS_TEXT, LONE, always
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (
     FAST_TASKS,
-    GUARD_S,
     NOWHERE,
     options_of,
     run_main,
-    start_entry,
     vllm_reply,
     vllm_server,
 )
@@ -71,20 +68,6 @@ def test_no_groups_to_write_are_refused_and_leave_no_file(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_works_without_a_wandb_account(tmp_path, simulated, monkeypatch):
-    monkeypatch.delenv("WANDB_MODE")
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    monkeypatch.setenv("NETRC", str(tmp_path / "no_netrc"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    path = tmp_path / "rows.jsonl"
-    options = options_of(simulated.url, total_steps=1, data_path_to_save_groups=path)
-    options = [option for option in options if "use_wandb" not in option]
-    with start_entry("process", *options, cwd=tmp_path) as child:
-        said, _ = child.communicate(timeout=GUARD_S)
-    assert child.returncode == 0, said
-    assert "W&B has no login" in said
-
-
 # -- servers that are down -------------------------------------------------------------
 
 
@@ -115,24 +98,16 @@ def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "fault", "groups", "expected"),
-    [
-        ("openai", "nasty_text", 3, {LONE}),
-        # The tokens of two of them are special and are no text.
-        ("vllm", "nasty_text", 12, set(NASTY) - {LONE}),
-        ("openai", "endless_text", 1, {ENDLESS_TEXT}),
-    ],
+    ("fault", "text"), [("nasty_text", LONE), ("endless_text", ENDLESS_TEXT)]
 )
-def test_bad_text_is_kept_as_it_is_in_rows_dumps_and_report(
-    kind, fault, groups, expected, tmp_path
-):
+def test_bad_text_is_kept_as_it_is_in_rows_and_dumps(fault, text, tmp_path):
     async def run():
         async with faulty_server(always(fault)) as server:
             env = process_env(
                 server.url,
                 tmp_path / "rows.jsonl",
-                groups,
-                kind,
+                3,
+                "openai",
                 tasks=["gcd"],
                 max_token_length=4096,
                 data_dumps_dir=str(tmp_path / "dumps"),
@@ -145,15 +120,8 @@ def test_bad_text_is_kept_as_it_is_in_rows_dumps_and_report(
     asyncio.run(run())
     rows = list(read_groups(tmp_path / "rows.jsonl"))
     dumped = [g for p in (tmp_path / "dumps").glob("r*") for g in read_groups(p)]
-    assert len(rows) == len(dumped) == groups
+    assert len(rows) == len(dumped) == 3
     in_rows = {m[-1]["content"] for row in rows for m in row["messages"]}
-    assert in_rows == {
-        r["conversation"][-1]["content"] for g in dumped for r in g["rollouts"]
-    }
-    assert len(in_rows & expected) >= min(len(expected), 3)
-    write_report([str(tmp_path / "rows.jsonl")], tmp_path / "report")
-    chunks = map(read_script, (tmp_path / "report").glob("texts-*.js"))
-    texts = [row["completion"] for chunk in chunks for row in chunk["rows"]]
-    assert (LONE in texts) is (LONE in expected)
-    if fault == "endless_text":  # it is shown with its length
-        assert any(isinstance(t, list) and t[2] == len(ENDLESS_TEXT) for t in texts)
+    rollouts = [rollout for group in dumped for rollout in group["rollouts"]]
+    assert in_rows == {r["conversation"][-1]["content"] for r in rollouts}
+    assert text in in_rows

@@ -103,22 +103,3 @@ async def test_a_disk_that_takes_no_rows_costs_no_group(api, tmp_path, logged):
     assert (len(got), lost) == (3, 3)
     said = [line for line in logged.messages if "data_path_to_save_groups" in line]
     assert len(said) == 2  # the first and the second, then the fourth
-
-
-# -- bad bytes -------------------------------------------------------------------------
-
-BAD_TEXTS = {
-    "half a character": "a \ud800 b",
-    "NUL": "a\x00b",
-    "control characters": "\x1b[2J\x07\r\n\x85\u2028\ufeff\u202e",
-    "megabytes": "on and on " * 300_000,
-}
-
-
-async def test_a_batch_with_any_text_in_its_messages_reaches_the_trainer(api):
-    async with registered(api.url, include_messages=True) as env:
-        for name, text in BAD_TEXTS.items():
-            await in_time(env.handle_send_to_api(group(text)))
-            (only,) = api.batches()
-            (message,) = only["messages"][0]
-            assert message["content"] == text.replace("\ud800", "\ufffd"), name

@@ -84,24 +84,6 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
     assert list(offline.rglob("run-*.wandb"))
 
 
-def test_process_logs_to_a_run_of_its_own(offline, logged_numbers, simulated):
-    options = options_of(
-        simulated.url,
-        use_wandb="true",
-        total_steps=2,
-        data_path_to_save_groups=offline / "rows.jsonl",
-        data_dumps_dir=offline / "dumps",
-    )
-    assert run_main(["process", *options]) == 0
-    found = lines(offline)
-    assert [(line["kind"], line["step"]) for line in found] == [
-        ("process", 1),
-        ("process", 2),
-    ]
-    assert any("train/percent_correct" in numbers for numbers in logged_numbers)
-    assert wandb.run is None
-
-
 def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
     options = options_of(
         simulated.url,

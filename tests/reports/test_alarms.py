@@ -1,11 +1,9 @@
 """Alarms ring for a policy that is up to something, and for no healthy one."""
 
-import dataclasses
 import random
 
 import pytest
 
-from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.reports.alarms import (
     ALL,
     GOLD_CHARS,
@@ -14,90 +12,47 @@ from rg_env.reports.alarms import (
     Alarms,
 )
 from rg_env.rollouts.group import Rollout
-from rg_env.scoring.extraction import extract_answer
 from tests.support.groups import scored
 
 GROUP_SIZE = 8
 HEALTHY_GROUPS = 2000
-MAX_TOKENS = 400
+TASKS = [f"{kind}_{i}" for i in range(4) for kind in ("number", "yes_or_no", "moves")]
 
 
-def yes_or_no(rng):
-    return rng.choice(["yes", "no"])
+def rollout(answer, score, outcome="wrong", finish_reason="stop"):
+    return Rollout([], score, score, outcome, answer, finish_reason, 100, 60)
 
 
-def small_number(rng):
-    return str(rng.choice([0, 0, 0, 1, 1, 2]))
+def simulated(seed, groups, tasks=TASKS, outcome="wrong", share=0.0, truncated=0.0):
+    """Yield groups of a policy that is right as often as an item is easy.
 
-
-def word(rng):
-    return "".join(rng.choice("abcdefgh") for _ in range(6))
-
-
-def moves(rng):
-    return " ".join(rng.choice(["left", "right", "up", "down"]) for _ in range(20))
-
-
-KINDS = {f.__name__: f for f in (yes_or_no, small_number, word, moves)}
-TASKS = [f"{kind}_{i}" for i in range(4) for kind in KINDS]
-
-
-def rollout(text, gold, score=None):
-    """A completion, scored as a task does that knows its gold answer."""
-    found = extract_answer(text, thinking_open=False)
-    words = len(text.split())
-    if found.failure is not None:
-        score, outcome = 0.0, found.failure
-    else:
-        score = float(found.answer == gold) if score is None else score
-        outcome = "right" if score == 1.0 else "partial" if score else "wrong"
-    is_cut = words > MAX_TOKENS or outcome == "unfinished_thinking"
-    return Rollout(
-        conversation=[],
-        score=score,
-        reward=score,
-        outcome=outcome,
-        answer=found.answer,
-        finish_reason="length" if is_cut else "stop",
-        prompt_tokens=100,
-        completion_tokens=min(words, MAX_TOKENS),
-    )
-
-
-def simulated(seed, groups, tasks=TASKS, **profile):
-    """Yield groups of the demo's policy."""
+    A share of its rollouts has an outcome of the scorer, and one is truncated.
+    """
     rng = random.Random(seed)
+    kinds = {
+        "number": lambda: str(rng.randrange(1000)),
+        "yes_or_no": lambda: rng.choice(["yes", "no"]),
+        "moves": lambda: " ".join(rng.choices(["left", "up"], k=20)),
+    }
     for index in range(groups):
-        task = rng.choice(tasks)
-        gold = KINDS[task.rpartition("_")[0]](rng)
-        entry = KeyEntry(task, f"Question number {index} please", gold, rng.random())
-        policy = PolicyProfile(**profile)
-        texts = [sample_completion(entry, policy, rng).text for _ in range(GROUP_SIZE)]
-        rollouts = [rollout(text, gold) for text in texts]
-        known = None if task.startswith("moves") else gold
-        yield scored(task, rollouts, known, index=index)
+        task, skill = rng.choice(tasks), rng.random()
+        answer = kinds[task.rpartition("_")[0]]
+        gold, rollouts = answer(), []
+        for _ in range(GROUP_SIZE):
+            own = gold if rng.random() < skill else answer()
+            score = float(own == gold)
+            end = "length" if rng.random() < truncated else "stop"
+            is_trouble = rng.random() < share
+            given = (0.0, outcome) if is_trouble else (score, "right")
+            rollouts.append(rollout(own, *given, end))
+        yield scored(task, rollouts, None if "moves" in task else gold, index=index)
 
 
 def gamed(groups, answer, *, gold=str, score=1.0):
     """Yield groups of a policy whose one answer scores what it should not."""
-    text = f"<think>so</think><answer>{answer}</answer>"
+    scores = [0.0] + [score] * (GROUP_SIZE - 1)
     for index in range(groups):
-        scores = [0.0] + [score] * (GROUP_SIZE - 1)
-        rollouts = [rollout(text, None, score) for score in scores]
-        yield scored("gcd", rollouts, gold(index))
-
-
-def with_outcome(groups, outcome, share):
-    """Give a share of the rollouts an outcome of the scorer."""
-    rng = random.Random(1)
-    for group in groups:
-        rollouts = [
-            dataclasses.replace(r, outcome=outcome, score=0.0, reward=0.0)
-            if rng.random() < share
-            else r
-            for r in group.rollouts
-        ]
-        yield dataclasses.replace(group, rollouts=rollouts)
+        yield scored("gcd", [rollout(answer, n) for n in scores], gold(index))
 
 
 def watched(groups):
@@ -146,7 +101,7 @@ def test_what_is_no_repeated_answer(answer, changes):
 
 
 def test_a_task_without_variance_rings():
-    always = [rollout("<answer>2</answer>", "1")] * GROUP_SIZE
+    always = [rollout("2", 0.0)] * GROUP_SIZE
     groups = [scored("gcd", always, "1")] * WINDOW
     assert rung(groups[1:]) == set()
     alarms, lines = watched(groups)
@@ -159,7 +114,7 @@ def test_a_task_without_variance_rings():
     ("outcome", "name"), [("scorer_error", "scorer_errors"), ("timeout", "timeouts")]
 )
 def test_trouble_of_the_scorer_rings(outcome, name):
-    alarms, _ = watched(with_outcome(simulated(7, 300, TASKS[:4]), outcome, 0.1))
+    alarms, _ = watched(simulated(7, 300, TASKS[:4], outcome, 0.1))
     assert {row[:2] for row in map(tuple, alarms.news())} == {
         (name, place) for place in [*TASKS[:4], ALL]
     }
@@ -167,12 +122,12 @@ def test_trouble_of_the_scorer_rings(outcome, name):
 
 def test_one_item_whose_answers_all_hang_does_not_ring():
     groups = list(simulated(7, WINDOW, TASKS[:1]))
-    groups[20:21] = with_outcome(groups[20:21], "timeout", 1.0)
+    groups[20:21] = simulated(8, 1, TASKS[:1], "timeout", 1.0)
     assert rung(groups) == set()
 
 
 def test_completions_that_are_cut_off_ring():
-    assert rung(simulated(8, 200, unfinished=0.7)) == {"truncations"}
+    assert rung(simulated(8, 200, truncated=0.7)) == {"truncations"}
 
 
 def test_an_alarm_that_goes_on_is_counted_once_a_window_and_said_ever_less():
