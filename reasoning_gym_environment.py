@@ -53,7 +53,7 @@ _begin(is_program=__name__ == "__main__")
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -89,7 +89,7 @@ from rg_env.items import worker_jobs
 from rg_env.items.run_stream import PATIENCE_S, prepare_items
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps
-from rg_env.rollouts.group import Group, Sink
+from rg_env.rollouts.group import Sink
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 from rg_env.settings import environment_settings, program_settings
 from rg_env.tasks.feedback import Feedback
@@ -100,8 +100,6 @@ __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
 logger = logging.getLogger("rg_env.env")
 
 system_prompt = SYSTEM_PROMPT
-
-Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
 
 class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
@@ -190,7 +188,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         scored_sinks: list[Sink] = [metrics, dumps]
         self._sinks = [self._rows, self._trainer]
         self._rewards = GroupRewards(config, server, feedback, scored_sinks)
-        self._flight, self._querying = Flight(), set[Group]()
+        self._flight, self._querying = Flight(), set[str]()
         self.workers = self._flight.workers  # the framework's name
 
     @classmethod

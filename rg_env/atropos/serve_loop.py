@@ -92,7 +92,7 @@ class Serving(Pipeline):
     _flight: Flight
     _session: ApiSession
     _checkpoints: Checkpoints
-    _querying: set[Group]  # groups whose completions a server is generating
+    _querying: set[str]  # groups whose completions a server is generating
     eval_runner: asyncio.Task[Any] | None
     items_sent_this_step: int
     running_items: dict[str, Any]
@@ -284,9 +284,10 @@ class Serving(Pipeline):
     async def _serve_group(self, group: Group) -> None:
         """Have the hook `handle_env` work on a group, which it gets by its id."""
         item_uuid, began_s = str(uuid.uuid4()), time.monotonic()
-        group.on_reply = functools.partial(self._free_place, group)
+        # By its id: a cycle would keep megabytes until the next collection.
+        group.on_reply = functools.partial(self._free_place, item_uuid)
         self.running_items[item_uuid] = {"item": group.item, "group": group}
-        self._querying.add(group)
+        self._querying.add(item_uuid)
         try:
             await self.handle_env(item_uuid)
             kind = "failed" if group.data is None else "succeeded"
@@ -295,7 +296,7 @@ class Serving(Pipeline):
         except Exception as error:
             logger.error("a group was lost to an error", exc_info=error)
         finally:
-            self._free_place(group)
+            self._free_place(item_uuid)
             self.running_items.pop(item_uuid, None)
 
     async def handle_env(self, item_uuid: str) -> Any:
@@ -313,8 +314,8 @@ class Serving(Pipeline):
         await self.cleanup()
         return group.data
 
-    def _free_place(self, group: Group) -> None:
+    def _free_place(self, item_uuid: str) -> None:
         """Free the place of a group that has its replies, or has ended."""
-        if group in self._querying:
-            self._querying.remove(group)
+        if item_uuid in self._querying:
+            self._querying.remove(item_uuid)
             self._flight.freed.set()

@@ -15,7 +15,7 @@ from rg_env.atropos.serve_loop import (
     groups_to_the_end,
 )
 from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.group import Group, Ledger
+from rg_env.rollouts.group import Ledger
 
 CONFIG = {
     "total_steps": 3,
@@ -161,7 +161,7 @@ def test_an_evaluation_leaves_as_many_groups_as_the_setting_says(
 ):
     env = Hooks(eval_handling=handling)
     env._flight.workers |= set(range(in_flight))
-    env._querying |= {Group(i) for i in range(in_flight)}
+    env._querying |= set(range(in_flight))
     assert env._may_start() is True
     env.eval_runner = SimpleNamespace(done=lambda: False)
     assert env._may_start() is may
