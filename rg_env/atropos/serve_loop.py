@@ -192,10 +192,6 @@ class Serving(Pipeline):
             config.batch_size = batch_size
         if max_token_len != -1:
             self.max_token_len = max_token_len
-        if self.max_token_len <= 0:
-            logger.warning(
-                "the trainer sets no limit of length: groups of any length are sent"
-            )
         start_checks.check_batch(config.batch_size, config.group_size)
         self._requests.check_limit(self.limit_tokens, self.max_token_len)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import string
-from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,18 +17,6 @@ from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.dumps import Dumps
 from rg_env.rollouts.group import listed
 from rg_env.tasks.feedback import Feedback
-
-EVAL_TASK = "eval/task/"
-
-
-def with_task_table(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers, but a table in the place of a curve for each task."""
-    tasks = [name for name in numbers if name.startswith(EVAL_TASK)]
-    others = {name: n for name, n in numbers.items() if name not in tasks}
-    if tasks:
-        rows = [[name.removeprefix(EVAL_TASK), numbers[name]] for name in tasks]
-        others["eval/tasks"] = wandb.Table(["task", "mean score"], data=rows)
-    return others
 
 
 class Reporting(BaseEnv):
@@ -114,18 +101,15 @@ class Reporting(BaseEnv):
         self.eval_metrics = []
         for i, server in enumerate(self.server.servers):
             numbers |= await server.wandb_metrics({}, f"server_{i}")
-        sent = numbers
         if self.config.use_wandb:
             columns, rows = feedback.table()
-            table = wandb.Table(list(columns), data=list(rows))
-            sent = {**with_task_table(numbers), "curriculum/tasks": table}
+            numbers["curriculum/tasks"] = wandb.Table([*columns], data=[*rows])
         try:
-            await super().wandb_log(sent)  # which adds its own to them
+            await super().wandb_log(numbers)  # which adds its own to them
         finally:
             if self._kind:  # no command has no file
                 alarms = metrics.alarms.news()
-                known = {**numbers, **sent}
-                self._dumps.note_numbers(self.curr_step, self._kind, known, alarms)
+                self._dumps.note_numbers(self.curr_step, self._kind, numbers, alarms)
 
     def _events(self) -> dict[str, int]:
         """Return the events that the collaborators have counted since the run began."""

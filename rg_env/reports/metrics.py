@@ -78,7 +78,8 @@ class Metrics:
 
     def numbers(self) -> dict[str, float]:
         """Return the totals, and shares and means since the last call."""
-        scalars = self.ledger.scalars()
+        scalars: dict[str, float] = {"ledger/rollouts_queried": self.ledger.queried}
+        scalars |= {f"ledger/{word}": n for word, n in self.ledger.outcomes.items()}
         scalars |= {f"events/{name}": n for name, n in self.events.items()}
         new = self.outcomes - self._outcomes_logged
         total = new.total()

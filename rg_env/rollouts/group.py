@@ -87,11 +87,6 @@ class Ledger:
         outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
         return f"{self.queried} rollouts queried ({outcomes or 'none back yet'})"
 
-    def scalars(self) -> dict[str, float]:
-        """Return the totals for W&B."""
-        totals = {f"ledger/{word}": float(n) for word, n in self.outcomes.items()}
-        return {"ledger/rollouts_queried": self.queried, **totals}
-
     def state_dict(self) -> dict[str, Any]:
         """Return the ledger as plain values, without what is in flight."""
         known = self.queried - self.in_flight

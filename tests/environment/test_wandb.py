@@ -97,8 +97,7 @@ def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
     assert numbers["eval/percent_correct"] == results["all"]["eval/percent_correct"]
     assert wandb.run is None
     by_task = {n: v for n, v in results["all"].items() if n.startswith("eval/task/")}
-    assert len(numbers["eval/tasks"].data) == len(by_task) > 1
-    assert not by_task.keys() & numbers.keys()
+    assert numbers.items() >= by_task.items() and len(by_task) > 1
     (line,) = lines(offline / "eval")
     assert line["kind"] == "evaluate"
     assert line.items() >= by_task.items()

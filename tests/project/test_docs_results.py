@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 
-from rg_env.atropos import wandb_run
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.summary import EvalSummary
@@ -58,7 +57,7 @@ def keys_of_the_code():
     written = set(re.findall(r'"((?:train|curriculum|eval)/\w+)"', text_of(*SOURCES)))
     return written | {
         *metrics.numbers(),
-        *wandb_run.with_task_table(EvalSummary(results).metrics()),
+        *EvalSummary(results).metrics(),
         *(f"curriculum/{name}" for name in Feedback(0.7).stats()),
     }
 
