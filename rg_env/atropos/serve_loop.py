@@ -33,9 +33,6 @@ TICK_S = 0.1
 SUMMARY_EVERY_S = 30.0
 
 
-# -- how many groups may be in flight --------------------------------------------------
-
-
 def groups_to_the_end(config: Any, status: Mapping[str, int]) -> int:
     """Return how many groups the queue lacks until it holds the end of the run.
 
@@ -46,44 +43,6 @@ def groups_to_the_end(config: Any, status: Mapping[str, int]) -> int:
     steps = config.total_steps + 1 - status["current_step"]
     groups = math.ceil(steps * config.batch_size / config.group_size)
     return int(groups - status["queue_size"])
-
-
-def groups_to_start(
-    config: Any,
-    status: Mapping[str, int],
-    most: int,
-    own_batch_size: int,
-    querying: int,
-    in_flight: int,
-) -> int:
-    """Return how many groups may be started now, at least 0.
-
-    Args:
-        config: The settings; nothing is started beyond `total_steps`.
-        status: The API's newest status.
-        most: Groups in flight that the settings allow.
-        own_batch_size: The part of a batch that this environment may fill, in rollouts.
-        querying: Groups whose completions a server is generating. Only these count
-            against `most`, so servers never wait for scoring and sending.
-        in_flight: All groups that were started and not sent yet; at most twice `most`.
-
-    Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager(); differs:
-    workers that are running are never cancelled because of a number computed here.
-    """
-    size, batches = config.group_size, config.max_batches_offpolicy
-    room = min(most - querying, 2 * most - in_flight)
-    if batches > 0:
-        queue_groups = batches * own_batch_size // size
-        room = min(room, queue_groups - status["queue_size"] - in_flight)
-    if config.min_batch_allocation is not None:
-        # It goes on while others fill the queue: the API makes no batch without it, and
-        # allots a batch in packs of the largest group size of any environment.
-        pack = status["max_group_size"]
-        share = config.min_batch_allocation * config.batch_size
-        wanted = (math.ceil(share * batches / pack) + pack // size) * pack
-        missing = math.ceil((wanted - status["self_queue_size"] * size) / size)
-        room = max(room, max(0, missing) - in_flight)
-    return max(0, min(room, groups_to_the_end(config, status) - in_flight))
 
 
 class Serving(Pipeline):
@@ -263,15 +222,34 @@ class Serving(Pipeline):
         await self._flight.fill(self._next_work, self._may_start)
 
     def _may_start(self) -> bool:
-        """Say whether another group may be started now."""
-        config, most = self.config, self.max_num_workers
+        """Say whether another group may be started now.
+
+        Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager();
+        differs: workers that are running are never cancelled because of this.
+        """
+        config, status, most = self.config, self._session.status, self.max_num_workers
         if self._evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
             return False
         if self._evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
             most = int(most * config.eval_limit_ratio)
-        own_batch = self.derived_batch_size
-        how = (most, own_batch, len(self._querying), len(self._flight.workers))
-        return groups_to_start(config, self._session.status, *how) > 0
+        size, batches = config.group_size, config.max_batches_offpolicy
+        # Those that wait for scoring or the API leave the servers' places to others.
+        in_flight = len(self._flight.workers)
+        room = min(most - len(self._querying), 2 * most - in_flight)
+        if batches > 0:
+            queue_groups = batches * self.derived_batch_size // size
+            room = min(room, queue_groups - status["queue_size"] - in_flight)
+        if config.min_batch_allocation is not None:
+            # It goes on while others fill the queue: the API makes no batch without it,
+            # and allots one in packs of the largest group size of any environment.
+            pack = status["max_group_size"]
+            share = config.min_batch_allocation * config.batch_size
+            wanted = (math.ceil(share * batches / pack) + pack // size) * pack
+            missing = math.ceil((wanted - status["self_queue_size"] * size) / size)
+            room = max(room, missing - in_flight)
+        # No trainer would fetch what is beyond the last step.
+        room = min(room, groups_to_the_end(config, status) - in_flight)
+        return bool(room > 0)
 
     async def _next_work(self) -> Coroutine[Any, Any, None] | None:
         group = await self._next_group()

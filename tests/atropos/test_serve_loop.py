@@ -9,11 +9,7 @@ from atroposlib.envs.base import EvalHandlingEnum
 from rg_env.atropos import serve_loop
 from rg_env.atropos.checkpoints import passed
 from rg_env.atropos.pipeline import Flight
-from rg_env.atropos.serve_loop import (
-    Serving,
-    groups_to_start,
-    groups_to_the_end,
-)
+from rg_env.atropos.serve_loop import Serving, groups_to_the_end
 from rg_env.reports.metrics import Metrics
 from rg_env.rollouts.group import Ledger
 
@@ -180,15 +176,17 @@ def status(queue=0, own=0, step=0, pack=8):
 
 
 def started(queue=0, querying=0, in_flight=0, own=0, step=0, **changes):
-    given = {**CONFIG, "group_size": 8, "batch_size": 64, "total_steps": 10**6}
-    return groups_to_start(
-        SimpleNamespace(**(given | changes)),
-        status(queue, own, step),
-        most=8,
-        own_batch_size=64,
-        querying=querying,
-        in_flight=in_flight,
-    )
+    """Return how many groups are started, of eight that may be in flight."""
+    given = {"group_size": 8, "batch_size": 64, "total_steps": 10**6}
+    env = Hooks(**(given | changes))
+    env.max_num_workers, env.derived_batch_size = 8, 64
+    env._session.status = status(queue, own, step)
+    env._querying |= set(range(querying))
+    env._flight.workers |= set(range(in_flight))
+    while env._may_start():
+        env._querying.add(-len(env._querying) - 1)
+        env._flight.workers.add(-len(env._flight.workers) - 1)
+    return len(env._flight.workers) - in_flight
 
 
 @pytest.mark.parametrize(("queue", "allowed"), [(0, 8), (17, 7), (23, 1), (24, 0)])
