@@ -39,8 +39,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 2
 
-SAVE_EVERY_S = 10.0
-"""At least between two saves of a run whose trainer names no interval."""
+SAVE_EVERY_S = 10.0  # at least, where the trainer names no interval
 
 
 class BadCheckpointError(SettingError):
@@ -65,12 +64,7 @@ def newest(folder: Path, step: int) -> Path | None:
 def load(
     source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Load a checkpoint into its parts, all or none; return a subclass' own data.
-
-    Raises:
-        BadCheckpointError: The file is broken, of another version or run, or lacks
-            a part.
-    """
+    """Load a checkpoint into its parts, all or none; return a subclass' own data."""
     before = {name: part.state_dict() for name, part in parts.items()}
     name = "JSON"
     try:

@@ -34,8 +34,6 @@ logger = logging.getLogger(__name__)
 
 METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
 
-TOKEN_LISTS = ("tokens", "masks", "inference_logprobs")
-
 
 # -- the settings beside results -------------------------------------------------------
 
@@ -47,9 +45,8 @@ def settings_path(rows: Path) -> Path:
 
 def env_settings(config: Any) -> dict[str, Any]:
     """Return the settings of an environment as they are kept, without a secret."""
-    settings: dict[str, Any] = config.model_dump(mode="json")
-    url = without_path(settings["rollout_server_url"])
-    return settings | {"rollout_server_url": url}
+    url = without_path(config.rollout_server_url)
+    return {**config.model_dump(mode="json"), "rollout_server_url": url}
 
 
 def settings_text(
@@ -136,7 +133,8 @@ class RowWriter:
         Blocks on the disk, and raises OSError if it does not take the row, of which
         nothing is in the file then.
         """
-        lists = {key: row[key] for key in TOKEN_LISTS if key in row}
+        names = ("tokens", "masks", "inference_logprobs")
+        lists = {key: row[key] for key in names if key in row}
         first = {key: value for key, value in row.items() if key not in lists}
         last = lists if self.with_tokens else {}
         # `readable` keeps every text; the lists are numbers, and `quick` is faster.
@@ -161,13 +159,9 @@ class RowWriter:
     ) -> Resumed:
         """Continue the file of an ended run of the same settings, if there is one.
 
-        The name in the settings is tried first, then the numbered names that exist. The
-        log says which file is continued, or why the first one is not.
-
-        Args:
-            settings: Those of this run, written beside the first row.
-            total: Rows that are asked for.
-            even_complete: Whether a file that has them is taken as well.
+        The name in the settings is tried first, then the numbered names that exist. A
+        file that has its `total` of rows is taken only if `even_complete`. The settings
+        are written beside the first row.
         """
         self._settings, reasons = settings, []
         numbered = (f"{self._wanted.stem}_{n}" for n in itertools.count(1))
@@ -263,7 +257,6 @@ class EvaluationFiles:
 
     Args:
         wanted: `data_dir_to_save_evals`; None keeps nothing.
-        settings: What is written beside the samples, as YAML.
         completions: Number of completions that the evaluation needs.
         resumes: Whether it may be continued; not in `serve`, whose model has learned.
 

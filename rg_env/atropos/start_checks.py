@@ -17,8 +17,7 @@ from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed, shown
 
 logger = logging.getLogger(__name__)
 
-NO_TOKENIZER = "none"
-"""What `env.tokenizer_name` is where only texts are wanted."""
+NO_TOKENIZER = "none"  # what `env.tokenizer_name` is where only texts are wanted
 
 
 # -- what a command needs --------------------------------------------------------------
@@ -27,10 +26,8 @@ NO_TOKENIZER = "none"
 def check_can_train(config: Any, server_types: Sequence[str]) -> None:
     """Raise an error if a trainer could not learn from the server's completions."""
     if config.group_size < 2:
-        raise SettingError(
-            "env.group_size: 1 is not allowed; expected at least 2 in `serve`, because"
-            " a group of one has zero variance"
-        )
+        allowed = "at least 2 in `serve`, because a group of one has zero variance"
+        raise not_allowed("env.group_size", config.group_size, allowed)
     check_texts_do(config, server_types, trains=True)
 
 
@@ -78,11 +75,7 @@ def check_batch(batch_size: int, group_size: int) -> None:
 
 def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
     """Say which items this instance samples; warn of one that shares them."""
-    logger.info(
-        "shard %d of %d: this instance samples %s of the stream",
-        *(shard_index, num_shards),
-        "all items" if num_shards == 1 else f"one in {num_shards} items",
-    )
+    logger.info("this instance samples shard %d of %d", shard_index, num_shards)
     if env_id and num_shards == 1:
         logger.warning(
             "this is environment %d at this API; if another one is running with the"

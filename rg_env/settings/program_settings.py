@@ -22,13 +22,8 @@ TEMPLATE_KWARGS = "chat_template_kwargs"  # no sampling: a chat is rendered with
 FIXED = frozenset(
     (
         *("max_tokens", "max_new_tokens", "max_completion_tokens", "temperature"),
-        *("top_p", "n", "best_of", "model"),
-        # These decide what a reply is.
-        *("prompt", "prompts", "messages", "input_ids", "token_ids", "text", "echo"),
-        *("logprobs", "top_logprobs", "prompt_logprobs", "return_logprob", "suffix"),
-        *("return_token_ids", "return_tokens_as_token_ids", "sampling_params"),
-        *("stream", "stream_options", "use_beam_search", "truncate_prompt_tokens"),
-        *("add_special_tokens", "extra_body"),
+        *("top_p", "n", "model", "prompt", "messages", "input_ids", "sampling_params"),
+        *("logprobs", "top_logprobs", "return_logprob", "stream", "echo"),
     )
 )
 """Fields of a request that the environment sets, from its own settings."""

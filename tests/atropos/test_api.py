@@ -26,7 +26,6 @@ pytestmark = pytest.mark.slow
 def hurried(monkeypatch):
     monkeypatch.setattr(api, "POLL_S", 0.02)
     monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(api, "FRONT_TIMEOUT_S", 0.3)
 
 
 def with_session(odd, work):

@@ -2,15 +2,11 @@
 
 import json
 import resource
-import signal
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 
 from rg_env.atropos.checkpoints import BadCheckpointError, Checkpoints, load, newest
-from tests.support.parts import REPO_ROOT
 
 
 class Part:
@@ -50,58 +46,6 @@ def value_of(saves):
 
 
 # -- a write ---------------------------------------------------------------------------
-
-KILLED_AT_EVERY_LINE = """
-import json, os, signal, sys
-from tests.atropos.test_checkpoints import OfPart
-
-saves = OfPart(sys.argv[1])
-saves.part.value = "x" * 10**5
-target = saves.folder / "step-4.json"
-old = target.read_bytes()
-for last_line in range(1, 10**6):
-    target.write_bytes(old)
-    child = os.fork()
-    if not child:
-        lines = 0
-        def trace(frame, event, argument):
-            global lines
-            file = frame.f_code.co_filename
-            if not file.endswith(("checkpoints.py", "pathlib.py")):
-                return None
-            lines += event == "line"
-            if lines == last_line:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return trace
-        sys.settrace(trace)
-        saves.write(4, {})
-        sys.settrace(None)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    value = json.loads(target.read_bytes())["a"]["value"]
-    print(os.WTERMSIG(status), "old" if value == 1 else "new", flush=True)
-    if not os.WIFSIGNALED(status):
-        break
-"""
-
-
-@pytest.mark.processes
-def test_a_kill_at_any_line_of_the_write_leaves_the_old_checkpoint_or_the_new(
-    saves, tmp_path
-):
-    saves.write(4, {})
-    saves.release()
-    child = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_EVERY_LINE, str(tmp_path)],
-        cwd=REPO_ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    seen = child.stdout.splitlines()
-    assert {"9 old", "9 new"} <= set(seen) <= {"9 old", "9 new", "0 new"}
-    assert seen[-1] == "0 new"
-    assert len(seen) > 15
 
 
 def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(saves):
@@ -180,35 +124,6 @@ def test_what_cannot_be_loaded_leaves_every_part_as_it_was(tmp_path, changes, re
 
 
 # -- the ledger ------------------------------------------------------------------------
-
-KEEPS_COUNTING = """
-import sys
-from rg_env.rollouts.group import Ending
-from tests.atropos.test_checkpoints import OfPart
-saves = OfPart(sys.argv[1])
-saves.begin()
-while True:
-    saves.ledger.query(4)
-    saves.ledger.settle(Ending.SENT, 4)
-    print(saves.ledger.queried, flush=True)
-"""
-
-
-@pytest.mark.processes
-def test_a_kill_leaves_a_ledger_of_all_that_was_counted(tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-c", KEEPS_COUNTING, str(tmp_path)],
-        cwd=REPO_ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as child:
-        for _ in range(1000):
-            counted = int(child.stdout.readline())
-        child.send_signal(signal.SIGKILL)
-    (path,) = tmp_path.rglob("ledger.json")
-    ledger = json.loads(path.read_bytes())
-    assert ledger["queried"] >= counted
-    assert 0 <= ledger["queried"] - ledger["outcomes"]["sent"] <= 4
 
 
 def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(saves):

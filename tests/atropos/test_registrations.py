@@ -141,7 +141,7 @@ def test_one_of_another_program_is_left_alone(api, clock):
     assert asyncio.run(run()) == (0, 2)
 
 
-@pytest.mark.parametrize("product", [2048.0, 32768.0, 81.92, 0.5, 5.2e5])
+@pytest.mark.parametrize("product", [32768.0, 0.5])
 def test_a_mark_is_recognised_in_a_share_and_changes_none(product):
     own, others = marked(product), marked(81920.0) + 12345.67
     total = own + others

@@ -9,7 +9,6 @@ from starlette.datastructures import State
 
 from rg_env.atropos import run_api as api
 from rg_env.atropos.run_api import quick_application
-from rg_env.serving import ClientCheck
 
 TRAINER = {
     "wandb_group": "g",
@@ -149,18 +148,3 @@ def test_no_number_is_walked_over_by_the_slow_encoder(monkeypatch):
 @pytest.mark.parametrize("is_quick", [True, False])
 def test_the_frameworks_application_is_served_where_it_is_asked_for(is_quick):
     assert (api.application(is_quick=is_quick) is app) is not is_quick
-
-
-# -- a secret --------------------------------------------------------------------------
-
-SECRET = "s3cret-" * 3
-
-
-@pytest.mark.parametrize("path", ["/", "/batch", "/register", f"/{SECRET}x/batch", ""])
-def test_without_the_secret_there_is_nothing(path, monkeypatch):
-    monkeypatch.setattr(server.app, "state", State())
-    client = TestClient(ClientCheck(api.application(), SECRET, ["testserver"]))
-    for method in ("GET", "POST"):
-        reply = client.request(method, path, json=TRAINER)
-        assert (reply.status_code, list(reply.json())) == (401, ["error"])
-    assert not hasattr(server.app.state, "queue")

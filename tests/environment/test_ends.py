@@ -59,14 +59,6 @@ async def hanging(folder):
         return one, two, runs[first].said, registered
 
 
-async def in_setup(folder, number):
-    """Send a signal when the first worker is started, before there is an API."""
-    async with World(folder) as world:
-        run = world.start(NOWHERE)
-        await until(run.has_workers, "a worker is started")
-        return *await run.end(number), run.said
-
-
 async def in_imports(folder, number):
     async with World(folder) as world:
         run = world.start(NOWHERE)
@@ -115,7 +107,6 @@ def ends(tmp_path_factory):
     runs = {
         "killed": killed(folder / "killed"),
         "hanging": hanging(folder / "hanging"),
-        "in_setup": in_setup(folder / "in_setup", signal.SIGTERM),
         "in_imports": in_imports(folder / "in_imports", signal.SIGINT),
     }
 
@@ -144,14 +135,6 @@ def test_a_server_that_hangs_holds_up_no_end_and_a_second_signal_ends_at_once(en
     assert seconds < END_WITHIN_S
     # Of the signal itself: an end in order has the status 143.
     assert (status, left) == (-signal.SIGTERM, [])
-
-
-def test_a_signal_during_the_setup_ends_it(ends):
-    status, seconds, left, said = end_of(ends, "in_setup")
-    assert status == 128 + signal.SIGTERM, said
-    assert seconds < END_WITHIN_S
-    assert left == []
-    assert "Traceback" not in said
 
 
 def test_a_signal_during_the_imports_ends_it_as_a_shell_expects(ends):

@@ -35,13 +35,6 @@ def interrupted(terminal):
     terminal.wait_for_end()
 
 
-def interrupted_twice(terminal):
-    terminal.press(CTRL_C)
-    terminal.wait_for("SIGINT: shutting down")
-    terminal.press(CTRL_C)
-    terminal.wait_for_end()
-
-
 class Servers(NamedTuple):
     api: str
     answering: str
@@ -73,7 +66,6 @@ RUNS = {
     "the demo runs": (DEMO, has_dumped, interrupted),
     "the demo is killed": (DEMO, has_dumped, Terminal.kill),
     "serve is closed": (serve, has_dumped, Terminal.close),
-    "serve, twice": (serve, has_dumped, interrupted_twice),
     "process": (
         hanging("process", "data_path_to_save_groups", "data/rows.jsonl"),
         "━",

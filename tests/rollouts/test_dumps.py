@@ -71,17 +71,6 @@ def test_a_file_is_complete_when_it_is_full(writer, folder):
     assert (writer.batch_num, len(writer.buffer)) == (1, 1)
 
 
-def test_finish_and_close_complete_the_file(writer, folder):
-    assert writer.finish() is None
-    write(writer, [0])
-    assert writer.finish() == folder / name(0)
-    write(writer, [1])
-    writer.close()
-    writer.close()
-    assert names(folder) == [name(0), name(1)]
-    assert all_numbers(folder) == [0, 1]
-
-
 @pytest.mark.parametrize("written", [0, 1])
 def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
     write(writer, range(written))
