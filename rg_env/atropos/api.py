@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 JSON = {"Content-Type": "application/json"}
 
-REQUEST_TIMEOUT_S, LEAVE_WITHIN_S = 60.0, 2.0
+REQUEST_TIMEOUT_S, FRONT_TIMEOUT_S, LEAVE_WITHIN_S = 60.0, 5.0, 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0  # between two tries
 POLL_S = 1.0  # between two questions to an API that waits for its trainer
 SAY_AGAIN_S = 60.0  # between two lines about one outage
@@ -123,6 +123,7 @@ class ApiSession:
         headers: Mapping[str, str] = JSON,
         *,
         needs: Sequence[str] = (),
+        timeout_s: float | None = None,
     ) -> dict[str, Any]:
         """Send one request and return the decoded reply, which has the keys it `needs`.
 
@@ -143,7 +144,7 @@ class ApiSession:
                 data=payload,
                 headers=None if payload is None else headers,
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S),
+                timeout=aiohttp.ClientTimeout(total=timeout_s or REQUEST_TIMEOUT_S),
             ) as http:
                 content, status = await http.read(), http.status
             words = body_summary(content.decode("utf-8", "replace"))
@@ -214,7 +215,7 @@ class ApiSession:
         """Wait until the API answers; SettingError if another program does."""
 
         async def front() -> None:
-            page = await self.request("GET", "/")
+            page = await self.request("GET", "/", timeout_s=FRONT_TIMEOUT_S)
             if "AtroposLib" not in str(page):
                 raise ApiError(f"GET /: {page}", 200)
 

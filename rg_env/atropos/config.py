@@ -7,7 +7,10 @@ the framework discards a single server config and refuses an empty key with open
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,13 @@ from pydantic import Field
 
 from rg_env.atropos.start_checks import NO_TOKENIZER
 from rg_env.errors import SettingError, printable
-from rg_env.inference.connection import Connection, RequestFailedError, extra_body_of
+from rg_env.inference.connection import (
+    NOTHING,
+    UNAVAILABLE,
+    Connection,
+    RequestFailedError,
+    extra_body_of,
+)
 from rg_env.settings.environment_settings import (
     DEFAULT_TOKENIZER,
     START_MODEL,
@@ -30,7 +39,9 @@ from rg_env.settings.environment_settings import (
 from rg_env.settings.program_settings import CheckedServer
 from rg_env.settings.setting_types import build, without_path
 
-ANSWERS_WITHIN_S = 3.0
+logger = logging.getLogger(__name__)
+
+ASK_EVERY_S, ANSWERS_WITHIN_S = 0.5, 3.0
 
 
 class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
@@ -104,8 +115,8 @@ def server_list(
 # -- a model and a tokenizer that nobody has named -------------------------------------
 
 
-def served_models(server: Any) -> dict[str, str]:
-    """Return the models of a server; {} if it does not list them.
+def served_models(server: Any, give_up_s: float) -> dict[str, str]:
+    """Return the models of a server, once it answers; {} if it does not list them.
 
     Each name has its tokenizer: a folder if vLLM names one that is here, or the name.
     """
@@ -117,11 +128,24 @@ def served_models(server: Any) -> dict[str, str]:
         finally:
             await connection.close()
 
-    try:
-        names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
-    except (LookupError, TypeError, ValueError):
-        return {}
-    return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
+    ends_s, is_waiting = time.monotonic() + give_up_s, False
+    while True:
+        try:
+            names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
+            return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
+        except (LookupError, TypeError, ValueError):
+            return {}
+        except RequestFailedError as error:
+            fault = error.failure
+            may_come = fault.how == NOTHING or fault.status == UNAVAILABLE
+            if fault.setting or not may_come or time.monotonic() >= ends_s:
+                raise
+        if not is_waiting:
+            line = "inference at %s %s (%s); waiting for it; start it or set %s"
+            where = server.base_url, fault.how, fault.text, "--openai.base_url"
+            logger.warning(line, *where)
+        is_waiting = True
+        time.sleep(ASK_EVERY_S)
 
 
 def with_model(
@@ -140,6 +164,7 @@ def with_model(
     """
     defaults = (START_MODEL, DEFAULT_TOKENIZER)
     follows = not names_tokenizer and config.tokenizer_name in defaults
+    limit_s = math.inf if trains else config.give_up_after_s
     changed, tokenizers = [], []
     for server, is_named in zip(servers, named, strict=True):
         name, models = server.model_name, {}
@@ -147,13 +172,12 @@ def with_model(
         lacks = bool(server.base_url) and not is_named and name == START_MODEL
         if lacks or (follows and server.server_type != "openai"):
             try:
-                models = served_models(server)
+                models = served_models(server, limit_s if lacks else 0.0)
             except RequestFailedError as error:
+                if lacks and (field := error.failure.setting):
+                    raise SettingError(f"{field}: {address}: {error}") from error
                 if lacks:  # else it is waited for later
-                    raise SettingError(
-                        f"openai.model_name: {address} does not say what it serves"
-                        f" ({error}); start the server or set --openai.model_name"
-                    ) from error
+                    raise
         if lacks and name not in models:
             if len(models) != 1:
                 has = printable(", ".join([*models][:12])) or "no model"

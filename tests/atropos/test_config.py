@@ -9,7 +9,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import config
 from rg_env.atropos.config import served_models, server_list
 from rg_env.cli import run_commands
-from rg_env.errors import SettingError
+from rg_env.errors import RunError, SettingError
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.program_settings import CheckedServer
 from tests.support.odd_servers import Odd, serving
@@ -66,7 +66,7 @@ def chosen(monkeypatch):
 
     def choose(*argv, name="serve", models=ALONE):
         if models is not None:
-            monkeypatch.setattr(config, "served_models", lambda server: models)
+            monkeypatch.setattr(config, "served_models", lambda *of: models)
         command = run_commands.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = command.read(values)
@@ -117,7 +117,7 @@ def models_of(says):
     async def run():
         async with serving(Odd({"GET /v1/models": (200, says)})) as url:
             server = CheckedServer(base_url=f"{url}/v1")
-            return await asyncio.to_thread(served_models, server)
+            return await asyncio.to_thread(served_models, server, 0.0)
 
     return asyncio.run(run())
 
@@ -138,8 +138,13 @@ def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
     assert models_of(says) == models
 
 
-def test_a_server_that_does_not_answer_is_refused_unless_its_model_is_named(chosen):
-    nowhere = f"--openai.base_url={NOWHERE}"
-    assert chosen(nowhere, f"{MODEL}=m", models=None) == ("m", "m")
-    with pytest.raises(SettingError, match=r"nothing listens there.*start the server"):
-        chosen(nowhere, models=None)
+def test_a_server_that_does_not_answer_is_waited_for_if_nobody_names_its_model(
+    chosen, logged
+):
+    how = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=0.1"]
+    assert chosen(*how, f"{MODEL}=m", models=None) == ("m", "m")
+    with pytest.raises(RunError, match="nothing listens there"):
+        chosen(*how, name="process", models=None)
+    assert "waiting for it" in logged.text
+    with pytest.raises(SettingError, match=r"openai\.base_url: http://no\.invalid"):
+        chosen("--openai.base_url=http://no.invalid/v1", models=None)
