@@ -91,7 +91,9 @@ class WorkProgress:
             transient=not total,
             disable=not self._has_bar,
         )
-        self._task = self._bar.add_task(title, total=total or None, completed=done)
+        self._task = self._bar.add_task(
+            self._line(), total=total or None, completed=done
+        )
 
     def __enter__(self) -> WorkProgress:
         """Show the bar."""
@@ -105,15 +107,20 @@ class WorkProgress:
     def advance(self, note: str = "", by: float = 1) -> None:
         """Count `by` more as done; `note` is shown beside the bar."""
         self.done += by
-        now_s = time.monotonic()
-        rate = (self.done - self._before) / max(now_s - self._began_s, 1e-9)
-        parts = [f"{self.done:.0f} of {self._total:.0f} {self._unit}"]
-        if self.done < self._total and rate > 0:
-            end = datetime.timedelta(seconds=round((self._total - self.done) / rate))
-            parts.append(f"{rate:.3g} {self._unit}/s, {end} left")
-        line = f"{self._title}: {', '.join([*parts, *[note] * bool(note)])}"
+        line, now_s = self._line(note), time.monotonic()
         self._bar.update(self._task, advance=by, description=line)
         is_due = now_s - self._logged_s >= LINE_EVERY_S or self.done == self._total
         if is_due and by > 0 and not self._has_bar:
             self._logged_s = now_s
             logger.info("%s", line)
+
+    def _line(self, note: str = "") -> str:
+        """Return how far it is, at which rate, and until when."""
+        if not self._total:
+            return self._title
+        parts = [f"{self.done:.0f} of {self._total:.0f} {self._unit}"]
+        rate = (self.done - self._before) / (time.monotonic() - self._began_s + 1e-9)
+        if rate > 0 and self.done < self._total:
+            end = datetime.timedelta(seconds=round((self._total - self.done) / rate))
+            parts.append(f"{rate:.3g} {self._unit}/s, {end} left")
+        return f"{self._title}: {', '.join([*parts, *[note] * bool(note)])}"
