@@ -87,7 +87,7 @@ def _results(
     """Return names of results, each a path or a run in it, their samples, the unread.
 
     Raises:
-        SettingError: A path holds none, or none with a score, or not with that one.
+        SettingError: A path holds none, or one without that score.
     """
     import polars as pl
 
@@ -116,9 +116,6 @@ def _results(
             why = f"{names[result]} has a sample without it; files of rescore have it"
             raise SettingError(f"--score {score}: {why}")
         table = table.with_columns(pl.when(HAS_SCORE).then(score).alias("score"))
-    if lacking := {*table["result"]} - {*table.filter(HAS_SCORE)["result"]}:
-        name = names[min(lacking)]
-        raise SettingError(f"command line: no completion of {name} has a score")
     return names, table, [line for of in by_path for line in of.reasons()]
 
 
@@ -182,7 +179,6 @@ def rescore(
     item, the completion gets no score. The status is 0 only if one has a score.
     """
     from rg_env.evaluation.numbers import table_of
-    from rg_env.evaluation.rescoring import TRIED_AGAIN
     from rg_env.evaluation.summary import rescored_numbers, rescored_table
 
     written = out and out.resolve()
@@ -195,19 +191,14 @@ def rescore(
     if not rows:
         raise sources.no_completion(paths)
     numbers = rescored_numbers(table_of(rows))
-    has_scores = bool(numbers["all"]["completions"])
     if as_json:
         print(json.dumps(numbers | {"unread": dict(sources.unread)}, indent=2))
-        return int(not has_scores)
-    lines = [rendered(rescored_table(numbers)), *sources.reasons()]
-    lost = numbers["all"]["without_score"]
-    if lost:
-        words = ", ".join(f"{word} {n}" for word, n in lost.items())
-        lines.append(f"without a score, and so not in the means: {words}")
-    if out and (again := sum(lost.get(outcome, 0) for outcome in TRIED_AGAIN)):
-        lines.append(f"{again} of these are not in {out}; run it again to retry")
-    print("\n".join(lines))
-    return int(not has_scores)
+    else:
+        lost = ", ".join(f"{w} {n}" for w, n in numbers["all"]["without_score"].items())
+        lines = [rendered(rescored_table(numbers)), *sources.reasons()]
+        lines += [f"without a score, and so not in the means: {lost}"] * bool(lost)
+        print("\n".join(lines))
+    return int(not numbers["all"]["completions"])
 
 
 def _cluster(address: str, end: contextlib.ExitStack) -> Any:

@@ -68,7 +68,7 @@ class _NoItemError(Exception):
     """Outcome and reason of a completion without an item to be scored with."""
 
 
-ANOTHER = ("unmatched", "the installed library makes another question")
+ANOTHER = _NoItemError("unmatched", "the installed library makes another question")
 
 
 def _read(sample: Sample) -> tuple[str | None, str]:
@@ -114,9 +114,7 @@ class Rescoring:
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
             async with self._places:
-                entry, params = await self._item(samples[0])
-                item = Item(task=samples[0].task, params=params)
-                return await self._scored(samples, entry, item)
+                return await self._scored(samples, *await self._item(samples[0]))
         except _NoItemError as error:
             outcome, why = error.args
         except ScoringUnavailableError as error:
@@ -135,26 +133,25 @@ class Rescoring:
             scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
             given = await scorer.score_group(item, entry, own) if own else []
             scores.append(dict(zip(own, given, strict=True)))
+        late = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
         new = []
         for sample, (answer, failure) in zip(samples, read, strict=True):
-            has_text = answer is not None or sample.row.get("completion") is not None
-            none = Score(0.0, failure, None)
-            mine = [of.get(answer, none) for of in scores]
-            if not has_text and sample.score is None:  # the request failed
+            mine = [of.get(answer, Score(0.0, failure, None)) for of in scores]
+            text = answer if answer is not None else sample.row.get("completion")
+            if text is None and sample.score is None:  # the request failed
                 new.append(self._new(sample, None, failure, reason="no text"))
             elif any(score.outcome == "timeout" for score in mine):
-                why = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
-                new.append(self._new(sample, None, "timeout", reason=why))
+                new.append(self._new(sample, None, "timeout", reason=late))
             else:
-                values = [sample.score, *(score.value for score in mine)]
+                ours, values = mine[-1], [score.value for score in mine]
                 more = {
                     "question": entry["question"],
                     "gold_answer": entry["answer"],
                     "answer": answer,
-                    "scores": dict(zip(SCORES, values, strict=True)),
-                    "normalized": mine[-1].normalized,
+                    "scores": dict(zip(SCORES, [sample.score, *values], strict=True)),
+                    "normalized": ours.normalized,
                 }
-                new.append(self._new(sample, mine[-1].value, mine[-1].outcome, **more))
+                new.append(self._new(sample, ours.value, ours.outcome, **more))
         return new
 
     def _new(
@@ -178,8 +175,8 @@ class Rescoring:
         same = {key: row[key] for key in ("category", "question", "score", "outcome")}
         return dataclasses.replace(sample, **same, row=row)
 
-    async def _item(self, sample: Sample) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """Make the item of a sample again; return its entry and its parameters."""
+    async def _item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
+        """Make the item of a sample again; return its entry and the item."""
         task, row = sample.task, sample.row
         if task not in self._library.tasks and task != MIXTURE:
             raise _NoItemError("unmatched", "no such task is installed")
@@ -191,7 +188,7 @@ class Rescoring:
                 entry = await self._pool.run(*job, deadline_s=ITEM_DEADLINE_S)
                 # A user message of another program may have words around the question.
                 if entry["question"] not in (sample.question or entry["question"]):
-                    raise _NoItemError(*ANOTHER)
+                    raise ANOTHER
             else:
                 config = json.dumps(params, sort_keys=True)
                 index = await self._index(sample, config)
@@ -203,7 +200,8 @@ class Rescoring:
             kind = "not_used" if is_unusable(error) else "unmatched"
             kind = UNSCORED if isinstance(error, WorkerLostError) else kind
             raise _NoItemError(kind, why_no_entry(error)) from error
-        return entry, {k: v for k, v in params.items() if k not in ("size", "seed")}
+        params = {k: v for k, v in params.items() if k not in ("size", "seed")}
+        return entry, Item(task=task, params=params)
 
     async def _index(self, sample: Sample, config: str) -> int:
         """Return where a question stands in a dataset.
@@ -221,7 +219,7 @@ class Rescoring:
         places = [i for i, one in enumerate(each) if one == sample.question]
         own = sample.row.get("index")
         if own not in places and len(places) != 1:
-            raise _NoItemError(*ANOTHER)
+            raise ANOTHER
         return own if own in places else places[0]
 
 

@@ -14,11 +14,8 @@ from rg_env.evaluation.samples import Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.items import worker_jobs
 from rg_env.items.installed_library import read_library
-from rg_env.rollouts.group import Rollout
-from rg_env.scoring.extraction import extract_answer
 from rg_env.workers.pool_errors import JobError
 from tests.support import published
-from tests.support.groups import scored
 
 pytestmark = pytest.mark.processes
 
@@ -136,32 +133,6 @@ def test_an_answer_whose_workers_are_killed_has_no_score_rather_than_0(
     assert "signal 9" in new.row["reason"]
 
 
-def test_a_dumped_group_is_scored_again_with_its_own_item(pool, make_entry, tmp_path):
-    entry = make_entry("gcd", {"max_numbers": 3}, 11)
-    asked = {"role": "user", "content": f"Here it is:\n{entry['question']}"}
-    texts = [f"<answer>{entry['answer']}</answer>", "<answer>x</answer>", "none"]
-    rollouts = [
-        Rollout(
-            conversation=[asked, {"role": "assistant", "content": text}],
-            score=score,
-            reward=0.0,
-            outcome=outcome,
-            answer=extract_answer(text).answer,
-            finish_reason="stop",
-            prompt_tokens=1,
-            completion_tokens=1,
-        )
-        for text, score, outcome in zip(
-            texts, [1.0, 0.0, 0.0], ["right", "wrong", "no_answer"], strict=True
-        )
-    ]
-    made = {"index": 5, "seed": 11, "params": {"max_numbers": 3}}
-    line = scored("gcd", rollouts, entry["answer"], **made).line({}, "now")
-    new = of_lines(pool, tmp_path, line, "damaged", line | {"rollouts": "hostile"})
-    assert [sample.score for sample in new] == [1.0, 0.0, 0.0]
-    assert [sample.outcome for sample in new] == ["right", "wrong", "no_answer"]
-
-
 # -- which item it is ------------------------------------------------------------------
 
 
@@ -266,17 +237,6 @@ def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
     file, places = opened(path)
     assert places == ["1", "2", "4"]
     file.close()
-
-
-def test_a_line_that_a_kill_has_torn_is_written_anew(tmp_path):
-    path = written(tmp_path / "out.jsonl", "1", "2")
-    path.write_bytes(path.read_bytes()[:-9])
-    file, places = opened(path)
-    assert places == ["1"]
-    file.write(file.missing([new_sample("1"), new_sample("2")]))
-    file.close()
-    lines = path.read_text().splitlines()
-    assert [json.loads(line)["place"] for line in lines] == ["1", "2"]
 
 
 @pytest.mark.parametrize(

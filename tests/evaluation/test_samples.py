@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rg_env.evaluation.samples import read_rows, sample_of
+from rg_env.evaluation.samples import read_rows
 
 ROW = {
     "task": "gcd",
@@ -24,14 +24,6 @@ def read(tmp_path, *lines):
     path = tmp_path / "samples.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines))
     return read_rows(path)
-
-
-def test_a_line_is_read_as_the_sample_that_it_is(tmp_path):
-    (row,) = read(tmp_path, json.dumps(ROW))
-    found = sample_of(row)
-    assert (found.task, found.question, found.score) == ("gcd", "of 4 and 6?", 1.0)
-    assert not found.is_truncated and "messages" not in found.row
-    assert sample_of(ROW | {"finish_reason": "length"}).is_truncated
 
 
 def test_of_two_lines_about_one_completion_the_last_counts(tmp_path):

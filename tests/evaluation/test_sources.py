@@ -81,13 +81,6 @@ def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
     assert all(sample.is_truncated for sample in samples)
 
 
-@pytest.mark.parametrize(("task", "category"), [("gcd", "arithmetic"), ("x", "other")])
-def test_a_line_without_a_category_has_that_of_the_library(tmp_path, task, category):
-    named = {"category": "games"}
-    path = lines(tmp_path / "x.jsonl", *(OWN | {"task": task} | m for m in ({}, named)))
-    assert [sample.category for sample in read(path)[0]] == [category, "games"]
-
-
 def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
     asked = {"task": "sums", "question": "2 + 2?", "text": "4", "params": {"a": 1}}
     (seeded, sought), _ = read(lines(tmp_path / "x.jsonl", OWN, asked))
@@ -95,20 +88,14 @@ def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_pa
     assert sought.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
 
 
-def test_files_of_one_name_are_read_in_the_order_of_their_numbers(tmp_path):
-    for step in (1000, 200, 30):
-        (tmp_path / f"step-{step}").mkdir()
-        lines(tmp_path / f"step-{step}" / "samples.jsonl", OWN)
-    found = [path.parent.name for path in files_of([str(tmp_path)])]
-    assert found == ["step-30", "step-200", "step-1000"]
-
-
-def test_groups_of_this_environment_are_of_own_tasks_or_the_librarys(tmp_path):
+def test_a_sample_without_a_category_is_of_the_library_an_own_task_or_other(tmp_path):
     of_original = {"item_id": "sums", "rollouts": DUMPED["rollouts"]}
     groups = [DUMPED, ROW, DUMPED | {"task": "gcd"}, of_original]
+    groups += [OWN, OWN | {"task": "gcd"}, OWN | {"category": "games"}]
     samples, _ = read(lines(tmp_path / "x.jsonl", *groups))
     found = [sample.category for sample in samples]
-    assert found == ["own"] * 3 + ["arithmetic"] * 2 + ["other"] * 2
+    of_groups = ["own"] * 3 + ["arithmetic"] * 2 + ["other"] * 2
+    assert found == [*of_groups, "other", "arithmetic", "games"]
 
 
 def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
@@ -182,12 +169,6 @@ def test_a_score_that_is_none_is_no_score(tmp_path, score):
     assert json.loads(readable(sample.row))["task"] == "sums"
 
 
-def test_a_line_without_parameters_is_of_the_defaults(tmp_path):
-    path = lines(tmp_path / "x.jsonl", EVALUATED | {"params": None})
-    (sample,), sources = read(path)
-    assert (sample.row["params"], sources.unread) == ({}, {})
-
-
 def test_a_torn_line_at_the_end_of_a_file_being_written_is_no_damage(tmp_path):
     path = tmp_path / "rollouts.jsonl.part"
     path.write_text(json.dumps(DUMPED) + "\n" + json.dumps(DUMPED)[:50])
@@ -197,24 +178,12 @@ def test_a_torn_line_at_the_end_of_a_file_being_written_is_no_damage(tmp_path):
 
 
 def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
-    for run in ("a", "b"):
+    for run in ("step-1000", "step-200"):
+        (tmp_path / run).mkdir()
         for task in ("x", "y"):
-            found = published.document(
-                task,
-                "c",
-                {},
-                [{"question": "q", "answer": "4"}],
-                lambda place: ["right"],
-            )
-            published.write(tmp_path, run, found)
-    for name in ("summary.json", "checkpoint.json", "metrics.json", "other.json"):
-        (tmp_path / "a" / name).write_text('{"model": "m"}')
+            lines(tmp_path / run / f"{task}.json", OWN)
+        (tmp_path / run / "metrics.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("no results")
-    samples, sources = read(tmp_path)
-    assert [(s.task, s.row["run"]) for s in samples] == [
-        ("x", "a"),
-        ("x", "b"),
-        ("y", "a"),
-        ("y", "b"),
-    ]
-    assert sources.unread == {"foreign": 1}
+    found = [(path.name, path.parent.name) for path in files_of([str(tmp_path)])]
+    runs = ("step-200", "step-1000")
+    assert found == [(f"{task}.json", run) for task in "xy" for run in runs]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 
 import pytest
 from rich.console import Console
@@ -72,14 +71,6 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
 # -- k completions ---------------------------------------------------------------------
 
 
-def test_an_item_with_a_failed_request_has_no_best_of_k():
-    rows = [sample("gcd", score, item=0) for score in (1.0, 1.0)]
-    rows += [sample("gcd", 0.0, item=1), failed(item=1)]
-    found = EvalSummary(rows).overall
-    assert (found["best_of_k"].mean, found["best_of_k"].samples) == (1.0, 1)
-    assert found["by_item"].mean == pytest.approx(2 / 3)
-
-
 # -- presets ---------------------------------------------------------------------------
 
 
@@ -107,15 +98,6 @@ def test_the_metrics_are_flat_numbers():
     assert metrics["eval/percent_correct_low"] < 0.5
     assert metrics["eval/task/gcd"] == metrics["eval/category/arithmetic"] == 0.5
     assert metrics["eval/outcome/no_answer"] == 1
-
-
-def test_all_of_it_is_json_with_the_mean_and_its_interval_first():
-    found = json.loads(
-        json.dumps(EvalSummary([sample("gcd", 1.0), unused()]).as_json())
-    )
-    assert list(found["overall"])[:4] == ["mean", "low", "high", "items"]
-    assert found["by_task"]["gcd"]["mean"] == 1.0
-    assert found["not_used"] == {"maze": 1}
 
 
 def shown(summary, **how):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rg_env import ending
 from rg_env.errors import SettingError
-from rg_env.evaluation.numbers import paired, results, row_of, table_of, with_parts
+from rg_env.evaluation.numbers import results, row_of, table_of, with_parts
 from rg_env.evaluation.sources import Sources
-from rg_env.pages import report
 from rg_env.pages.report import write_report
 from rg_env.pages.report_tally import FIGURES
 from tests.support.hostile_texts import HOSTILE
@@ -123,22 +119,6 @@ def test_the_figures_and_outcomes_of_a_run_have_the_intervals_of_compare(
         assert figures[name] == pytest.approx(ends, abs=1e-4)
     assert found["all"]["outcomes"]["0"] == [12, *figures["right"][1:]]
     assert all(len(figures[name]) == 3 for name in ("answered", "truncated"))
-
-
-def test_two_runs_have_the_difference_on_their_shared_items(tmp_path: Path) -> None:
-    one = [{"question": k, "score": k % 2 / 2} for k in range(9)]
-    two = [{"question": k, "score": 0.5} for k in range(1, 12)]
-    samples_of(tmp_path / "s", "one", one)
-    samples_of(tmp_path / "s", "two", two)
-    differences = reported(tmp_path / "r", tmp_path / "s")["differences"]
-    found = {part: numbers for _, _, part, *numbers in differences}
-    files = [tmp_path / "s" / name / "samples.jsonl" for name in ("one", "two")]
-    both = [[*Sources([file]).samples()] for file in files]
-    rows = (row_of(sample, n) for n, those in enumerate(both) for sample in those)
-    of = paired(with_parts(table_of(rows)), 0, 1)["all", ""]["by_item"]
-    assert of is not None
-    expected = [of.mean, of.low, of.high, 8]
-    assert found[-1] == found[0] == pytest.approx(expected, abs=1e-4)
 
 
 def test_runs_whose_folders_have_one_name_are_named_by_where_they_differ(
@@ -261,16 +241,6 @@ def test_every_text_is_kept_letter_by_letter_in_plain_ascii(tmp_path: Path) -> N
     assert {one["place"].rpartition(".")[2] for one in found} == {"1"}
 
 
-def test_a_long_text_is_cut_in_its_middle_with_its_length(tmp_path: Path) -> None:
-    long = "begin" + "x" * 3_000_000 + "end"
-    reported(tmp_path / "report", dump(tmp_path / "d", [group(rollout(long))]))
-    (texts,) = texts_of(tmp_path / "report")
-    begin, end, length = texts["completion"]
-    assert begin.startswith("beginx") and end.endswith("xend")
-    assert length == len(long)
-    assert (tmp_path / "report" / "texts-0001.js").stat().st_size < 100_000
-
-
 # -- the folder ------------------------------------------------------------------------
 
 
@@ -284,16 +254,3 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="is there already"):
         reported(tmp_path / "d", path)
     assert [each.name for each in (tmp_path / "d").iterdir()] == [path.name]
-
-
-def test_a_signal_leaves_no_half_of_a_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stopped(folder: Path, **values: Any) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(report, "_write_page", stopped)
-    path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
-    with pytest.raises(ending.StoppedError):
-        reported(tmp_path / "report", path)
-    assert [each.name for each in tmp_path.iterdir()] == ["d"]

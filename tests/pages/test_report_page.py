@@ -180,16 +180,6 @@ def test_nothing_runs_out_of_a_narrow_window_in_light_and_dark(
     browser.size(1200)
 
 
-def test_alarms_are_a_note_at_the_top(browser: Browser, tmp_path: Path) -> None:
-    alarms = [["no_variance", f"task_{k}", 2, "32 groups", ["'7'"]] for k in range(3)]
-    line = {"step": 1, "mean_score": 1, "alarms": alarms}
-    (tmp_path / "metrics.jsonl").write_text(json.dumps(line))
-    write_report([str(tmp_path)], tmp_path / "report")
-    browser.open(tmp_path / "report" / "index.html")
-    first, *_, newest = texts(browser, ".note > *")
-    assert (first, newest[-26:]) == ("3 alarms", "2 times, the newest: 32 groups"[-26:])
-
-
 # -- the table of tasks ----------------------------------------------------------------
 
 
