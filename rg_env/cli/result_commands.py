@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import itertools
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from rg_env.cli.command import (
     task_modules_option,
 )
 from rg_env.cli.command import workers as pool_of
-from rg_env.errors import SettingError, counted, printable
+from rg_env.errors import SettingError, counted, on_one_line, printable
 from rg_env.evaluation.samples import SCORES, Sample
 from rg_env.evaluation.sources import Sources, files_of
 from rg_env.off_loop import off_loop
@@ -34,6 +35,8 @@ from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     import polars as pl
+
+logger = logging.getLogger(__name__)
 
 SAMPLES_AT_ONCE = 1_500
 """So that the runs of one published task, whose items are the same, are one batch."""
@@ -227,6 +230,7 @@ async def _rescore(
 
     library = await read_library(pool)
     rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE
+    named = set[str]()
     if cluster is not None:
         at_once = max(at_once, cluster.cpus * CALLS_A_CORE * SAMPLES_A_CALL)
     with contextlib.ExitStack() as end:
@@ -241,6 +245,11 @@ async def _rescore(
             if file is not None:
                 await off_loop(file.write, scored)
             rows.extend(map(row_of, scored))
+            for sample in scored:
+                if sample.score is None and sample.outcome not in named:
+                    named.add(sample.outcome)
+                    why = on_one_line(sample.row["reason"], 200)
+                    logger.warning("the first without a score: %s", why)
 
         async def far(start: int) -> None:
             part = missing[start : start + SAMPLES_A_CALL]

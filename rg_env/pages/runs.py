@@ -71,10 +71,7 @@ CURVES += ["train/completion_tokens", "train/truncated", "eval/mean_score"]
 CURVES += ["mean_score", "trainer/loss", "trainer/kl", "trainer/entropy"]
 """What is drawn over the steps, in this order."""
 
-POINTS = 360
-"""The most points of one curve in all runs together."""
-MOST_POINTS, FEWEST_POINTS = 150, 12
-
+MOST_POINTS = 100
 FEWEST_ROLLOUTS = 32
 """A point has at least so many: a line of `process` is of one group alone."""
 
@@ -104,11 +101,10 @@ def read_metrics(files: Iterable[Path]) -> list[Run]:
     for path in sorted(files, key=lambda path: path.stat().st_mtime):
         if path.as_posix().endswith((METRICS, HISTORY)) and (lines := _lines(path)):
             starts.setdefault(place_of(str(path)), []).append(lines)
-    points = min(MOST_POINTS, max(FEWEST_POINTS, POINTS // max(1, len(starts))))
-    return [_run(place, of, points) for place, of in starts.items()]
+    return [_run(place, of) for place, of in starts.items()]
 
 
-def _run(place: Place, starts: Sequence[Any], points: int) -> Run:
+def _run(place: Place, starts: Sequence[Any]) -> Run:
     newest = [finite(of[-1].get("train/rollouts_scored")) or 0 for of in starts]
     alarms = [[of["alarms"] for of in start if "alarms" in of] for start in starts]
     lines = [
@@ -120,7 +116,7 @@ def _run(place: Place, starts: Sequence[Any], points: int) -> Run:
     table, step = pl.DataFrame(lines, schema, orient="row"), pl.col("step")
     steps, scored = table["step"].n_unique(), int(sum(newest))
     groups = FEWEST_ROLLOUTS * steps // scored if scored else 0
-    size = max(1, groups, -(-steps // points))
+    size = max(1, groups, -(-steps // MOST_POINTS))
     part = (step.rank("dense") - 1) // size
     means = table.group_by(part.alias("part")).agg(step.max(), pl.col(CURVES).mean())
     means = means.sort("step").with_columns(pl.col(CURVES).round_sig_figs(5))
