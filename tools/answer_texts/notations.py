@@ -122,14 +122,9 @@ def _number(change: Callable[[str], str | None]) -> Notation:
     return _where(_is_number, change)
 
 
-def _thousands(separator: str) -> Notation:
-    def group(right: str) -> str | None:
-        whole, point, decimals = right.partition(".")
-        if len(whole.lstrip("-")) < 4:
-            return None
-        return f"{int(whole):,}".replace(",", separator) + point + decimals
-
-    return _number(group)
+def _with_commas(right: str) -> str:
+    whole, point, decimals = right.partition(".")
+    return f"{int(whole):,}{point}{decimals}"
 
 
 def _typographic_minus(task: str, right: str) -> str | None:
@@ -153,8 +148,7 @@ NUMBERS: Mapping[str, Notation] = {
         lambda task, x: {"X": x} if _is_number(task, x) else None,
     ),
     "+5": _number(lambda right: None if right.startswith("-") else f"+{right}"),
-    "1,234": _thousands(","),
-    "1\u202f234": _thousands("\u202f"),
+    "1,234": _number(_with_commas),
     "\u22125": _typographic_minus,
     "1.50": _number(lambda right: f"{right}0" if "." in right else None),
     ".5": _number(lambda right: re.sub(r"^(-?)0\.", r"\1.", right)),
@@ -198,7 +192,6 @@ WORDS: Mapping[str, Notation] = {
     **_filled("The light is W", _matched("(on|off)", "W", "acre")),
     **_filled("Yes, it follows.", _matched("(Yes)", "Yes", "syllogism")),
     **_filled("No, it does not follow.", _matched("(No)", "No", "syllogism")),
-    **_filled("Black CR | C-R", _matched(r"(\w)(\d+)", "C R", "tsumego")),
 }
 
 
@@ -254,11 +247,8 @@ LISTS: Mapping[str, Notation] = {
         for name, join in {
             "1, 2, 3": ", ".join,
             "1,2,3": ",".join,
-            "1  2  3": "  ".join,
             "[1, 2, 3]": _between("[", ", ", "]"),
-            "(1, 2, 3)": _between("(", ", ", ")"),
             '["a", "b"]': json.dumps,
-            "a list of lines": _lines("X"),
             "a numbered list": _lines("N. X"),
             "a bulleted list": _lines("- X"),
         }.items()
@@ -270,7 +260,6 @@ LISTS: Mapping[str, Notation] = {
     "Python's quotes": _json(repr),
     "[\"1\", \"2\"] for ['1', '2']": _quoted("'", '"'),
     "[1, 2] for ['1', '2']": _quoted("'", ""),
-    "['1','2']": _quoted(", ", ","),
 }
 
 
@@ -294,7 +283,6 @@ GRIDS: Mapping[str, Notation] = {
     "rows with pipes": _rows(" | "),
     "rows between pipes": _rows(" | ", "| ", " |"),
     "rows with commas": _rows(", "),
-    "rows with tabs": _rows("\t"),
     "rows in brackets": _rows(", ", "[", "]"),
     "empty lines between rows": _rows(" ", row="\n\n"),
     "grid as JSON": _grid(
@@ -326,11 +314,10 @@ _MOVES = {**_SHORT_MOVES, "tower_of_hanoi": "\n"}
 MOVES: Mapping[str, Notation] = {
     **{
         f"moves with {sign}": _joined(_SHORT_MOVES, f" {sign} ".join)
-        for sign in ("→", "->", "=>", ">")
+        for sign in ("→", "->")
     },
     r"moves with \to": _joined(_SHORT_MOVES, _between("$", r" \to ", "$")),
     "moves with spaces": _joined(_SHORT_MOVES, " ".join),
-    "Moves: and moves": _joined(_SHORT_MOVES, _between("Moves: ", " ", "")),
     "moves with commas": _joined(_MOVES, ", ".join),
     "moves on lines": _joined(_MOVES, "\n".join),
     "moves numbered": _joined(_MOVES, _lines("N. X")),
@@ -340,7 +327,6 @@ MOVES: Mapping[str, Notation] = {
     "A→B": _in(["quantum_lock"], lambda right: right.replace(" ", "")),
     "UP DOWN": _in(["shortest_path"], lambda r: r.upper() if " " in r else None),
     "R L' as R L\u2019": _in(["rubiks_cube"], lambda r: r.replace("'", "\u2019")),
-    "move disk, peg": _in(["tower_of_hanoi"], str.lower),
     "pour A→B": _in(["jugs"], lambda right: right.replace("->", "→")),
 }
 
@@ -387,13 +373,11 @@ OWN: Mapping[str, Notation] = {
     "2^2": _in(["prime_factorization"], _powers),
     "NAME: role": _roles(r"\1: \3", ", "),
     "- NAME is a role": _roles(r"- \g<0>", "\n"),
-    "1. NAME is a role.": _roles(r"1. \g<0>.", "\n"),
     "NAME is a role; NAME": _roles(r"\g<0>", "; "),
     "NAME is a role, but NAME": _roles(r"\g<0>", ", but "),
     "A=1, B=2": _letters("=", ", "),
     "A: 1, B: 2": _letters(": ", ", "),
     "A=1 on lines": _letters("=", "\n"),
-    "A=1 B=2": _letters("=", " "),
     **_filled(
         "G + K | G + C1 | G + constant | F(x) = G + C",
         _matched(r"(.*) \+ C", "G", "intermediate_integration", "simple_integration"),
