@@ -1,8 +1,7 @@
 """Programs of this project as child processes that do not outlive us.
 
-Such a program prints where it listens, as the last word of its first line, once it
-does. It watches its standard input: when that closes, because we closed it or because
-we were killed, it ends. So no way of dying leaves an orphan behind.
+Such a program prints where it listens, as the last word of its first line. It ends when
+its standard input closes, so no way of dying leaves an orphan behind.
 """
 
 from __future__ import annotations

@@ -210,15 +210,12 @@ async def serve_app(
     *,
     notices_departures: bool = False,
 ) -> AsyncIterator[str]:
-    """Serve an application while the context lasts; yields the base URL.
-
-    With `notices_departures`, a handler is cancelled when its client goes away.
-    """
+    """Serve an application while the context lasts; yields the base URL."""
     runner = web.AppRunner(
         app,
         access_log=None,
         shutdown_timeout=1.0,  # a waiting answer must not hold up the end
-        handler_cancellation=notices_departures,
+        handler_cancellation=notices_departures,  # when its client goes away
     )
     await runner.setup()
     try:

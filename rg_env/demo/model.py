@@ -1,8 +1,8 @@
 """What plays the model behind a simulated server: the policy, and the answers it knows.
 
-An item is a pure function of seed, split and index, so whoever draws the same stream
-meets the same questions. A key cannot follow a curriculum, since levels move with the
-results: of one it has to be told the entries before they are queried, as in the demo.
+Whoever draws the same stream meets the same questions. A key cannot follow a
+curriculum, whose levels move with the results: there it has to be told the entries
+before they are queried, as in the demo.
 
 A completion depends on the seed, the prompt's text, how many times that prompt was sent
 before and the place among the n choices; on nothing else. The log-probabilities are

@@ -1,9 +1,8 @@
 """A simulated policy: text that looks like a model's, made from the known answer.
 
-It reads nothing and learns nothing: told the entry that a question belongs to, it
-throws dice and writes a completion of a chosen kind. Every task has a skill in (0, 1),
-the level of the item is its difficulty, and the chance of a right answer is logistic in
-their difference.
+It throws dice for the kind of a completion. Every task has a skill in (0, 1), the level
+of the item is its difficulty, and the chance of a right answer is logistic in their
+difference.
 """
 
 import hashlib
@@ -60,15 +59,12 @@ _OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """What is known of one question, whose text is exactly that of the user message.
-
-    The level is in [0, 1], None for the library's defaults.
-    """
+    """What is known of one question, whose text is exactly that of the user message."""
 
     task: str
     question: str
     answer: str
-    level: float | None
+    level: float | None  # in [0, 1], None for the library's defaults
 
 
 @dataclass(frozen=True)
@@ -92,10 +88,7 @@ class PolicyProfile:
 
 @dataclass(frozen=True)
 class SimulatedCompletion:
-    """One completion; of an unfinished one, the text is to be repeated for ever.
-
-    One that was meant to be wrong may be right by luck: the scorer decides.
-    """
+    """One completion; of an unfinished one, the text is to be repeated for ever."""
 
     text: str
     kind: Kind
@@ -162,11 +155,7 @@ def sample_kind(
 
 
 def spoil_answer(answer: str, rng: random.Random) -> str:
-    """Change an answer into one that looks as correct and is not the same text.
-
-    A known opposite is taken; otherwise a digit or a letter is changed. What holds none
-    of these loses its last character, or is 0.
-    """
+    """Change an answer into one that looks as correct and is not the same text."""
     if opposite := _OPPOSITES.get(answer.lower()):
         if answer.isupper():
             return opposite.upper()

@@ -118,10 +118,7 @@ def _all_finite(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 class StandInTrainer:
-    """Takes batches from the API, checks and counts them; trains nothing.
-
-    `on_step` is given the groups of each step, in the event loop; it has to be quick.
-    """
+    """Takes batches from the API, checks and counts them; trains nothing."""
 
     def __init__(
         self,
@@ -133,11 +130,7 @@ class StandInTrainer:
         self.counts = TrainerCounts()
 
     async def run(self, steps: int) -> TrainerCounts:
-        """Register, then take a number of batches; return `counts`.
-
-        Raises:
-            TrainerError: The API is unreachable, or is in use by another trainer.
-        """
+        """Register, then take a number of batches; return `counts`."""
         timeout = aiohttp.ClientTimeout(total=60)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             await self._register(session)

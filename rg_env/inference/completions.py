@@ -29,7 +29,6 @@ from rg_env.off_loop import keep_gil, off_loop
 from rg_env.scoring.extraction import THINKING
 from rg_env.scoring.prompt import Message
 
-MAX_PROMPTS = 256
 SHORT_PROMPT_CHARS = 1536
 """A prompt up to here is rendered and encoded in half a millisecond, in place."""
 
@@ -70,10 +69,9 @@ class Prompts:
     """Renders prompts and caches them, because a prompt is needed twice."""
 
     def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
-        @functools.lru_cache(MAX_PROMPTS)
+        @functools.lru_cache(256)
         def rendered(*messages: tuple[tuple[str, str], ...]) -> Prompt:
-            plain = [dict(message) for message in messages]
-            return render_prompt(tokenizer, plain, template_kwargs)
+            return render_prompt(tokenizer, [*map(dict, messages)], template_kwargs)
 
         self._rendered = rendered
 

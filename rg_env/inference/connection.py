@@ -91,10 +91,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def permanent_fault(error: BaseException) -> str | None:
-    """Return the message of an error that will not go away by waiting, or None.
-
-    It is of a certificate, a program without TLS, or a host that has no name.
-    """
+    """Return the message of an error that will not go away by waiting, or None."""
     permanent = (ssl.SSLError, socket.gaierror)
     return next((str(c) for c in _causes(error) if isinstance(c, permanent)), None)
 
@@ -190,11 +187,8 @@ LONGEST_REPLY_BYTES = 512 * MEBIBYTE
 
 
 def url_of(base_url: str, path: str, *, is_openai: bool) -> str:
-    """Return the full URL of a path below the URL in the settings.
-
-    If the URL of an OpenAI-compatible endpoint does not end with the API version, the
-    version in OpenAI's paths is left out.
-    """
+    """Return the full URL of a path below the URL in the settings."""
+    # An endpoint's URL may end with another version than OpenAI's paths have.
     base = base_url.rstrip("/")
     root = base.removesuffix("/v1")
     return root + (path.removeprefix("/v1") if is_openai and root == base else path)

@@ -76,8 +76,8 @@ class Route:
     """One way of querying.
 
     `body` makes that of a request, of prompt, sampling, name of the model and what the
-    setting `extra_body` adds. `read` yields the completions of a reply's body, where
-    nothing is checked but the types; it raises one of `NO_SUCH_FORM`.
+    setting `extra_body` adds. `read` yields the unchecked completions of a reply's
+    body, or raises one of `NO_SUCH_FORM`.
     """
 
     path: str

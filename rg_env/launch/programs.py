@@ -45,7 +45,7 @@ ASK_EVERY_S, ASK_TIMEOUT_S = 0.5, 5.0
 RESTART_FIRST_PAUSE_S = 1.0
 """Before a program that has died is started again; doubled each time."""
 
-MOST_RESTARTS, RESTARTS_WITHIN_S = 3, 600.0
+MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
 """A program that dies more often in this time ends the run."""
 
 LOG_END_BYTES = 1 << 16
@@ -95,11 +95,7 @@ class Program:
         self._log_start = 0
 
     async def run(self) -> None:
-        """Run it until it has finished or was ended, starting it again when it dies.
-
-        Raises:
-            ProgramError: It refused to start (status 2), or died too often.
-        """
+        """Run it until it has finished or was ended, starting it again when it dies."""
         while True:
             status = await self._run_once()
             if self._is_ending or (status == 0 and self._may_finish):
@@ -218,11 +214,7 @@ class Plan:
         self.python = Path(self.settings.python or sys.executable).absolute()
 
     def check(self) -> None:
-        """Refuse what cannot be started, before anything is.
-
-        Raises:
-            SettingError: A setting, or what it needs is not there.
-        """
+        """Refuse what cannot be started, before anything is."""
         config, settings = self.config, self.settings
         if min(config.batch_size, config.total_steps) < 1:
             raise SettingError(
@@ -331,11 +323,7 @@ class Plan:
 
 @contextlib.contextmanager
 def taken(plan: Plan) -> Iterator[None]:
-    """Keep the folder of a run from others, and write down what it begins with.
-
-    Raises:
-        SettingError: Another `launch` has it, or it began with another model.
-    """
+    """Keep the folder of a run from others, and write down what it begins with."""
     folder, model = plan.folder, plan.settings.model
     folder.mkdir(parents=True, exist_ok=True)
     # The mode `w` would empty the file of another launch before the lock is tried.

@@ -29,7 +29,7 @@ def program(folder, code, **how):
     [("raise SystemExit('error: no disk here')", "no disk here"), ("pass", "no words")],
 )
 def test_a_program_that_ends_again_and_again_ends_the_run(tmp_path, code, why):
-    with pytest.raises(ProgramError, match=rf"4 times .*: {why}"):
+    with pytest.raises(ProgramError, match=rf"6 times .*: {why}"):
         asyncio.run(program(tmp_path, code).run())
 
 
