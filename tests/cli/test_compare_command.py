@@ -107,14 +107,6 @@ def test_the_table_has_all_first_then_categories_and_tasks_on_request(
     assert "chain_sum" in compared(capsys, a, b, "--tasks")
 
 
-def test_what_cannot_be_read_is_named_beside_the_results(capsys, tmp_path):
-    path = samples_file(tmp_path / "a.jsonl", 1.0)
-    path.write_text(path.read_text() + "{torn")
-    printed = f"damaged lines or files: 1, the first: {path}, line 2"
-    assert compared(capsys, path).splitlines()[-1] == printed
-    assert numbers(capsys, path)["unread"] == [printed]
-
-
 def test_every_two_results_are_paired_on_request(capsys, tmp_path, monkeypatch):
     files = [samples_file(tmp_path / f"{n}.jsonl", 1.0, 0.0) for n in "abc"]
     assert len(numbers(capsys, *files)["differences"]) == 2
@@ -146,15 +138,6 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
     (result,) = numbers(capsys, path, *options)["results"]
     assert (result["name"], result["all"]["by_item"]["mean"]) == ("model", mean)
     assert result["all"]["without_score"] == 1
-
-
-def test_hostile_names_do_not_steer_the_terminal(capsys, tmp_path):
-    name = "\x1b[2J[bold]\u202e"
-    path = samples_file(tmp_path / "a.jsonl", 1.0, task=name, category=name)
-    printed = compared(capsys, path, "--tasks")
-    assert "\x1b" not in printed
-    assert "\u202e" not in printed
-    assert "[bold]" in printed
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from rg_env.evaluation.numbers import (
     with_parts,
 )
 from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.summary import Comparison
 
 
 def sample(score, question="q", task="t", category="c", outcome="right", **more):
@@ -111,21 +110,6 @@ def test_an_interval_covers_the_mean_nineteen_times_of_twenty(within_tasks):
     assert 0.9 <= covered / 150 <= 0.99
 
 
-@pytest.mark.parametrize(
-    ("scores", "half"),
-    [
-        # 2.776 is Student's quantile of four degrees of freedom, 0.0707 the error.
-        ([0.3, 0.2, 0.1, 0.0, -0.1], 2.776 * 0.0707107),
-        ([0.2], 1.2),
-    ],
-    ids=["few items widen it", "one item says nothing"],
-)
-def test_the_interval_of_a_difference_is_students(scores, half):
-    second = of(*(0.5 + score for score in scores))
-    found = difference(of(*[0.5] * len(scores)), second)["by_item"]
-    assert found.mean - found.low == pytest.approx(half, rel=0.01)
-
-
 @pytest.mark.parametrize("scores", [(0.0, 1.0, 1.0), (1.0,), (0.0, 0.0)])
 def test_a_share_of_independent_things_is_that_of_a_table(scores):
     found = share_of(int(sum(scores)), len(scores))
@@ -159,14 +143,3 @@ def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
     assert found["by_item"].mean == pytest.approx(0.25)
     assert (found["only_first"], found["only_second"]) == (1, 2)
     assert found["means"] == [pytest.approx(0.75), 1.0]
-
-
-def test_each_category_and_task_has_its_own_numbers():
-    first = [sample(1.0, task="t"), sample(0.0, task="u", category="d")]
-    rows = [*map(row_of, first), row_of(sample(0.0, task="t"), 1)]
-    found = Comparison(["x", "y"], table_of(rows)).numbers()
-    assert [[*of["task"]] for of in found["results"]] == [["t", "u"]] * 2
-    assert found["results"][1]["category"]["d"] is None
-    (between,) = found["differences"]
-    assert between["task"]["t"]["by_item"]["mean"] == -1.0
-    assert between["category"]["d"]["by_item"] is None

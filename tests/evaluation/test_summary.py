@@ -91,15 +91,6 @@ def test_tasks_with_other_than_the_published_questions_are_named():
 # -- the metrics and the table ---------------------------------------------------------
 
 
-def test_the_metrics_are_flat_numbers():
-    samples = [sample("gcd", 1.0), sample("gcd", 0.0, "no_answer", 1), failed("lcm")]
-    metrics = EvalSummary(samples).metrics()
-    assert metrics["eval/percent_correct"] == metrics["eval/mean_score"] == 0.5
-    assert metrics["eval/percent_correct_low"] < 0.5
-    assert metrics["eval/task/gcd"] == metrics["eval/category/arithmetic"] == 0.5
-    assert metrics["eval/outcome/no_answer"] == 1
-
-
 def shown(summary, **how):
     output = io.StringIO()
     Console(file=output, width=120).print(summary.table(**how))

@@ -141,10 +141,10 @@ def pick(browser: Browser, id_: str, label: str) -> None:
     )
 
 
-def names_of(browser: Browser, file: str = "") -> list[str]:
-    """Return the files that the page asked for, by name."""
+def read_texts(browser: Browser) -> list[str]:
+    """Return the files of texts that the page asked for, by name."""
     paths = [unquote(urlsplit(url).path) for url in browser.requests]
-    return [Path(path).name for path in paths if file in path]
+    return [Path(path).name for path in paths if "texts-" in path]
 
 
 # -- opening it ------------------------------------------------------------------------
@@ -180,15 +180,6 @@ def test_nothing_runs_out_of_a_narrow_window_in_light_and_dark(
     browser.size(1200)
 
 
-# -- the table of tasks ----------------------------------------------------------------
-
-
-def first_tasks(browser: Browser) -> list[str]:
-    cells = "[...document.querySelectorAll('#task-rows tbody td:first-child')]"
-    found: list[str] = browser.run(f"{cells}.map(c => c.textContent)")
-    return found
-
-
 # -- the reader ------------------------------------------------------------------------
 
 
@@ -198,8 +189,7 @@ def first_tasks(browser: Browser) -> list[str]:
         ("outcome=right", 20),
         ("outcome=no_answer&task=lcm", 7),
         ("low=0.5&high=0.7", 15),
-        ("text=I DO NOT", 20),
-        ("text=I add&task=gcd", 7),
+        ("text=I ADD&task=gcd", 7),
         ("text=nowhere", 0),
     ],
 )
@@ -216,10 +206,10 @@ def test_a_rollout_is_read_when_it_is_opened_its_thinking_folded(
 ) -> None:
     browser.requests.clear()
     open_reader(browser, training, "outcome=right&task=gcd")
-    assert names_of(browser, "texts-") == []
+    assert read_texts(browser) == []
     browser.run(f"{ROWS}[0].querySelector('button').click()")
     browser.wait(f"{PRE}.length > 3")
-    assert names_of(browser, "texts-") == ["texts-0001.js"]
+    assert read_texts(browser) == ["texts-0001.js"]
     said: str = browser.run("document.getElementById('rollout').textContent")
     assert "right: full score" in said and "Gold answer" in said
     assert "completion tokens: 5" in said
@@ -286,21 +276,16 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkpoints")
     for step in (100, 200, 300):
         name = f"a-model-with-a-long-name-of-7B-grpo-seed1-step-{step}-final"
+        scores = [float(k * step % 700 < step) for k in range(12)]
         rows = [
             {"task": task, "category": task[0], "question": f"What is {k}?"}
-            | {"level": k % 2, "score": float(k * step % 700 < step)}
+            | {"level": k % 2, "score": score, "outcome": ["wrong", "right"][score > 0]}
             for task in ("gcd", "graph_color", "lcm")
-            for k in range(12)
-        ]
-        rows = [
-            {**row, "outcome": ["wrong", "right"][row["score"] > 0]} for row in rows
+            for k, score in enumerate(scores)
         ]
         (folder / name).mkdir()
         text = "\n".join(map(json.dumps, rows))
         (folder / name / "samples.jsonl").write_text(text)
-        steps = [{"step": n, "mean_score": n % 2} for n in range(9)]
-        text = "\n".join(map(json.dumps, steps))
-        (folder / name / "metrics.jsonl").write_text(text)
     write_report([str(folder)], folder / "report")
     return folder
 
@@ -343,7 +328,7 @@ def test_scores_are_summed_by_category_and_by_level(
     browser: Browser, checkpoints: Path, kind: str, names: list[str]
 ) -> None:
     browser.open(checkpoints / "report" / "index.html", f"by={kind}")
-    assert first_tasks(browser) == names
+    assert texts(browser, "#task-rows tbody td:first-child") == names
     rows = saved_rows(browser, "#task-rows")
     counts = {"category": [72, 36], "level": [54, 54]}[kind]
     assert [int(row["rollouts"]) for row in rows] == counts
