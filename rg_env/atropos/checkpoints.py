@@ -112,7 +112,7 @@ class Checkpoints:
         self.beside_dumps = self._is_begun = False
         self._saved_s = -math.inf
         self.kept_names: Collection[str] = ()
-        self.ledger = Ledger(self._keep_ledger)
+        self.ledger = Ledger()
 
     @property
     def folder(self) -> Path:
@@ -150,8 +150,8 @@ class Checkpoints:
 
     def _keep_ledger(self, ledger: Mapping[str, Any]) -> None:
         """Write the ledger; a disk that refuses it is named once."""
-        folder = self.folder if self._is_begun else None
-        if folder is None or self._ledger_file is None:
+        folder = self.folder
+        if self._ledger_file is None:
             return
         try:
             # Padded, so that nothing of a longer text before is left behind it.
@@ -170,6 +170,7 @@ class Checkpoints:
             self.beside_dumps = False  # a subclass with items of its own
             return
         self._is_begun = True
+        self.ledger.keep = self._keep_ledger
         self.ledger.tell()
         # A ledger is continued beside a checkpoint only: without one, a kill before the
         # first interval would lose it.

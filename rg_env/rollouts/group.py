@@ -56,8 +56,9 @@ class Ledger:
     `keep` is told of the ledger, as plain values, at every change.
     """
 
-    def __init__(self, keep: Callable[[dict[str, Any]], None] | None = None) -> None:
-        self._keep = keep
+    keep: Callable[[dict[str, Any]], None] | None = None
+
+    def __init__(self) -> None:
         self.queried = 0
         self.outcomes: Counter[str] = Counter()
 
@@ -80,8 +81,8 @@ class Ledger:
 
     def tell(self) -> None:
         """Tell the ledger to the one who keeps it."""
-        if self._keep is not None:
-            self._keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
+        if self.keep is not None:
+            self.keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
 
     def __str__(self) -> str:  # the line of the log
         outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())

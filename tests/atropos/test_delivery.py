@@ -69,24 +69,6 @@ def test_a_group_is_sent_with_the_fields_the_api_knows_and_our_id():
     assert api.asked == ["/status-env", "/scored_data"]
 
 
-@pytest.mark.parametrize(("env_id", "gone_by"), [(0, {"env_weight": 0.5}), (7, {})])
-def test_a_status_of_a_previous_registration_is_not_gone_by(env_id, gone_by):
-    async def run():
-        env = build_env()
-
-        async def status_of(_):
-            env.env_id = env_id  # registered anew while it was asked for
-            return {"env_weight": 0.5}
-
-        env.env_id, env._session._status_of = 0, status_of
-        await env._session.read_status()
-        env.env_id = None
-        await env.close()
-        return env.status_dict
-
-    assert asyncio.run(run()) == gone_by
-
-
 def test_a_group_encoded_before_we_were_registered_anew_is_sent_with_the_new_id():
     def registers_anew(env):
         ask = env._session.read_status
@@ -158,12 +140,3 @@ def test_a_group_with_a_size_of_its_own_is_measured_by_it():
 def test_of_several_groups_those_that_pass_are_sent_together():
     api, _ = handled([group(text="x"), None, REJECTED["too long"], group(text="y")])
     assert api.asked.count("/scored_data_list") == 1
-
-
-def test_messages_are_made_up_where_they_are_needed_and_missing():
-    scored = group(tokens=90)
-    del scored["messages"]
-    api, env = handled(scored, include_messages=True)
-    (only,) = api.groups
-    text = env.tokenizer.decode(scored["tokens"][0])
-    assert only["messages"] == [[{"role": "user", "content": text}]] * 2

@@ -205,11 +205,6 @@ def test_a_group_that_has_its_replies_leaves_its_place_to_another():
     assert started(querying=5, in_flight=8) == 3
 
 
-def test_groups_being_scored_and_sent_are_bounded_as_well():
-    assert started(querying=0, in_flight=15) == 1
-    assert started(querying=0, in_flight=16) == 0
-
-
 def test_an_instance_with_a_minimum_goes_on_while_others_fill_the_queue():
     assert started(100, own=0, min_batch_allocation=0.25) > 0
     assert started(100, own=100, min_batch_allocation=0.25) == 0

@@ -123,16 +123,6 @@ async def test_the_length_penalty_counts_what_it_is_told(counts, expected):
 # -- the class as others use it --------------------------------------------------------
 
 
-async def test_close_leaves_no_worker_behind():
-    env = build_env()
-    await env.setup()
-    pool = env._pool
-    for _ in range(2):
-        await env.close()
-    with pytest.raises(Exception, match="closed"):
-        pool.call(len, [], deadline_s=1.0)
-
-
 async def test_it_takes_a_single_server_config():
     env = ReasoningGymEnv(env_config(), server_config("http://127.0.0.1:7/v1"))
     assert [s.config.base_url for s in env.server.servers] == ["http://127.0.0.1:7/v1"]

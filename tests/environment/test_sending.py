@@ -52,16 +52,6 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     assert env._session.events["api_retries"] == 2
 
 
-@pytest.mark.parametrize(
-    ("fault", "arrivals"), [("slow", 1), ("reply_lost", 2), ("faulted_after", 2)]
-)
-def test_a_group_is_sent_again_only_if_its_receipt_is_lost(api, fault, arrivals):
-    env, got = sent_through(api, listed(fault))
-    assert len(got) == arrivals  # the API has no way to tell them apart
-    assert env.ledger.outcomes == {"sent": SIZE}
-    assert env._session.events["api_retries"] == arrivals - 1
-
-
 @pytest.mark.parametrize("fault", ["status_422", "status_500"])
 def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch

@@ -54,12 +54,6 @@ def test_a_line_has_every_field_in_one_order():
     assert json.loads(json.dumps(written)) == written
 
 
-def test_an_item_from_outside_has_no_origin():
-    found = group(1.0)
-    assert (found.task, found.level) == ("gcd", None)
-    assert "seed" not in line(found)
-
-
 @pytest.mark.parametrize(
     ("scores", "threshold", "kept"),
     [
