@@ -203,21 +203,19 @@ class ScoreServer:
             async with self._places:
                 item = await run_in_threadpool(self._tasks.at, position)
             if item is not None:
-                items.append(self._fields_of(item, position))
+                fields = {
+                    "position": position,
+                    "task": item.task,
+                    "level": item.level,
+                    "question": item.question,
+                    "messages": item.messages,
+                    "item": msgspec.Raw(item.to_json().encode()),
+                }
+                gold = {"gold": item.gold} if self._shows_gold else {}
+                items.append(fields | gold)
             if time.monotonic() > deadline:
                 break
         return _reply({"items": items, "next": position + 1})
-
-    def _fields_of(self, item: Item, position: int) -> dict[str, Any]:
-        fields = {
-            "position": position,
-            "task": item.task,
-            "level": item.level,
-            "question": item.question,
-            "messages": item.messages,
-            "item": msgspec.Raw(item.to_json().encode()),
-        }
-        return {**fields, "gold": item.gold} if self._shows_gold else fields
 
     async def _score(self, request: Request) -> Response:
         wanted = _decoded(await request.body(), _Score)

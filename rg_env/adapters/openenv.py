@@ -103,9 +103,7 @@ class ReasoningGymEnvironment(
     ) -> ReasoningGymObservation:
         """Score a completion, which ends the episode.
 
-        Raises:
-            HTTPException: There is no item, or no score; in a session it is an error
-                message with the same sentence.
+        Raises `HTTPException`, in a session an error message, if there is no score.
         """
         modules, item = self._tasks.task_modules, self._item
         try:

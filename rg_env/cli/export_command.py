@@ -61,10 +61,10 @@ def items(
     Questions are not repeated; the evaluation items are a separate split.
     """
     settings, _ = given.over(command.start)
-    for name in NOT_USED:
-        field = type(settings).model_fields[name]
-        if getattr(settings, name) != field.get_default(call_default_factory=True):
-            raise SettingError(f"env.{name}: an export cannot follow it; leave it out")
+    if other := {*NOT_USED} & given.env.keys():
+        raise SettingError(
+            f"env.{min(other)}: an export cannot follow it; leave it out"
+        )
     tasks, is_verl = stream_of(settings), form == "verl"
     card = _card({**settings.model_dump(mode="json", include=USED), "number": number})
     each, how = settings.num_eval_samples_per_task, settings.eval_seed

@@ -134,24 +134,18 @@ def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) ->
 # -- screen ----------------------------------------------------------------------------
 
 
+LEAST_SHARE = "Leave out tasks with a smaller share of groups that have variance"
+OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
+
+
 @settings_command("screen --config settings.yaml --groups 20")
 @click.option(
     "--groups",
     type=click.IntRange(1, 100_000),
     help="Number of groups for each task; by default 2 % of the run, at least 5",
 )
-@option(
-    "--least_share",
-    click.FloatRange(0.01, 1.0),
-    0.1,
-    "Leave out tasks with a smaller share of groups that have variance",
-)
-@option(
-    "--out",
-    click.Path(dir_okay=False, path_type=Path),
-    "data/screen.yaml",
-    "Settings file to write (.yaml); the groups go beside it (.jsonl)",
-)
+@option("--least_share", click.FloatRange(0.01, 1.0), 0.1, LEAST_SHARE)
+@option("--out", click.Path(dir_okay=False, path_type=Path), "data/screen.yaml", OUT)
 def screen(
     command: SettingsCommand,
     given: Given,
@@ -234,8 +228,10 @@ def launch(command: SettingsCommand, given: Given) -> int:
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
     with taken(plan):
         try:
+            text = "%s: shutting down; a second signal ends everything at once"
+            note = lambda number: logger.warning(text, number.name)  # noqa: E731
             # Without a limit: the trainer gets all the time that it needs to end.
-            ending.run(TrainingRun(plan).run(), _note, end_within_s=None)
+            ending.run(TrainingRun(plan).run(), note, end_within_s=None)
         finally:
             if plan.policy.is_dir():
                 print(f"weights: {plan.policy}", flush=True)
@@ -244,8 +240,3 @@ def launch(command: SettingsCommand, given: Given) -> int:
                 folder = plan.folder if is_inside else plan.dumps
                 print(f"report: {COMMAND} report {folder}", flush=True)
     return 0
-
-
-def _note(signal: Any) -> None:
-    text = "%s: shutting down; a second signal ends everything at once"
-    logger.warning(text, signal.name)

@@ -133,11 +133,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
 )
 @address_options(8010)
 @flag("--gold", text="Include the reference answers of items")
-@flag(
-    "--mask_sample",
-    text="If there is no score, answer /verify with mask_sample instead of status 503;"
-    " needs NeMo Gym 0.7 or newer",
-)
+@flag("--mask_sample", text="Mask rows without a score; needs NeMo Gym 0.7 or newer")
 @flag("--openenv", text="Also serve the protocol of OpenEnv, at /ws")
 @_client_options
 def score_server(
@@ -173,14 +169,9 @@ def score_server(
         served = checked(inner, host, **clients)
         stream.categories()  # names a task that does not exist
         # The rest is for closing: after END_WITHIN_S the process is killed.
-        ends = int(ending.END_WITHIN_S - 2)
-        # What a client sends is no news.
-        how: dict[str, Any] = {
-            "timeout_graceful_shutdown": ends,
-            "log_level": "error",
-            "ws": "auto",
-        }
-        return _serve("score server", listener, served, **how)
+        how: Any = {"timeout_graceful_shutdown": int(ending.END_WITHIN_S - 2)}
+        how["log_level"] = "error"  # what a client sends is no news
+        return _serve("score server", listener, served, ws="auto", **how)
 
 
 if __name__ == "__main__":  # the API of the demo

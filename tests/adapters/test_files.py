@@ -81,12 +81,9 @@ def export_items(out, tasks, number, kind="items", form="jsonl", each=2, level=N
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("form", FORMS)
-def test_items_are_those_of_the_stream_and_of_the_evaluation(tmp_path, form):
-    if form == "parquet":
-        pytest.importorskip("pyarrow")
+def test_items_are_those_of_the_stream_and_of_the_evaluation(tmp_path):
     chosen = ("gcd", "chain_sum")
-    export_items(tmp_path / "x", Tasks(*chosen, levels="random"), 12, form=form)
+    export_items(tmp_path / "x", Tasks(*chosen, levels="random"), 12)
     tasks = Tasks(*chosen, levels="random")
     expected = {"train": [next(tasks) for _ in range(12)], "test": tasks.evaluation(2)}
     for split, items in expected.items():
