@@ -89,9 +89,6 @@ def is_marked(product: float) -> bool:
 class ApiSession:
     """This environment as one Atropos API knows it.
 
-    Args:
-        url: Of the API, e.g. http://localhost:8000.
-
     Attributes:
         name: Address for messages, without a path, which may be a secret.
         is_far: Whether it is on another machine, as far as its address tells.

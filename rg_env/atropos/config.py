@@ -172,11 +172,14 @@ def with_model(
         lacks = bool(server.base_url) and not is_named and name == START_MODEL
         if lacks or (follows and server.server_type != "openai"):
             try:
-                models = served_models(server, limit_s if lacks else 0.0)
+                models = served_models(server, limit_s)
             except RequestFailedError as error:
-                if lacks and (field := error.failure.setting):
-                    raise SettingError(f"{field}: {address}: {error}") from error
-                if lacks:  # else it is waited for later
+                fault = error.failure
+                if fault.setting is not None and lacks:
+                    raise SettingError(
+                        f"{fault.setting}: {address}: {error}"
+                    ) from error
+                if lacks or fault.how == NOTHING:
                     raise
         if lacks and name not in models:
             if len(models) != 1:

@@ -41,7 +41,6 @@ class DumpWriter:
         run: Has the `folder` and the `run_uuid`, as which several can share a folder.
         stem: What the file names begin with.
         groups_per_file: Groups in a complete file, at least 1.
-        subfolder: Of the folder.
 
     Attributes:
         batch_num: Number of the next file, from 0, or of the one being written.
