@@ -59,9 +59,9 @@ class Estimate:
     samples: int
     clusters: int
 
-    def interval(self, digits: int = 3, *, of: int = 1) -> str:
-        """Return the interval as every table has it; `of` 100 gives percent."""
-        return f"{of * self.low:.{digits}f} to {of * self.high:.{digits}f}"
+    def interval(self, digits: int = 3) -> str:
+        """Return the interval as every table has it."""
+        return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
 
 
 Numbers = dict[str, Any]

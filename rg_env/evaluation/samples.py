@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rg_env.scoring.extraction import FORMAT_FAILURES
-
-logger = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -107,21 +104,10 @@ def sample_of(row: Row) -> Sample:
 def read_rows(path: Path) -> list[Row]:
     """Read a file without messages, of several lines about one completion the last.
 
-    Lines that are no samples are left out and counted.
-
     Raises:
         OSError: It cannot be read.
+        ValueError: A line is no JSON.
     """
-    rows: dict[str, Row] = {}
-    damaged = 0
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            try:
-                row = sample_of(json.loads(line)).row
-            except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
-                damaged += 1
-            else:
-                rows[key_of(row)] = row
-    if damaged:
-        logger.warning("%s: %d lines are no samples", path, damaged)
-    return list(rows.values())
+    with path.open(encoding="utf-8") as lines:
+        rows = map(brief, map(json.loads, lines))
+        return list({key_of(row): row for row in rows}.values())

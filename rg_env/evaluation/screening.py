@@ -37,20 +37,16 @@ many were cut off, their lengths, and seconds from a request to the scores."""
 class TaskScreen:
     """What a screen shows of a task; its numbers are of the levels that remain.
 
-    Attributes:
-        levels: The range that remains; None where levels are not drawn from one.
-        variance: Share of the groups with variance; None without a group.
-        means: Score, before it is shaped to a reward, share that was cut off and length
-            of the completions, and seconds of a group.
-        left_out: Why it is left out, "" if it is not.
+    `means` are of the completions' scores, before they are shaped to rewards, of what
+    was cut off, of their lengths, and of the seconds of a group.
     """
 
     task: str
-    levels: Bounds | None
+    levels: Bounds | None  # the range that remains; None without a range
     groups: int
-    variance: Estimate | None
+    variance: Estimate | None  # share of the groups with variance
     means: Sequence[float]
-    left_out: str
+    left_out: str  # why it is left out, "" if it is not
 
     @property
     def share(self) -> float:
@@ -157,7 +153,7 @@ def table_for(tasks: Sequence[TaskScreen]) -> Table:
         cells = ["0", "", task.left_out or levels]
         if task.variance is not None:
             cells[0] = str(task.groups)
-            cells[1] = f"{task.share:.0%} ({task.variance.interval(0, of=100)})"
+            cells[1] = f"{task.share:.2f} ({task.variance.interval(2)})"
             cells += "{:.2f} {:.0%} {:.0f} {:.1f}".format(*task.means).split()
         table.add_row(task.task, *cells, style="dim" if task.left_out else None)
     return table

@@ -152,15 +152,12 @@ class EvalSummary:
             score = others.pop("by_item")
             return {name: score[name] for name in ("mean", "low", "high")} | others
 
+        same = ("k", "failed_requests", "not_used", "outcomes", "changed")
         return {
-            "k": self.k,
+            **{name: getattr(self, name) for name in same},
             "overall": json_of(self.overall),
             "by_category": {c: json_of(of) for c, of in self._of("category").items()},
             "by_task": {task: json_of(of) for task, of in self._of("task").items()},
-            "failed_requests": self.failed_requests,
-            "not_used": self.not_used,
-            "outcomes": self.outcomes,
-            "changed": self.changed,
             "as_published": json_of(self._published),
         }
 
