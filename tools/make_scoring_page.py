@@ -30,9 +30,9 @@ task.
 ## Guards ({num_guards})
 
 A guard rejects answers that contain something no right answer contains, before a scorer
-sees them. This is what the scorer does with an answer:
+evaluates them as code or computes for hours:
 
-{guards}
+{guards}.
 
 ## The base scorer ({num_base_tasks} tasks)
 
@@ -69,17 +69,12 @@ def page() -> str:
     described = library.describe()
     base_tasks = [task for task in described.tasks if datasets.has_base_scorer(task)]
     rows = sorted(TABLE.items())
-    guards = [(task, row.guard) for task, row in rows if row.guard]
+    guards = [task for task, row in rows if row.guard]
     fixes = [(task, row.fix) for task, row in rows if row.fix]
     return TEXT.format(
         version=described.version,
         num_guards=len(guards),
-        guards="\n".join(
-            f"- {danger}: {', '.join(tasks)}"
-            for danger, tasks in by_text(
-                (guard.danger, task) for task, guard in guards
-            ).items()
-        ),
+        guards=", ".join(guards),
         num_base_tasks=len(base_tasks),
         base_tasks=", ".join(base_tasks),
         num_fixes=len(fixes),
