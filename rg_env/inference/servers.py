@@ -71,7 +71,6 @@ class Servers:
         self._watching: asyncio.Task[None] | None = None
         self._failing_since: float | None = None
         self._logged_s: float | None = None
-        self._newest = SILENCE
         self._has_answered = False
         self._starting: asyncio.Task[Any] | None = None
         self._refusal: SettingError | None = None
@@ -155,7 +154,7 @@ class Servers:
                 with contextlib.suppress(ServerLeftOutError):
                     return await client.complete(prompt, n, sampling, on_reply)
             elif time.monotonic() > ends_s:
-                why = self._why_none() or self._newest
+                why = self._why_none() or SILENCE
                 text = f"no server is left: {why.text}"
                 raise RequestFailedError(Failure("NoServerError", text, why.how))
             await asyncio.sleep(random.uniform(*LOOK_FOR_SERVER_S))
@@ -232,7 +231,7 @@ class Servers:
         """Return why no server can be queried now; None if one can."""
         if not all(client.is_out for client in self.clients):
             return None
-        return self.clients[0].failure if self.clients else self._newest
+        return self.clients[0].failure if self.clients else SILENCE
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Set `gave_up` after so many seconds without an answer while requests fail."""
@@ -266,7 +265,7 @@ class Servers:
 
     def _note_failing(self, failure: Failure) -> None:
         """Log the beginning of an outage, that it goes on, and the giving up."""
-        self._newest, now = failure, time.monotonic()
+        now = time.monotonic()
         self._failing_since = self._failing_since or now
         is_due = self._logged_s is None or now - self._logged_s >= OUTAGE_SAY_AGAIN_S
         limit_s, why = self._give_up_after_s, self._why_none() or failure

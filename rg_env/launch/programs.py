@@ -24,6 +24,7 @@ import yaml
 from rg_env.errors import EXIT_REFUSED, RunError, SettingError, counted
 from rg_env.installation import PROJECT
 from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.setting_types import without_path
 from rg_env.whole_files import try_lock
 from rg_env.workers.sandbox import syscalls
 
@@ -72,8 +73,7 @@ def last_lines(log: Path, start: int = 0) -> list[str]:
 class Program:
     """A program of the run, in a process group of its own.
 
-    `health_url` answers with status 200 once it is ready. If it `may_finish`, its end
-    with status 0 is the end of its work.
+    If it `may_finish`, its end with status 0 is the end of its work.
     """
 
     def __init__(
@@ -83,12 +83,10 @@ class Program:
         log: Path,
         *,
         variables: Mapping[str, str] = MappingProxyType({}),
-        health_url: str | None = None,
         may_finish: bool = False,
     ) -> None:
         self.name, self.argv, self.log = name, list(argv), log
-        self.is_ready = asyncio.Event()
-        self._variables, self._health_url = variables, health_url
+        self._variables = variables
         self._may_finish, self._is_ending = may_finish, False
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
@@ -135,18 +133,10 @@ class Program:
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
-        waiting = asyncio.create_task(self._wait_until_ready())
         try:
             return await self._process.wait()
         finally:
-            waiting.cancel()
             self.kill()  # what it has started and left behind
-
-    async def _wait_until_ready(self) -> None:
-        if self._health_url is not None:
-            await wait_until_well(self._health_url)
-            logger.info("%s is ready", self.name)
-        self.is_ready.set()
 
     async def end(self, grace_s: float | None) -> None:
         """Ask it to end, and wait; force it when the time is over, if there is one."""
@@ -176,7 +166,7 @@ async def wait_until_well(url: str) -> None:
             with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError):
                 async with session.get(url) as reply:
                     if reply.status == 200:
-                        return
+                        return logger.info("%s answers", without_path(url))
             await asyncio.sleep(ASK_EVERY_S)
 
 
@@ -258,12 +248,11 @@ class Plan:
         servers = []
         if self.starts_api:
             argv = [*self.own, "run-api", "--port", str(urlsplit(self.api).port)]
-            servers.append(self._program("api", argv, health_url=f"{self.api}/info"))
+            servers.append(self._program("api", argv))
         if self.starts_server:
             # Without it, vLLM lacks the routes by which the trainer reloads weights.
             variables = {"VLLM_SERVER_DEV_MODE": "1", **self.settings.vllm_variables}
-            how = {"variables": variables, "health_url": f"{self.server}/health"}
-            servers.append(self._program("vllm", self._vllm(), **how))
+            servers.append(self._program("vllm", self._vllm(), variables=variables))
         return servers
 
     def serve(self) -> Program:

@@ -76,15 +76,9 @@ class TrainingRun:
             self._running[program] = asyncio.create_task(program.run())
 
     async def _wait_for_servers(self) -> None:
-        plan = self._plan
-        waits: list[asyncio.Task[Any]]
-        waits = [asyncio.create_task(p.is_ready.wait()) for p in self._servers]
-        running = {plan.api: "/info"} if not plan.starts_api else {}
-        running |= {plan.server: "/v1/models"} if not plan.starts_server else {}
-        for url, path in running.items():
-            logger.info("waiting for %s", without_path(url))
-            waits.append(asyncio.create_task(wait_until_well(url + path)))
-        ready = asyncio.gather(*waits)
+        urls = [f"{self._plan.api}/info", f"{self._plan.server}/v1/models"]
+        logger.info("waiting for %s", " and ".join(map(without_path, urls)))
+        ready = asyncio.gather(*map(wait_until_well, urls))
         try:
             await self._while_running(ready)
         finally:
