@@ -254,16 +254,20 @@ def fix_of(task: str) -> ScorerFix | None:
     return base_fix(rules.has_units) if has_base_scorer(task) else rules.fix
 
 
+def scorer_digest(task: str) -> str:
+    """Return the digest of the source of a task's scorer."""
+    source = inspect.getsource(load_factory().DATASETS[task][0].score_answer)
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
 @functools.cache  # no worker can read a user's file
 def fix_holds(task: str) -> bool | None:
     """Say whether the fix of a task is for the installed scorer; None without a fix.
 
     It is for the source that it was written for, and rests where there is another.
     """
-    if (fix := fix_of(task)) is None:
-        return None
-    source = inspect.getsource(load_factory().DATASETS[task][0].score_answer)
-    return hashlib.sha256(source.encode()).hexdigest() == fix.scorer_sha256
+    fix = fix_of(task)
+    return None if fix is None else scorer_digest(task) == fix.scorer_sha256
 
 
 def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
