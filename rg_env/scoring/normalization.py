@@ -16,10 +16,12 @@ Every rule is one pass over the text, and there are at most MAX_ROUNDS of them.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable
 
 from rg_env.task_rules.reading.filler_words import asked_words, lead_end
+from rg_env.task_rules.reading.values import read_value
 
 MAX_ROUNDS = 8
 
@@ -29,11 +31,18 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
 _DASHES = re.compile("[\u2010-\u2015\ufe63](?=\\s?[\\d.])")
+_END = re.compile(
+    r"(?:\s*(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
+    r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]))+\Z"
+)
+MAX_END_CHARS = 100
+"""Tokens that end a completion are sought in so many last characters."""
+
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
 _LATEX_WORD = re.compile(
-    r"\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf|mathrm|mathbf|mathtt"
-    r"|mathit|mathsf|boldsymbol|bm|operatorname|displaystyle|mbox|emph|underline)"
-    r"\s*\{(.*)\}",
+    r"(?:\$|\\\(|\\\[)?\s?\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf"
+    r"|mathrm|mathbf|mathtt|mathit|mathsf|boldsymbol|bm|operatorname|displaystyle|mbox"
+    r"|emph|underline)\s*\{(.*)\}\s?(?:\$|\\\)|\\\])?",
     re.DOTALL,
 )
 _LATEX_SIGNS = (
@@ -43,12 +52,21 @@ _LATEX_SIGNS = (
     (re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})|\\degree|\u00ba"), "\u00b0"),
     (re.compile(r"\\([#_&%*])"), r"\1"),
 )
+_TAGGED = re.compile(
+    r"<(b|strong|i|em|u|code|pre|p|span|mark|tt|kbd|samp)>((?:(?!</?\1>).)*)</\1>", re.S
+)
 _BOLD_WORD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*\*(?![\w*])")
 _CODE_WORD = re.compile(r"(?<![\w`])`([^`\n]+)`(?![\w`])")
+_BULLET = re.compile(
+    r"(?:[*\u2022\u25cf\u25aa\u2023]|#{1,6})[ \t]+(?=.+\Z)"
+    # A dash before words; before anything that can be negative it is a minus.
+    r"|[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=\n]*\Z)"
+)
 _NAME = re.compile(r"(?:[A-Za-z](?:_\{?\d\}?|\d)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
 _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 """A name that is an answer itself: `G6 = G8`, `A = B`."""
 
+_NAMES_OF_ANSWERS = frozenset({"answer", "solution", "result", "output"})
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 
 _PAIRS = (
@@ -62,11 +80,10 @@ _PAIRS = (
 _CLOSED = tuple(
     f"{closing}{end}" for _, closing in (*_PAIRS, ("", "}")) for end in ".\u3002"
 )
-_IN_LATEX = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SIGNS_OF_FORMATTING = re.compile(
     r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
     r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s"
-    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|\btotal of\s"
+    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|[A-Z]\]\Z|\btotal of\s"
 )
 """What an answer holds if there is anything to take off it, besides its ends."""
 
@@ -86,6 +103,13 @@ def _with_plain_lines(text: str) -> str:
 
 def _with_plain_minus(text: str) -> str:
     return _DASHES.sub("-", text.replace("\u2212", "-"))
+
+
+def _without_end(text: str) -> str:
+    # Only near the end: a pattern that must end at `\Z` is tried at every sign, which
+    # takes quadratic time over a long run of spaces.
+    match = _END.search(text, max(0, len(text) - MAX_END_CHARS))
+    return text[: match.start()] if match else text
 
 
 def _with_plain_latex(text: str) -> str:
@@ -124,21 +148,21 @@ def _has_pairs(inner: str, mark: str) -> bool:
     return count > 0 and count % 2 == 0
 
 
+def _without_tags(text: str) -> str:
+    match = _TAGGED.fullmatch(text)
+    return match[2].strip() or text if match else text
+
+
+def _without_bullet(text: str) -> str:
+    """Take off the mark of a list or a heading that has this one line."""
+    return _BULLET.sub("", text, count=1) if _BULLET.match(text) else text
+
+
 def _without_marked_words(text: str) -> str:
     """Take off bold and code marks inside of a text: `**Zoey** is a **knave**`."""
     if "**" not in text and "`" not in text:
         return text
     return _CODE_WORD.sub(r"\1", _BOLD_WORD.sub(r"\1", text))
-
-
-def _without_math_around_a_word(text: str) -> str:
-    r"""Take the dollars off `$\boxed{X}$` also where X has dollars of its own."""
-    for opening, closing in _IN_LATEX:
-        if text.startswith(opening) and text.endswith(closing):
-            inner = text[len(opening) : -len(closing)].strip()
-            if _without_latex_word(inner) != inner:
-                return inner
-    return text
 
 
 def _without_latex_word(text: str) -> str:
@@ -167,12 +191,6 @@ def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
     return rest or text
 
 
-def _without_label(text: str) -> str:
-    """Take `The answer is` off, also where the right answer begins like a lead."""
-    end = lead_end(text, labelled=True)
-    return text[end:].strip() or text
-
-
 def _without_name(text: str) -> str:
     """Take `x =` off, where nothing else is equal to anything."""
     match = _NAME.match(text)
@@ -181,6 +199,17 @@ def _without_name(text: str) -> str:
     rest = text[match.end() :].strip()
     is_other = not text.startswith("=") and _POINT.fullmatch(rest)
     return text if is_other or not rest else rest
+
+
+def _without_object(text: str) -> str:
+    """Take an answer out of JSON that holds it alone: `{"answer": "5"}`."""
+    try:
+        ((name, value),) = read_value(text).items()
+    except (AttributeError, ValueError):
+        return text
+    if name.lower().removeprefix("final").strip(" _") not in _NAMES_OF_ANSWERS:
+        return text
+    return value.strip() if isinstance(value, str) else json.dumps(value)
 
 
 def _without_period(text: str) -> str:
@@ -204,15 +233,17 @@ _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
     (_ANY, _without_invisible),
     (_ANY, _with_plain_lines),
     (_ANY, _with_plain_minus),
+    (_ANY, _without_end),
     (_ANY, _without_period_after_formatting),
     ("`~", _without_fence),
-    ("$\\", _without_math_around_a_word),
     (_ANY, _without_marked_words),
     *((opening[0], _without_pair(opening, closing)) for opening, closing in _PAIRS),
-    ("\\", _without_latex_word),
+    ("$\\", _without_latex_word),
     (_ANY, _with_plain_latex),
+    ("<", _without_tags),
+    ("{", _without_object),
     (_ANY, _without_lead),
-    (_ANY, _without_label),
+    (_ANY, _without_bullet),
     (_ANY, _without_period),
     (_ANY, _without_name),
     (_ANY, _without_separators),
@@ -224,7 +255,8 @@ RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
 
 def _may_be_formatted(text: str) -> bool:
     """Say whether any rule can apply; most answers of a group are plain."""
-    return text.endswith(".") or _SIGNS_OF_FORMATTING.search(text) is not None
+    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
+    return is_short_lead or _SIGNS_OF_FORMATTING.search(text) is not None
 
 
 def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:

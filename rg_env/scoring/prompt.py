@@ -22,7 +22,6 @@ The sum of the two numbers is 5.
 <answer>5</answer>"""
 """The built-in system prompt; the setting `system_prompt` replaces it."""
 
-
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""
 

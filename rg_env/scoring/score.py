@@ -66,11 +66,6 @@ class FormatScores:
     tagged: float | None
     value: float
 
-    def __str__(self) -> str:
-        """Say both scores, for the log."""
-        other = "not scored" if self.tagged is None else f"{self.tagged:.3f}"
-        return f"bare {self.bare:.3f}, tagged {other}"
-
 
 @dataclasses.dataclass(frozen=True)
 class Score:

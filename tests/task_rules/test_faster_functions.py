@@ -18,7 +18,7 @@ from rg_env.tasks import library
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
-    *("codeio", "figlet_font", "game_of_life", "game_of_life_halting"),
+    *("arc_agi", "codeio", "figlet_font", "game_of_life", "game_of_life_halting"),
     *("group_anagrams", "knight_swap", "zebra_puzzles"),
 )
 MAKE_ENTRIES = """
@@ -73,7 +73,9 @@ def test_every_faster_function_is_in_place_in_the_tested_version():
         *holders, name = function.name.split(".")
         for holder in holders:
             place = getattr(place, holder)
-        assert getattr(place, name).__module__.startswith("rg_env.task_rules.")
+        ours = getattr(place, name)
+        is_ours = ours.__module__.startswith("rg_env.task_rules.")
+        assert is_ours or hasattr(ours, "cache_info")
 
 
 # -- replacing -------------------------------------------------------------------------

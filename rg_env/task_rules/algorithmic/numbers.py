@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from rg_env.task_rules.reading.lists import in_quotes, list_of
 from rg_env.task_rules.reading.values import as_json, read_list
+from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -18,6 +19,24 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
+
+# -- base_conversion -------------------------------------------------------------------
+
+_TARGET = re.compile(r" to (base-\d+|binary|hexadecimal)\s*$")
+
+
+def _without_base(answer: str, entry: Entry) -> str:
+    """Take off what says again in which base the digits are: `0x` and `_{16}`."""
+    asked = _TARGET.search(entry.get("question", ""))
+    named = asked[1].removeprefix("base-") if asked else ""
+    base = {"binary": "2", "hexadecimal": "16"}.get(named, named)
+    digits = answer.removesuffix(f"_{{{base}}}").removesuffix(f"_{base}")
+    digits = digits.removeprefix({"2": "0b", "16": "0x"}.get(base, "_"))
+    return digits if digits == entry.get("answer") else answer
+
+
+BASE_CONVERSION = TaskRules("base_conversion", notation=of_short_text(_without_base))
+
 
 # -- cryptarithm -----------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
@@ -240,7 +241,8 @@ NUMBER_FORMAT = TaskRules(
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
-_WRITTEN_PRODUCT = re.compile(r"\d+(?:\s*(?:[*x]|\\times|\\cdot)\s*\d+)+")
+_BETWEEN = re.compile(rf"\s*(?:(?<!\*)\*(?!\*)|[x{TIMES}\u00b7,]|\\times|\\cdot)\s*")
+_FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*\{?(\d)\}?)?")
 
 
 def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -261,15 +263,18 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if made == wanted - 1 else value * made / wanted
 
 
-def _with_its_sign(answer: str, entry: Entry) -> str:
-    if not _WRITTEN_PRODUCT.fullmatch(answer):
+def _one_by_one(answer: str, entry: Entry) -> str:
+    r"""Write the factors of a product one by one: `2^2 \cdot 3` has 2, 2 and 3."""
+    factors = [_FACTOR.fullmatch(piece) for piece in _BETWEEN.split(answer)]
+    if not all(factors):
         return answer
-    return f" {TIMES} ".join(re.findall(r"\d+", answer))
+    each = ([factor[1]] * int(factor[2] or 1) for factor in factors if factor)
+    return f" {TIMES} ".join(itertools.chain(*each))
 
 
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
-    notation=_with_its_sign,
+    notation=of_short_text(_one_by_one),
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="Gives 0.5 to the number itself as its only factor.",

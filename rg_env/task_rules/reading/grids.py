@@ -39,7 +39,7 @@ def read_grid(
         lines = plain(text).replace(";", "\n").split("\n")
         if "[" in text:
             lines = _IN_BRACKETS.findall(text) if _BRACKETS.fullmatch(text) else []
-        rows = [_cells(line) for line in lines if line.strip()]
+        rows = [_cells(line) for line in lines if line.strip("|+:- \t")]
     if compact and all(len(row) == 1 and len(row[0]) > 1 for row in rows):
         rows = [list(row[0]) for row in rows]
     if not rows or not all(rows) or any(len(row) != len(rows[0]) for row in rows):

@@ -93,23 +93,6 @@ def test_what_announces_an_answer_ends_before_the_first_one(second: str) -> None
     assert text[lead_end(text) :] == f"on\n{second}"
 
 
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("The answer is: It is so.", "It is so."),
-        ("**Final Answer:** There is one.", "There is one."),
-        ("Answer\n_ Q _ _", "_ Q _ _"),
-        ("The solution is\n_ Q _ _", "_ Q _ _"),
-        ("The answer is _ Q _ _", "_ Q _ _"),
-        ("It is so.", "It is so."),
-        ("So, there is one.", "So, there is one."),
-        ("The word is so", "The word is so"),
-    ],
-)
-def test_a_label_ends_where_it_says_that_it_is_the_answer(text: str, rest: str) -> None:
-    assert text[lead_end(text, labelled=True) :] == rest
-
-
 GCD = "Find the Greatest Common Divisor (GCD) of these numbers: 12, 18. Give the GCD."
 
 

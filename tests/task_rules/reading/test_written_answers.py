@@ -165,8 +165,25 @@ case(
 )
 case(
     "prime_factorization",
-    {"2 \u00d7 2 \u00d7 3": ["2*2*3", r"2 \times 2 \cdot 3", "2 x 2 x 3"]},
-    same=["2^2 * 3", "2**2 * 3", "2+2", "2 * a"],
+    {"2 \u00d7 2 \u00d7 3": ["2*2*3", r"2^2 \cdot 3", "2 x 2 x 3", "2**2 * 3"]},
+    same=["2^2^2", "2 2 3", "2+2", "2 * a", "2^99*3"],
+)
+for base, answers, same in (
+    ("hexadecimal", ["0x3d", "3d_{16}"], ["3D", "0x3e", "3d_11"]),
+    ("base-14", ["3d_14"], ["0x3d", "3d_16"]),
+):
+    asked = f"Now, convert the base-11 number 201 to {base}\n"
+    case("base_conversion", {"3d": answers}, same=same, gold="3d", question=asked)
+case(
+    "polynomial_equations",
+    {
+        "1.4, 2.3": [
+            *("a = 1.4, a = 2.3", "a = 1.4 or a = 2.3", "[1.4, 2.3]", "1.4 and 2.3"),
+            "$a = 1.4$, $a = 2.3$",
+        ]
+    },
+    same=["b = 1.4, b = 2.3", "1.4 to 2.3", "7/5, 2.3", "about 1.4", "no solutions"],
+    variable="a",
 )
 ASKED = "Subtract the complex numbers: (3.0 - 5.0i) - (1.0 + 2.0i)"
 case(
@@ -212,6 +229,7 @@ for task in ("rotate_matrix", "arc_agi"):
             GRID: [
                 *("1,2\n3, 4", "1\t2\n3\t4", "1|2\n3 | 4", "| 1 | 2 |\n| 3 | 4 |"),
                 *("[[1, 2], [3, 4]]", "`1 2`\n`3 4`", "[[1 2]\n [3 4]]", "1 2; 3 4"),
+                "| 1 | 2 |\n|---|:-:|\n| 3 | 4 |",
                 *("((1, 2), (3, 4))", '[["1", "2"], ["3", "4"]]', "[1, 2]\n[3, 4]"),
                 *("Rotated matrix:\n1 2\n3 4", "1 2\n\n3 4\n"),
                 "The final grid is:\n```text\n1 2\n3 4\n```",
