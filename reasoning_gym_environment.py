@@ -218,7 +218,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         if system_prompt is not SYSTEM_PROMPT:  # assigned: a setting, which files name
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
-        self._requests.check_limit(self.limit_tokens, self.max_token_len)
+        self._requests.check_limit(self.limit_tokens)
         self._pool = self._rewards.pool = WorkerPool(
             config.worker_count,
             memory_limit_bytes=config.worker_memory_bytes,

@@ -95,18 +95,17 @@ class RolloutRequests:
     async def _has_room(self, messages: Sequence[Message], limit_tokens: int) -> bool:
         return len((await self.prompts.render(messages)).tokens) < limit_tokens
 
-    def check_limit(self, limit_tokens: int, trainer_tokens: int) -> None:
+    def check_limit(self, limit_tokens: int) -> None:
         """Refuse limits that the shortest question reaches: ours, the trainer's."""
-        config = self._config
-        limits = [("the trainer's max_token_len", trainer_tokens, limit_tokens, False)]
-        if config.max_token_length == limit_tokens:
-            limits = [("env.max_token_length", limit_tokens, limit_tokens, False)]
-        if (own := config.eval_max_token_length) is not None:
-            limits.append(("env.eval_max_token_length", own, own, True))
-        for name, limit, longest, evaluates in limits:
-            messages = self.messages("?", evaluates=evaluates)
+        is_own = self._config.max_token_length == limit_tokens
+        name = "env.max_token_length" if is_own else "the trainer's max_token_len"
+        limits = {name: limit_tokens}
+        if (own := self._config.eval_max_token_length) is not None:
+            limits["env.eval_max_token_length"] = own
+        for name, limit in limits.items():
+            messages = self.messages("?", evaluates="eval" in name)
             prompt = render_prompt(self._tokenizer, messages, self._template_kwargs)
-            if len(prompt.tokens) >= longest:
+            if len(prompt.tokens) >= limit:
                 raise SettingError(
                     f"{limit} tokens leave no room for an answer: the prompt of the"
                     f" shortest question takes {len(prompt.tokens)}",

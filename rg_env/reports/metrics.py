@@ -44,7 +44,8 @@ class Metrics:
         self._score_sum += sum(group.scores)
         outcomes = Counter(rollout.outcome for rollout in group.rollouts)
         self.outcomes += outcomes
-        self.correct_since_log += group.correct
+        # Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
+        self.correct_since_log += [float(score >= 0.5) for score in group.scores]
         new = self._since_log
         new["train/mean_score"] += group.scores
         new["train/groups_with_variance"].append(has_variance(group.rewards))
@@ -63,13 +64,9 @@ class Metrics:
             *(self.groups, group.task, at_level, group.mean_score),
             ", ".join(f"{outcome} {n}" for outcome, n in outcomes.most_common()),
         )
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("  reference answer %.200r", group.gold_answer)
-            for each in group.rollouts:
-                logger.debug(
-                    "  %s, answer %.200r, score %.3f, reward %.3f",
-                    *(each.outcome, each.answer, each.score, each.reward),
-                )
+        for each in group.rollouts:
+            result = (each.outcome, each.answer, each.score, each.reward)
+            logger.debug("  %s, answer %.200r, score %.3f, reward %.3f", *result)
 
     @property
     def mean_score(self) -> float:

@@ -17,12 +17,6 @@ from rg_env.items.item import Item
 
 SCHEMA_VERSION = 1
 
-CORRECT_FROM_SCORE = 0.5
-"""A rollout counts as correct from this score on.
-
-Source: atropos 296a0bc, score(), percent_correct_buffer; differs: none.
-"""
-
 
 # -- how rollouts end ------------------------------------------------------------------
 
@@ -227,11 +221,6 @@ class Group:
     def rewards(self) -> list[float]:
         """What the trainer got, shape (G,)."""
         return [rollout.reward for rollout in self.rollouts]
-
-    @property
-    def correct(self) -> list[float]:
-        """1.0 for a rollout that counts as correct, 0.0 for another, shape (G,)."""
-        return [float(score >= CORRECT_FROM_SCORE) for score in self.scores]
 
     @property
     def mean_score(self) -> float:

@@ -109,6 +109,6 @@ async def test_a_trainer_that_is_gone_stops_the_start_of_groups_and_costs_none(a
 async def test_a_trainers_limit_that_no_prompt_stays_below_is_said_at_the_start(api):
     api.forget()
     api.start_trainer(max_token_len=64)
-    with pytest.raises(SettingError, match=r"trainer's max_token_len.* 64 .*takes \d+"):
+    with pytest.raises(SettingError, match=r"trainer's max_token_len.* 63 .*takes \d+"):
         await registered(api.url).__aenter__()
     assert api.connected() == 0
