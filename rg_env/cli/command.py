@@ -104,8 +104,6 @@ json_option = flag("--json", "as_json", text="Print one JSON document instead")
 no_fixes_option = flag(
     "--no_fixes", text="Use the library's own scorers, without corrections"
 )
-LATENCY_MS = click.FloatRange(0.0, 600_000.0)
-"""Up to ten minutes, half of what a client waits for an answer."""
 
 
 # -- what commands work with -----------------------------------------------------------

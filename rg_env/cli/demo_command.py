@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import ending
-from rg_env.cli.command import LATENCY_MS, loaded, option
+from rg_env.cli.command import loaded, option
 from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import DATA_DUMPS
@@ -28,6 +28,7 @@ ROLLOUTS = click.IntRange(2, 4096)
 
 MAX_TOKENS = 4096
 LINE_EVERY_S = 3.0
+LATENCY_MS = 100.0
 
 
 @settings_command(
@@ -38,11 +39,8 @@ LINE_EVERY_S = 3.0
 @option("--steps", click.IntRange(1), 12, "Number of batches the trainer takes")
 @option("--batch_size", ROLLOUTS, 64, "Rollouts in a batch, a multiple of --group_size")
 @option("--group_size", ROLLOUTS, 8, "Rollouts of one item")
-@option("--latency_ms", LATENCY_MS, 100.0, "Latency of the simulated server")
 @option("--dumps", click.Path(), str(DATA_DUMPS), "Folder of the dump files")
-def demo(
-    command: SettingsCommand, given: Given, latency_ms: float, steps: int, **own: Any
-) -> int:
+def demo(command: SettingsCommand, given: Given, steps: int, **own: Any) -> int:
     """Run the real Atropos API and the real environment over all tasks.
 
     The model is simulated, and the trainer is a stand-in that trains nothing. It needs
@@ -56,11 +54,11 @@ def demo(
     settings, _ = given.over(command.start)
     own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
     note = "\n{}: shutting down; a second signal ends the process at once"
-    work = _demo(loaded(command.env_cls), latency_ms, total_steps=steps, **own)
+    work = _demo(loaded(command.env_cls), total_steps=steps, **own)
     return ending.run(work, lambda number: print(note.format(number.name), flush=True))
 
 
-async def _demo(env_cls: Any, latency_ms: float, dumps: str, **settings: Any) -> int:
+async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
     """Run all parts; return the exit status."""
     # A second of imports, which --help does without.
     from atroposlib.envs.server_handling.server_manager import APIServerConfig
@@ -73,7 +71,7 @@ async def _demo(env_cls: Any, latency_ms: float, dumps: str, **settings: Any) ->
 
     print("Starting the Atropos API and the simulated inference server ...", flush=True)
     key = AnswerKey()
-    app = build_app(InferenceServer(PolicyModel(key), latency_ms))
+    app = build_app(InferenceServer(PolicyModel(key), LATENCY_MS))
     running_api = running_program(RUN_API, "--port=0")
     async with running_api as api, serve_app(app) as server:
         settings |= {

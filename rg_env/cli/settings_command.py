@@ -80,7 +80,7 @@ class SettingOption(click.Option):
         self.takes_none = self.kinds.pop(type(None), self) is None
         self.words = [word for kind in self.kinds for word in _words(kind)]
         typed = [METAVARS.get(kind, "TEXT") for kind in self.kinds if not _words(kind)]
-        how: dict[str, Any] = {"metavar": "|".join([*self.words, *typed])}
+        how: dict[str, Any] = {"metavar": "|".join(filter(None, [*self.words, *typed]))}
         if [*self.kinds] == [bool]:
             how |= SWITCH
         default = str(start.value if isinstance(start, Enum) else start)
@@ -202,11 +202,9 @@ class SettingsCommand(Command):
         self._starts = dict(starts(getattr(env_cls, "name", None) or "reasoning_gym"))
         self.start = self.start_of(env_cls)
         env, (server, *_) = self.start
-        models = {"env": env}
-        if fields is None:
-            models |= {"openai": server}
+        models = {"openai": server, "env": env} if fields is None else {"env": env}
         if name == "launch":
-            models |= {"launch": LaunchSettings.model_validate({})}
+            models = {"launch": LaunchSettings.model_validate({}), **models}
         self.settings = [
             SettingOption(section, field, model, "" if is_bare else f"{section}.")
             for section, model in models.items()

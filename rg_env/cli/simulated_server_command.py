@@ -15,7 +15,7 @@ import sys
 import click
 
 from rg_env import ending
-from rg_env.cli.command import LATENCY_MS, option, workers
+from rg_env.cli.command import option, workers
 from rg_env.cli.main import main
 from rg_env.cli.server_commands import address_options, listen
 from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
@@ -50,7 +50,7 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
 )
 @address_options(9004)
 @option("--skill", click.FloatRange(0.01, 0.99), 0.55, "Mean skill of the model")
-@option("--latency_ms", LATENCY_MS, 0.0, "Delay before every reply")
+@option("--latency_ms", click.FloatRange(0.0), 0.0, "Delay before every reply")
 def simulated_server(
     command: SettingsCommand,
     given: Given,
