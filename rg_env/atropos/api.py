@@ -312,8 +312,7 @@ class ApiSession:
     async def may_be_ended(self, batch_size: int) -> bool:
         """Look, if it is time to; end registrations of the dead that hold up a batch.
 
-        Returns:
-            Whether others may end our registration, or have: it has to be renewed.
+        Return whether others may end our registration, or have: it has to be renewed.
         """
         passed_s, status = _now() - self._looked_s, self.status
         if self.env_id is None or passed_s < LOOK_EVERY_S:

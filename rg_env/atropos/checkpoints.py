@@ -220,10 +220,7 @@ class Checkpoints:
         return {**self._env.config.stream_settings, **own}
 
     def write(self, step: int, data: Mapping[str, Any]) -> None:
-        """Write the checkpoint of a step: the environment's state, and `data`.
-
-        Whatever happens, the old file is there or the new one.
-        """
+        """Write the checkpoint of a step; at any time, the old or new one is there."""
         states = {name: part.state_dict() for name, part in self.parts().items()}
         settings = {"version": VERSION, "settings": self._settings()}
         own = {"data": dict(data)} if data else {}

@@ -76,10 +76,8 @@ def server_list(
 ) -> list[APIServerConfig]:
     """Return the servers of the run, each with what the framework's clients need.
 
-    Args:
-        configs: One config or several.
-        tokenizer_name: For servers whose config names none.
-        slurm: Whether the framework finds their URLs, in the variables of a Slurm job.
+    `tokenizer_name` is for servers whose config names none. With `slurm`, the framework
+    finds their URLs in the variables of a Slurm job.
     """
     servers: list[APIServerConfig] = []
     # A subclass of configs may know more types of servers, and more fields.

@@ -64,11 +64,7 @@ def settings_text(
 
 
 def _why_not(path: Path, settings: str, *without: Decides) -> str:
-    """Say why results, which "...", cannot be continued; "" if they can.
-
-    They were made with the settings at `path`, `settings` is the text of this run's.
-    Those of the environment that decide nothing, or what is `without`, may differ.
-    """
+    """Say why results made with the settings at `path` cannot be continued, or ""."""
     names = deciding(*{*Decides} - {Decides.NOTHING, *without})
 
     def of_results(text: str) -> dict[str, Any]:
@@ -128,11 +124,7 @@ class RowWriter:
         return self._file.path
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write one row: what people read first, the token lists last.
-
-        Blocks on the disk, and raises OSError if it does not take the row, of which
-        nothing is in the file then.
-        """
+        """Write one row, whole or not at all: what people read comes first."""
         names = ("tokens", "masks", "inference_logprobs")
         lists = {key: row[key] for key in names if key in row}
         first = {key: value for key, value in row.items() if key not in lists}
@@ -347,13 +339,10 @@ class EvaluationFiles:
         rows: Sequence[Row],
         write_numbers: Callable[[Path], Awaitable[None]] | None,
     ) -> bool:
-        """Write the samples that have no score, and then the numbers.
+        """Write the samples without a score, then the numbers; return if all is there.
 
         Nothing is written of an evaluation without any score. `write_numbers` is None
         where requests were given up, so that the evaluation can be continued.
-
-        Returns:
-            Whether everything that was wanted is on disk; if not, it is logged.
         """
         if self._file is None or not (self._kept or self.done):
             return True
