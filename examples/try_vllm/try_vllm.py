@@ -149,7 +149,7 @@ async def serve(vllm: Vllm, model: Path, work: Path, batches: int) -> Path:
         sys.exit(f"groups that no trainer can use: {dict(counts.faults)}")
     say(f"serve: {counts.groups} groups, {counts.tokens:,} tokens, none unusable")
     for line in (work / "serve.log").read_text(encoding="utf-8").splitlines():
-        if "token ids from" in line or "is back" in line or "answers again" in line:
+        if "token ids from" in line or "answers after" in line:
             say(f"serve said: {line}")
     return groups
 

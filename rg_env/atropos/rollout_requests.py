@@ -9,9 +9,8 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import SettingError
-from rg_env.inference.completions import Prompts, Sampling, render_prompt
+from rg_env.inference.completions import ProbeRequest, Prompts, Sampling, render_prompt
 from rg_env.inference.connection import extra_body_of
-from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.servers import Servers
 from rg_env.items.item import Item
 from rg_env.items.run_stream import NoItemsError, RunStream

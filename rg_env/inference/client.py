@@ -21,8 +21,10 @@ from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
 from rg_env.inference.completions import (
+    ProbeRequest,
     Sampling,
     check_some_usable,
+    find_route,
     read_texts,
     read_tokens,
     with_one_bos,
@@ -42,7 +44,6 @@ from rg_env.inference.connection import (
     sampling_extra_of,
     secrets_of,
 )
-from rg_env.inference.probe import ProbeRequest, find_route
 from rg_env.inference.routes import (
     CHAT,
     NO_SUCH_FORM,

@@ -1,8 +1,13 @@
-"""Prompts, and which completions of a reply can be used.
+"""Prompts, which completions of a reply can be used, and the probe of a server.
 
 A completion is usable if the model has ended it or it was cut off at its limit, and if
 each of its tokens is one of the tokenizer's and has a log-probability. One that the
 server broke off is sampled again, and never counts as a wrong answer.
+
+A probe is a short request. For training, it tries one route of token ids after the
+other, until one returns what a trainer needs. Otherwise a server without token ids is
+queried as a chat, and so is every server of type `openai`. A wrong tokenizer ends the
+search, because another route could only hide the problem.
 """
 
 from __future__ import annotations
@@ -13,18 +18,22 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rg_env.inference.connection import (
+    ABOUT_THE_REQUEST,
+    BAD_REPLY,
+    CONTEXT,
     CUT_OFF,
     TOKENIZER,
     UNUSABLE,
+    URL,
     Failure,
     RequestFailedError,
 )
-from rg_env.inference.routes import Completion, Prompt
+from rg_env.inference.routes import CHAT, Completion, Prompt, Route
 from rg_env.off_loop import keep_gil, off_loop
 from rg_env.scoring.extraction import THINKING
 from rg_env.scoring.prompt import Message
@@ -37,6 +46,11 @@ NOT_WHOLE = (
     "insufficient_system_resource",
 )
 """Ends of the server's making, which leave half a completion."""
+
+PROBE_TOKENS = 8
+"""Length of a probe's completion: enough to see that its text is not of the ids."""
+
+NO_ROUTE = "NoRouteError"
 
 HIGHEST_LOGPROB = 0.01
 """Rounding puts the surest token a little above 0; a logit is far above it."""
@@ -192,3 +206,65 @@ def why_unusable(completion: Completion, highest: float = math.inf) -> Failure |
         text = f"a token id that the tokenizer does not have ({max(tokens)})"
         return Failure(UNUSABLE, text, setting=TOKENIZER)
     return None
+
+
+# -- the probe -------------------------------------------------------------------------
+
+
+class ProbeRequest(NamedTuple):
+    """A short prompt, and what a run samples with, `n` included."""
+
+    prompt: Prompt
+    sampling: Mapping[str, Any]
+
+
+async def find_route(client: Any, request: ProbeRequest) -> Route:
+    """Return the route at which to query a `Client`."""
+    failures: list[str] = []
+    routes: list[Route] = client.routes()
+    for route in routes:
+        try:
+            await _try_route(client, route, request)
+            return route
+        except RequestFailedError as error:
+            failure = error.failure
+            # Some refuse a limit that is used up by thinking; a run's is higher.
+            if route is CHAT and failure.setting == CONTEXT:
+                return route
+            kinds = (BAD_REPLY, UNUSABLE, f"{CUT_OFF}none")
+            statuses = ABOUT_THE_REQUEST | {404, 405, 410, 501}
+            is_of_route = failure.kind in kinds or failure.status in statuses
+            if failure.setting is not None or not is_of_route:
+                raise
+            # Two routes have one path; what is said of the first stands.
+            if not any(each.startswith(f"{route.path}: ") for each in failures):
+                failures.append(f"{route.path}: {failure.text}")
+    does = "train" if client.needs_tokens else "be queried"
+    text = f"cannot {does}: {'; '.join(failures)}; see docs/servers.md"
+    raise RequestFailedError(Failure(NO_ROUTE, text, setting=URL))
+
+
+async def _try_route(client: Any, route: Route, request: ProbeRequest) -> None:
+    fields = {**request.sampling, "max_tokens": PROBE_TOKENS}
+    completions = await client.ask(route, request.prompt, fields)
+    check_some_usable(completions)
+    if route is not CHAT:
+        _check_texts(completions)
+
+
+def _check_texts(completions: Sequence[Completion]) -> None:
+    def plain(text: Any) -> str:
+        # Two decoders may treat spaces and half a character differently.
+        return "".join(str(text or "").replace("\ufffd", "").split())
+
+    texts = [(plain(each.text), plain(each.server_text)) for each in completions]
+    pairs = [pair for pair in texts if pair[1]]  # an end alone has no text
+    # A server may omit the end of a text.
+    if pairs and not any(a and (a.startswith(b) or b.startswith(a)) for a, b in pairs):
+        ours, theirs = pairs[0]
+        text = (
+            f"its token ids are {ours[:60]!r} to this tokenizer, and {theirs[:60]!r}"
+            " to the server; name the tokenizer of its model"
+        )
+        failure = Failure("WrongSettingError", text, setting=TOKENIZER)
+        raise RequestFailedError(failure)

@@ -21,7 +21,7 @@ from typing import Any
 
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client, ServerLeftOutError
-from rg_env.inference.completions import Sampling
+from rg_env.inference.completions import ProbeRequest, Sampling
 from rg_env.inference.connection import (
     NOTHING,
     SILENCE,
@@ -29,7 +29,6 @@ from rg_env.inference.connection import (
     Failure,
     RequestFailedError,
 )
-from rg_env.inference.probe import ProbeRequest
 from rg_env.inference.routes import Completion, Prompt
 from rg_env.logs import is_worth_a_line
 
@@ -215,8 +214,7 @@ class Servers:
     def note_answer(self) -> None:
         """A request was answered."""
         if self._logged_s is not None:
-            again = " again" if self._has_answered else ""
-            logger.warning("inference answers%s after %.0f s", again, self._failing_s())
+            logger.warning("inference answers after %.0f s", self._failing_s())
         self._failing_since = self._logged_s = None
         self._has_answered = True
 

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from examples.train_small.small_server import SmallServer, build_app
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
-from rg_env.inference.probe import PROBE_TOKENS
+from rg_env.inference.completions import PROBE_TOKENS
 from rg_env.inference.routes import COMPLETIONS
 from tests.examples.policies import TOKENIZER, policy_of, write_folder
 from tests.support.parts import server_config, until

@@ -8,8 +8,7 @@ from transformers import AutoTokenizer
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.client import Client
-from rg_env.inference.completions import Sampling
-from rg_env.inference.probe import NO_ROUTE, ProbeRequest
+from rg_env.inference.completions import NO_ROUTE, ProbeRequest, Sampling
 from rg_env.inference.routes import CHAT, Prompt
 from tests.support.odd_servers import (
     HTML,

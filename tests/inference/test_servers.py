@@ -210,5 +210,4 @@ def test_an_answer_ends_an_outage(logged, monkeypatch):
     monkeypatch.setattr("rg_env.inference.servers.OUTAGE_AFTER_S", 0.0)
     servers = asyncio.run(failing(500, 500))
     assert servers.kinds.total() == len(begun(logged)) == 2
-    first, again = (line for line in logged.messages if "inference answers" in line)
-    assert "answers after" in first and "answers again after" in again
+    assert sum("inference answers after" in line for line in logged.messages) == 2

@@ -30,7 +30,7 @@ from rg_env.cli.main import main
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 from rg_env.demo.child_process import ChildProgram
 from rg_env.demo.inference_server import serve_app
-from rg_env.inference.probe import PROBE_TOKENS
+from rg_env.inference.completions import PROBE_TOKENS
 
 REPO_ROOT = Path(__file__).resolve().parents[2]
 ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
