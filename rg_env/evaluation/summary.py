@@ -1,8 +1,8 @@
 """The numbers and tables of an evaluation, and of results side by side. Pure.
 
-Scores are shown beside the share of completions that hold an answer and the score of
-those, since a low score may be one of format. What has no score, a failed request or an
-item that is not used, is counted apart.
+Scores are shown beside the share of completions that hold an answer, since a low score
+may be one of format. What has no score, a failed request or an item that is not used,
+is counted apart.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import polars as pl
 from rich.table import Table
@@ -20,6 +20,7 @@ from rich.text import Text
 from rg_env.errors import on_one_line, printable
 from rg_env.evaluation.numbers import (
     HAS_SCORE,
+    KINDS,
     NO_PAIR,
     OUTCOME,
     PART,
@@ -35,9 +36,7 @@ from rg_env.evaluation.numbers import (
     with_parts,
 )
 from rg_env.evaluation.samples import NOT_USED, SCORES, Sample
-from rg_env.items.evaluation_items import load_preset
 from rg_env.reports.terminal import NumberTable
-from rg_env.tasks.selection import PresetName
 
 BY, BEST = ("by_item", "by_task"), ("best_of_k", "pass_at_k")
 
@@ -51,22 +50,18 @@ def _score_table(
 ) -> Table:
     """Return a table of names and what they came to, with k completions of an item."""
     best = [f"best of {k}", f"pass@{k}"] if k > 1 else []
-    headings = ["items", "score", "by item", "by task", "right", *best, "answered"]
-    headings += ["completions", "truncated", "no score", "score of answered"]
-    table = NumberTable("", headings, title)
+    headings = ["items", "no score", "score", "by item", "by task", "right", *best]
+    table = NumberTable("", [*headings, "answered"], title)
     for name, row in rows:
         if row is not None:
             table.add_row(
                 Text(printable(name)),
                 str(row["items"]),
+                str(row["failed"] + row["not_used"]),
                 _mean(row["by_item"]),
                 *(of.interval(2) if of else "" for of in map(row.get, BY)),
                 *(_mean(row[of]) for of in ("right", *BEST[: len(best)])),
                 f"{row['answered']:.0%}",
-                str(row["completions"]),
-                "" if row["truncated"] is None else str(row["truncated"]),
-                str(row["failed"] + row["not_used"]),
-                _mean(row["score_of_answered"]),
             )
     return table
 
@@ -82,7 +77,6 @@ class EvalSummary:
         overall: None where no sample has a score.
         failed_requests: Completions without a score.
         not_used: Task to items that are not used.
-        changed: Tasks of a preset whose questions are not all the published ones.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -100,21 +94,8 @@ class EvalSummary:
         self.not_used = counts(table.filter(OUTCOME == NOT_USED), "task")
         unused = sum(self.not_used.values())
         self.failed_requests = table["score"].null_count() - unused
-        presets = {(sample.row.get("preset"), sample.task) for sample in ordered}
-        self.changed = sorted(
-            task
-            for preset, task in presets
-            if preset in get_args(PresetName) and task in load_preset(preset).changed
-        )
         self._parts = dict(sorted(results(with_parts(table), k=self.k).items()))
-        self.overall, self._published = self._parts.get(WHOLE), None
-        if self.changed:
-            others = table.filter(~pl.col("task").is_in(self.changed))
-            parts = results(with_parts(others, ["all"]), k=self.k)
-            self._published = parts.get(WHOLE)
-
-    def _of(self, kind: str) -> dict[str, Numbers]:
-        return {name: of for (one, name), of in self._parts.items() if one == kind}
+        self.overall = self._parts.get(WHOLE)
 
     def metrics(self) -> dict[str, float]:
         """Return flat numbers for metrics.json and W&B."""
@@ -144,40 +125,34 @@ class EvalSummary:
 
     def as_json(self) -> dict[str, Any]:
         """Return all as JSON; a part begins with its mean score and the interval."""
-
-        def json_of(part: Numbers | None) -> dict[str, Any] | None:
-            if part is None:
-                return None
+        by_kind: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+        for (kind, name), part in self._parts.items():
             others = plain(part)
             score = others.pop("by_item")
-            return {name: score[name] for name in ("mean", "low", "high")} | others
-
-        same = ("k", "failed_requests", "not_used", "outcomes", "changed")
+            first = {name: score[name] for name in ("mean", "low", "high")}
+            by_kind[kind][name] = first | others
+        same = ("k", "failed_requests", "not_used", "outcomes")
         return {
             **{name: getattr(self, name) for name in same},
-            "overall": json_of(self.overall),
-            "by_category": {c: json_of(of) for c, of in self._of("category").items()},
-            "by_task": {task: json_of(of) for task, of in self._of("task").items()},
-            "as_published": json_of(self._published),
+            "overall": by_kind["all"].get(""),
+            "by_category": by_kind["category"],
+            "by_task": by_kind["task"],
         }
 
     def table(self, *, with_tasks: bool = False) -> Table:
         """Return the results as a table for the terminal, tasks on request."""
         title = "Evaluation: mean score, 95 % intervals"
         title += f", {self.k} completions of an item" if self.k > 1 else ""
-        rows = [("all", self.overall), ("as published", self._published)]
-        rows += [
-            (name or "no category", of) for name, of in self._of("category").items()
-        ]
-        rows += self._of("task").items() if with_tasks else []
+        rows = (
+            (name or kind, part)
+            for (kind, name), part in self._parts.items()
+            if with_tasks or kind != "task"
+        )
         return _score_table(title, rows, self.k)
 
     def notes(self) -> list[str]:
-        """Return what became of the completions, and which questions have changed."""
-        words = ", ".join(f"{word} {n}" for word, n in self.outcomes.items())
-        tasks = ", ".join(self.changed)
-        changed = [f"'as published' leaves out changed questions: {tasks}"]
-        return [f"outcomes: {words}", *changed * bool(tasks)]
+        """Return what became of the completions."""
+        return [f"outcomes: {', '.join(f'{w} {n}' for w, n in self.outcomes.items())}"]
 
 
 # -- several results -------------------------------------------------------------------
