@@ -173,11 +173,7 @@ def new_export(
 ) -> Iterator[Export]:
     """Yield what writes the splits; the folder is there when all of it is.
 
-    Args:
-        out: The folder, which does not exist.
-        kind: What a row is; beside rows for verl stands a file with `compute_score`.
-        form: Of the files; Parquet needs pyarrow.
-        how: What the card says of how they were made, as plain values.
+    `how` is what the card says of how they were made, as plain values.
 
     Raises:
         SettingError: The folder is there.
@@ -313,10 +309,7 @@ def usable(
 def sft_rows(
     samples: Iterable[Sample], least_score: float, most: int, left_out: Counter[str]
 ) -> Iterator[Row]:
-    """Yield conversations of `usable` samples, the best `most` of each prompt.
-
-    `least_score` is in [0, 1]; of equal scores the first ones are taken.
-    """
+    """Yield conversations of `usable` samples, the best `most` of each prompt."""
     for some in grouped(samples, _prompt_of).values():
         good = [s for s in some if s.score is not None and s.score >= least_score]
         best = sorted(good, key=lambda sample: -(sample.score or 0.0))[:most]

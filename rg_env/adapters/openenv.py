@@ -75,11 +75,7 @@ class ReasoningGymEnvironment(
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **others: Any
     ) -> ReasoningGymObservation:
-        """Begin an episode with an item; raises like `Tasks.at`.
-
-        Raises:
-            HTTPException: The seed is not a position.
-        """
+        """Begin an episode with an item; raises as `Tasks.at`, or `HTTPException`."""
         given: Any = seed  # anything in a session
         if given is not None and not (isinstance(given, int) and given >= 0):
             raise HTTPException(422, f"seed: a number from 0 on, found {shown(given)}")
@@ -135,10 +131,7 @@ class ReasoningGymEnvironment(
 
 
 def application(tasks: Tasks) -> Any:
-    """Return the application of FastAPI that OpenEnv makes for a stream of items.
-
-    Results do not move its levels.
-    """
+    """Return OpenEnv's application for a stream; results do not move its levels."""
     return create_app(
         functools.partial(ReasoningGymEnvironment, tasks, itertools.count()),
         ReasoningGymAction,

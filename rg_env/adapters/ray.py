@@ -50,9 +50,7 @@ class Cluster:
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return the result of a call on some node, which takes one of its cores.
 
-        Args:
-            function: Of a module of this package.
-            arguments: They pickle, as the result does.
+        The function is of a module of this package; arguments and result pickle.
 
         Raises:
             SettingError: The node has another reasoning-gym.

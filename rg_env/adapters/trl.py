@@ -50,7 +50,6 @@ Completion = str | Sequence[Mapping[str, Any]]
 
 
 def _text(completion: Completion) -> str:
-    """Return what the model wrote: a text, or the last of some messages."""
     if isinstance(completion, str):
         return completion
     last = completion[-1] if completion else {}
@@ -129,8 +128,7 @@ class GRPOTasks(TrainerCallback):
     ) -> list[float | None]:
         """Return the reward of each completion, in [0, 1] or None, shape (B,).
 
-        Completions are texts or lists of messages, item and position columns of the
-        rows, all of shape (B,); `others` are other columns and TRL's own arguments.
+        Item and position are columns of the rows; `others` are TRL's own arguments.
         """
         # TRL gives it to a function of its own process, whose callbacks it calls.
         is_unchecked = "trainer_state" in others and not self._is_training
@@ -155,11 +153,7 @@ class GRPOTasks(TrainerCallback):
         return Item.from_json(line, self.tasks.task_modules)
 
     def _feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
-        """Let the results of all processes move levels and weights.
-
-        Rows are item, position and reward of each completion of this process; the
-        completions of a group follow each other.
-        """
+        """Let item, position and reward of all processes move levels and weights."""
         if PartialState().num_processes > 1:
             rows = gather_object(list(rows))
         for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):

@@ -24,8 +24,7 @@ from rg_env.items.item import Item
 from rg_env.items.tasks import Tasks
 from rg_env.scoring.prompt import SYSTEM_PROMPT
 
-REQUEST_TIMEOUT_S = 1200.0
-"""A server may be busy with other rollouts for long."""
+REQUEST_TIMEOUT_S = 1200.0  # a server may be busy with other rollouts for long
 
 
 class NoScoreError(RunError):
@@ -80,9 +79,7 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
 class ReasoningGymConfig(vf.TasksetConfig):
     """Which items; the fields mean what the arguments of `rg_env.Tasks` do.
 
-    Attributes:
-        eval_samples_per_task: Fixed items of each task instead of the stream.
-        eval_seed: Decides the fixed items.
+    With `eval_samples_per_task` they are fixed items of each task, by `eval_seed`.
     """
 
     task: ReasoningGymTaskConfig = ReasoningGymTaskConfig()

@@ -36,9 +36,9 @@ def compute_score(
         solution_str: The completion.
         ground_truth: An answer that is right; the item itself is what scores.
         extra_info: With the JSON of the item, `item`.
+        others: What verl gives beside these.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
-        others: What verl gives beside these.
 
     Returns:
         `score` in [0, 1], `right` (1.0 where that is 1.0, else 0.0) and `outcome`.

@@ -41,7 +41,6 @@ out_option = click.option(
 
 
 def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of the card: the command line and all settings."""
     line = f"{START} {shlex.join(sys.argv[1:])}"
     return {"command": line, "settings": dict(settings)}
 

@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WAITING_CONNECTIONS = 2048
-"""As many as the framework's API lets wait."""
-
+BACKLOG = 2048  # as the framework's API
 _SECRET_FORM = re.compile(r"[\w.~-]{16,256}", re.ASCII)
-"""What stands in a path as it is, and nobody guesses."""
-
 _ADVICE = "write one with `(umask 077; openssl rand -hex 32 > FILE)`"
 
 
@@ -63,9 +59,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; raises `SettingError` if nothing can."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(
-            (host, port), family=family, backlog=WAITING_CONNECTIONS
-        )
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         where = f"--host {shown(host)}, --port {port}"
         raise SettingError(f"{where}: nothing can listen there ({error})") from error
@@ -74,10 +68,7 @@ def listen(host: str, port: int) -> socket.socket:
 def checked(
     served: Any, host: str, secret_file: str | None, allowed_hosts: str
 ) -> ClientCheck:
-    """Return an application whose clients are checked.
-
-    Raises `SettingError` if the file has no secret that can be used.
-    """
+    """Return an application whose clients are checked."""
     from rg_env.serving import ClientCheck
 
     names = [host, *allowed_hosts.replace(",", " ").split()]

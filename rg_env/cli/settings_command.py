@@ -177,12 +177,10 @@ class SettingsCommand(Command):
     """A command with settings, for a class of environments or what imports it later.
 
     Args:
-        run: Called with the command, what was set, and the values of its own options,
-            which the help shows first; its docstring is the summary.
+        run: Called with the command, what was set, and the values of its own options.
         example: A command line of it, with its name.
         env_cls: The class.
-        starts: Returns what it starts from, where that differs from `serve`, of the
-            name of the class.
+        starts: Class name to what it starts from, where that differs from `serve`.
         fields: The fields of `env` that it has, without other sections; None for all.
         is_bare: Whether the names of these options are without `env.`.
     """
@@ -246,11 +244,7 @@ class SettingsCommand(Command):
         return env.model_copy(update=self._starts), copies
 
     def read(self, values: Mapping[str, Any]) -> Given:
-        """Return what the options of a command line and the file that they name say.
-
-        Raises:
-            SettingError: An option, key or file is wrong.
-        """
+        """Return what the options of a command line and the file that they name say."""
         content = {} if values["config"] is None else _read_file(values["config"])
         if values.get("slurm") is not None:
             content["slurm"] = values["slurm"]

@@ -1,9 +1,8 @@
 """`simulated-server`: an inference server whose model is the simulated policy.
 
-For trying out `serve`, `process` and `evaluate` on a machine without a GPU. It knows
-the answers because it draws the same items, so the settings that decide items must be
-those of the environment; to any other question it can only guess. It cannot follow
-settings with which results decide what comes next.
+It knows the answers because it draws the same items, so the settings that decide items
+must be those of the environment; to any other question it can only guess. It cannot
+follow settings with which results decide what comes next.
 """
 
 from __future__ import annotations
