@@ -13,14 +13,9 @@ library, when they take the place of one of its functions.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
-import types
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-
-from rg_env.errors import shown
 
 MAX_ANSWER_CHARS = 20_000
 """Default of `max_answer_chars`, above the library's longest usual answer (5,648). An
@@ -80,35 +75,8 @@ nothing.
 """
 
 
-class _Typed:
-    """A dataclass that raises TypeError where a field has a value of another type."""
-
-    def __post_init__(self) -> None:
-        kind: Any = type(self)
-        for name, hint in _hints(kind).items():
-            value = getattr(self, name)
-            if not _fits(value, hint):
-                expected = kind.__annotations__[name]
-                raise TypeError(f"{name} is {shown(value)}; expected {expected}")
-
-
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def _fits(value: object, hint: Any) -> bool:
-    if isinstance(hint, types.UnionType):
-        return any(_fits(value, kind) for kind in typing.get_args(hint))
-    kind = typing.get_origin(hint) or hint
-    if kind is tuple:  # any number of values of one type
-        of = typing.get_args(hint)[0]
-        return isinstance(value, (tuple, list)) and all(_fits(v, of) for v in value)
-    return kind is Any or isinstance(value, (int, float) if kind is float else kind)
-
-
 @dataclasses.dataclass(frozen=True)
-class Guard(_Typed):
+class Guard:
     """Which answers must not reach the library's scorer.
 
     Nine scorers execute the text of an answer, and a few characters make several more
@@ -132,7 +100,7 @@ class Guard(_Typed):
 
 
 @dataclasses.dataclass(frozen=True)
-class ScorerFix(_Typed):
+class ScorerFix:
     """One corrected scorer.
 
     It is applied where the installed scorer is the one it was written for. Where the
@@ -154,7 +122,7 @@ class ScorerFix(_Typed):
 
 
 @dataclasses.dataclass(frozen=True)
-class ItemCheck(_Typed):
+class ItemCheck:
     """Something that is wrong with some entries of a task.
 
     Their answer is not the right one, not the only one or cannot be known
@@ -212,7 +180,7 @@ def seldom_answered(one_in: Mapping[str, int]) -> ItemCheck:
 
 
 @dataclasses.dataclass(frozen=True)
-class LevelRepair(_Typed):
+class LevelRepair:
     """Parameters that are set instead of those of the library's curriculum.
 
     Attributes:
@@ -243,7 +211,7 @@ class FasterFunction:
 
 
 @dataclasses.dataclass(frozen=True)
-class TaskRules(_Typed):
+class TaskRules:
     """What is known of one task.
 
     Attributes:
