@@ -219,9 +219,10 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._requests.check_limit(self.limit_tokens)
+        megabytes = config.worker_memory_mb
         self._pool = self._rewards.pool = WorkerPool(
             config.worker_count,
-            memory_limit_bytes=config.worker_memory_bytes,
+            memory_limit_bytes=megabytes and megabytes * 1024**2,
             preload=worker_jobs.preload_of(config.task_modules),
         )
         give_up = config.give_up_after_s if self.process_mode else None

@@ -82,10 +82,3 @@ def quick_application(stock: FastAPI) -> FastAPI:
                 name=route.name,
             )
     return quick
-
-
-def application(*, is_quick: bool = True) -> Any:
-    """Return the framework's application, or the quick one."""
-    from atroposlib.api import app
-
-    return quick_application(app) if is_quick else app

@@ -104,7 +104,9 @@ def _serve(what: str, listener: socket.socket, served: Any, **options: Any) -> i
 @_client_options
 def run_api(host: str, port: int, **clients: Any) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
-    from rg_env.atropos import run_api as api
+    from atroposlib.api import app
+
+    from rg_env.atropos.run_api import quick_application
 
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_near(listener):
@@ -112,7 +114,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
                 "all machines that reach this port can register, take batches and send"
                 " groups that are trained on; --secret_file FILE requires a secret"
             )
-        served = checked(api.application(), host, **clients)
+        served = checked(quick_application(app), host, **clients)
         return _serve("Atropos API", listener, served)
 
 

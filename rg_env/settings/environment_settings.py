@@ -286,11 +286,6 @@ class CheckedSettings(
         return self.num_workers or default_pool_size()
 
     @property
-    def worker_memory_bytes(self) -> int | None:
-        """Address space of a worker, None for no limit."""
-        return self.worker_memory_mb and self.worker_memory_mb * 1024**2
-
-    @property
     def scoring_rules(self) -> ScoringRules:
         """The settings of scoring that travel to the workers."""
         how = self.scorer_fixes, self.max_answer_chars, self.normalize_answers

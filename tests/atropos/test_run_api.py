@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from atroposlib.api import app, server
+from atroposlib.api import server
 from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
-from rg_env.atropos import run_api as api
 from rg_env.atropos.run_api import quick_application
 
 TRAINER = {
@@ -143,8 +142,3 @@ def test_no_number_is_walked_over_by_the_slow_encoder(monkeypatch):
     monkeypatch.setattr("fastapi.routing.jsonable_encoder", refuse)
     found = replies("quick", [*SENT, *SENT[3:], ("GET", "/batch", None)], monkeypatch)
     assert [reply.status_code for reply in found] == [200] * len(found)
-
-
-@pytest.mark.parametrize("is_quick", [True, False])
-def test_the_frameworks_application_is_served_where_it_is_asked_for(is_quick):
-    assert (api.application(is_quick=is_quick) is app) is not is_quick

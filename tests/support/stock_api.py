@@ -7,7 +7,8 @@ import argparse
 import asyncio
 import socket
 
-from rg_env.atropos import run_api
+from atroposlib.api import app
+
 from rg_env.demo.child_process import announce, end_with_parent, running_program
 from rg_env.serving import serve
 
@@ -23,4 +24,4 @@ if __name__ == "__main__":
     end_with_parent()
     listener = socket.create_server(("127.0.0.1", parser.parse_args().port))
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}", "Atropos API")
-    asyncio.run(serve(run_api.application(is_quick=False), listener))
+    asyncio.run(serve(app, listener))
