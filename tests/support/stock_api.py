@@ -7,8 +7,6 @@ import argparse
 import asyncio
 import socket
 
-from atroposlib.api import app
-
 from rg_env.demo.child_process import announce, end_with_parent, running_program
 from rg_env.serving import serve
 
@@ -19,6 +17,8 @@ def running_api(port=0, log_path=None):
 
 
 if __name__ == "__main__":
+    from atroposlib.api import app
+
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int)
     end_with_parent()
