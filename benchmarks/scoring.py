@@ -45,16 +45,11 @@ GROUP_SIZE, ROUNDS, LOOPS, KILLS, LONGEST_PAUSE_S = 8, 3, 16, 1000, 0.2
 QUEENS = Item("n_queens", {"n": 12, "min_remove": 2, "max_remove": 10}, 1663347094)
 """Building its dataset takes 0.5 s of CPU time."""
 
-_QUARTICS = (
-    "(-8*sin(x)**3*cos(x) + 4*sin(x)*cos(x))",
-    "(8*cos(x)**4 - 8*cos(x)**2 + 1)",
-)
 ANTIDERIVATIVES = {
     64: "(-(16*sin(x)**5 - 20*sin(x)**3 + 5*sin(x))*sin(3)"
     " + (16*cos(x)**5 - 20*cos(x)**3 + 5*cos(x))*cos(3))**2",
-    227: f"(-{_QUARTICS[0]}*sin(7) + {_QUARTICS[1]}*cos(7))**2/2",
 }
-"""Seeds of intermediate_integration, and right answers that take 0.4 to 0.8 s."""
+"""Seed of intermediate_integration, and a right answer that takes 0.5 s."""
 
 FIRST = """
 import json, os, psutil, time
@@ -195,7 +190,7 @@ def busy() -> int:
 
 def killed() -> int:
     groups, left = right_answers(), KILLS
-    quick = groups[:4] + [g for g in groups if g.item.task in ("gcd", "chain_sum")]
+    quick = groups[:3] + [g for g in groups if g.item.task in ("gcd", "chain_sum")]
     chance = random.Random(1)
 
     def kill() -> None:

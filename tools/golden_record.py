@@ -45,9 +45,6 @@ HOSTILE = (
     "x" * 20_001,
     "R1000000",
 )
-MOST_SHOWN = 12
-"""Differences that are printed."""
-
 Told = Iterator[tuple[str, Any]]
 """Keys and values of a record."""
 
@@ -180,7 +177,7 @@ def compare(old: Path, new: Path) -> int:
     places = Counter(" ".join(key.split()[:2]) for key in differing)
     for place, number in places.most_common():
         print(f"  {number} x {place}")
-    for key in differing[:MOST_SHOWN]:
+    for key in differing[:12]:
         print(f"  {key}\n    - {before.get(key)}\n    + {after.get(key)}"[:1200])
     return int(bool(differing))
 

@@ -128,7 +128,10 @@ class ForkServer:
             try:
                 worker, missing_layers = process.fork()
             except (OSError, EOFError) as error:
-                self._forget(process)
+                with self._lock:
+                    if self._process is process:
+                        self._process = None
+                process.close()
                 # One that has worked before died of something else than its orders.
                 if not process.has_worked:
                     raise process.failure(error) from None
@@ -150,14 +153,10 @@ class ForkServer:
         with self._lock:
             is_first = self.missing_layers is None
             self.missing_layers = missing_layers
-        if is_first:
-            for layer, reason in missing_layers.items():
-                logger.warning(
-                    "worker processes run without %s (%s): %s",
-                    layer,
-                    reason,
-                    hardening.UNPROTECTED[layer],
-                )
+        for layer, reason in missing_layers.items() if is_first else ():
+            meaning = hardening.UNPROTECTED[layer]
+            text = "worker processes run without %s (%s): %s"
+            logger.warning(text, layer, reason, meaning)
 
     def _ensure_process(self) -> _ServerProcess:
         with self._lock:
@@ -171,13 +170,6 @@ class ForkServer:
                 raise WorkerLostError(f"no worker could be started: {error}") from None
             return self._process
 
-    def _forget(self, process: _ServerProcess) -> None:
-        """Let the next fork start another process."""
-        with self._lock:
-            if self._process is process:
-                self._process = None
-        process.close()
-
 
 class _ServerProcess:
     """One running fork server program: its process, control socket, scratch folder."""
@@ -190,9 +182,11 @@ class _ServerProcess:
         with _new_ends() as (self._control, theirs), contextlib.ExitStack() as undo:
             self._scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
             undo.callback(scratch_folder.remove, self._scratch)
+            # It works in its scratch folder, where relative paths lead elsewhere.
+            paths = [str(Path(path).absolute()) for path in sys.path]
             order = Order(
                 control_fd=theirs.fileno(),
-                sys_path=_absolute_sys_path(),
+                sys_path=list(dict.fromkeys([*paths, str(_ROOT)])),
                 preload=list(preload),
                 scratch=str(self._scratch),
                 memory_limit_bytes=memory_limit_bytes,
@@ -265,8 +259,7 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-m", _PROGRAM, json.dumps(dataclasses.asdict(order))],
-        # Where `-m` finds the program.
-        cwd=_ROOT,
+        cwd=_ROOT,  # where `-m` finds the program
         env=kept | _SET_VARIABLES | {"TMPDIR": order.scratch},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -274,9 +267,3 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
         pass_fds=[order.control_fd],
         start_new_session=True,
     )
-
-
-def _absolute_sys_path() -> list[str]:
-    # The program works in its scratch folder, where relative paths lead elsewhere.
-    paths = [str(Path(path).absolute()) for path in sys.path]
-    return paths if str(_ROOT) in paths else [*paths, str(_ROOT)]

@@ -31,7 +31,6 @@ def item_of(task: str, right: str) -> SampledItem:
         ("word_ladder", "AB,AC", "moves with →", "AB → AC"),
         ("sudoku", "1 2\n3 4", "rows between pipes", "| 1 | 2 |\n| 3 | 4 |"),
         ("simple_integration", "x**2 + C", "G + K", "x**2 + K"),
-        ("prime_factorization", "2 \u00d7 2 \u00d7 3", "2^2", "2^2 \u00d7 3"),
         (
             "knights_knaves",
             "Zoey is a fool, and Riley is an angel.",

@@ -81,18 +81,6 @@ def _more(by: int) -> Callable[[str, random.Random], str]:
     return change
 
 
-def _percent_more(value: float, text: str) -> str:
-    if "." in text:
-        return f"{value * 1.01:.{len(text.partition('.')[2])}f}"
-    whole = round(value * 1.01)
-    return str(whole if whole != value else value * 1.01)
-
-
-def _rounded(value: float, text: str) -> str | None:
-    places = len(text.partition(".")[2])
-    return f"{value:.{places - 1}f}" if places > 1 else None
-
-
 def _flipped(right: str, other: str, chance: random.Random) -> str | None:
     """Give a number, or what begins with one, the other sign."""
     if not re.match(r"-?[\d.(x$\\]", right) or "\n" in right:
@@ -108,7 +96,7 @@ NUMBERS: Mapping[str, Change] = {
     "one more": _in_one(_NUMBER, _more(1)),
     "one less": _in_one(_NUMBER, _more(-1)),
     "two more": _in_one(_NUMBER, _more(2)),
-    "1 % more": _of_number(_percent_more),
+    "1 % more": _of_number(lambda value, text: f"{value * 1.01:.10g}"),
     "one hundredth more": _of_number(lambda value, text: f"{value + 0.01:.4f}"),
     "another sign": _flipped,
     "a sign inside": _in_one(
@@ -117,7 +105,6 @@ NUMBERS: Mapping[str, Change] = {
     "without decimals": _of_number(
         lambda value, text: text.partition(".")[0] if "." in text else None
     ),
-    "rounded": _of_number(_rounded),
     "ten times": _of_number(lambda value, text: f"{value * 10:.10g}"),
     "a tenth": _of_number(lambda value, text: f"{value / 10:.10g}"),
 }

@@ -133,14 +133,6 @@ def _typographic_minus(task: str, right: str) -> str | None:
     return right.replace("-", "\u2212") if is_shown and "-" in right else None
 
 
-def _roots(join: str, name: str) -> Notation:
-    def write(right: str) -> str | None:
-        roots = [f"{name}{root}" for root in right.split(", ") if root]
-        return join.join(roots) if len(roots) > 1 else None
-
-    return _in(["polynomial_equations"], write)
-
-
 NUMBERS: Mapping[str, Notation] = {
     "5.0": _number(lambda right: None if "." in right else f"{right}.0"),
     **_filled(
@@ -174,8 +166,9 @@ NUMBERS: Mapping[str, Notation] = {
         _matched(r"(-?[\d.]+) ([+-]) ([\d.]+)i", "A S B", "complex_arithmetic"),
     ),
     **_filled("N Days | N", _matched(r"(\d+) days?", "N", "time_intervals")),
-    "1.4 and 2.3": _roots(" and ", ""),
-    "x = 1.4, x = 2.3": _roots(", ", "x = "),
+    "1.4 and 2.3": _in(
+        ["polynomial_equations"], lambda right: right.replace(", ", " and ")
+    ),
 }
 
 
@@ -355,12 +348,6 @@ def _factors(times: str, around: str = "") -> Notation:
     )
 
 
-def _powers(right: str) -> str:
-    factors = right.split(f" {TIMES} ")
-    counts = {factor: factors.count(factor) for factor in factors}
-    return f" {TIMES} ".join(f if n == 1 else f"{f}^{n}" for f, n in counts.items())
-
-
 _LATEX = {"∧": r"\land ", "\u2228": r"\lor ", "→": r"\to ", "¬": r"\neg "}
 _LATEX["↔"] = r"\leftrightarrow "
 
@@ -370,7 +357,6 @@ OWN: Mapping[str, Notation] = {
     "2 x 2": _factors(" x "),
     r"$2 \times 2$": _factors(r" \times ", "$"),
     "2, 2": _factors(", "),
-    "2^2": _in(["prime_factorization"], _powers),
     "NAME: role": _roles(r"\1: \3", ", "),
     "- NAME is a role": _roles(r"- \g<0>", "\n"),
     "NAME is a role; NAME": _roles(r"\g<0>", "; "),

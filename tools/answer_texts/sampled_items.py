@@ -8,10 +8,9 @@ import io
 import multiprocessing
 import os
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from rg_env.tasks import datasets, scales
@@ -101,19 +100,11 @@ def time_limit(seconds: int) -> Iterator[None]:
 def for_each_task(job: Callable[[str], Any], tasks: Sequence[str]) -> dict[str, Any]:
     """Do a job for each task, in as many processes as there are cores.
 
-    They work in a folder that goes with them, since programs of codeio write files;
-    how far they are is said on stderr.
+    They work in a folder that goes with them, since programs of codeio write files.
     """
-    found: dict[str, Any] = {}
     context = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(os.cpu_count(), context, os.chdir, (folder,)) as executor,
     ):
-        waiting = {executor.submit(job, task): task for task in tasks}
-        for future in as_completed(waiting):
-            found[waiting[future]] = future.result()
-            done = f"{len(found)}/{len(tasks)} {waiting[future]}"
-            print(f"\r{done:45}", end="", file=sys.stderr)
-    print(file=sys.stderr)
-    return {task: found[task] for task in tasks}
+        return dict(zip(tasks, executor.map(job, tasks), strict=True))

@@ -48,35 +48,23 @@ class ProcessState:
         decimal.setcontext(self._decimal.copy())
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
-        self._restore_random()
+        random.seed(_SEED)
+        if (numpy_random := sys.modules.get("numpy.random")) is not None:
+            numpy_random.seed(_SEED)
         if os.environb != self._environment:
             os.environb.clear()
             os.environb.update(self._environment)
         # tempfile keeps what it found once; now it looks at TMPDIR again.
         tempfile.tempdir = None
-        return self._has_few_files() and self._restore_folder()
-
-    def _restore_random(self) -> None:
-        random.seed(_SEED)
-        numpy_random = sys.modules.get("numpy.random")
-        if numpy_random is not None:
-            numpy_random.seed(_SEED)
-
-    def _has_few_files(self) -> bool:
         try:
-            return _find_lowest_free() - self._lowest_free <= _MAX_LEAKED_FILES
-        except OSError:
-            return False
-
-    def _restore_folder(self) -> bool:
-        try:
+            if _find_lowest_free() - self._lowest_free > _MAX_LEAKED_FILES:
+                return False
             os.chdir(self._folder)
             if any(self._folder.iterdir()):
                 scratch_folder.empty(self._folder)
-                return not any(self._folder.iterdir())
+            return not any(self._folder.iterdir())
         except OSError:
             return False
-        return True
 
 
 def _find_lowest_free() -> int:
