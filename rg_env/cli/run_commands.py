@@ -161,7 +161,6 @@ def screen(
     from rg_env.atropos.process_run import HEAD, ScreenRun, screen_text
     from rg_env.evaluation.screening import screen_rows, table_for
     from rg_env.rollouts.json_encoding import read_groups
-    from rg_env.tasks.baselines import guessing_notes
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
@@ -175,8 +174,6 @@ def screen(
     rows = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)
     print(rendered(table_for(tasks)))
-    for note in guessing_notes({task.task for task in tasks if not task.left_out}):
-        print(f"warning: {note}")
     if all(task.left_out for task in tasks):
         raise RunError(
             f"no task has variance in {least_share:.0%} of its groups, so no"
