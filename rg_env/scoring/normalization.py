@@ -191,6 +191,11 @@ def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
     return rest or text
 
 
+def _without_label(text: str) -> str:
+    """Take `The answer is` off, also where the right answer begins like a lead."""
+    return text[lead_end(text, labelled=True) :].strip() or text
+
+
 def _without_name(text: str) -> str:
     """Take `x =` off, where nothing else is equal to anything."""
     match = _NAME.match(text)
@@ -243,6 +248,7 @@ _RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
     ("<", _without_tags),
     ("{", _without_object),
     (_ANY, _without_lead),
+    (_ANY, _without_label),
     (_ANY, _without_bullet),
     (_ANY, _without_period),
     (_ANY, _without_name),

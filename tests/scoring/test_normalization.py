@@ -84,6 +84,7 @@ def test_what_is_no_formatting_stays(answer):
         ("x = 5", "**x = 6**", "x = 6"),
         ("$5$", r"$\boxed{6}$", "6"),
         ("It is.", r"\boxed{It was.}.", "It was."),
+        ("It is so.", "The answer is: It was so.", "It was so."),
         ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
         ("`a` b", "**`c` b**", "`c` b"),
         ("1,000", "`1,001`", "1,001"),

@@ -74,12 +74,16 @@ _NUMBER = re.compile(r"[$*\\-]*(?:boxed\{)?\d")
 _MAX_LEAD_WORDS = 12
 
 
-def lead_end(text: str, asked: frozenset[str] = frozenset()) -> int:
+def lead_end(
+    text: str, asked: frozenset[str] = frozenset(), *, labelled: bool = False
+) -> int:
     """Return where the words end that announce an answer: `The moves are: `, `So, `.
 
     Args:
         text: An answer, perhaps with such words before it.
         asked: Words of its question that name what is wanted; see `asked_words`.
+        labelled: Whether it is only what ends with `answer`, `solution`, `result` or
+            `output`, the shortest.
     """
     end, at = 0, len(text) - len(text.lstrip(_MARKS))
     words: list[str] = []
@@ -105,9 +109,11 @@ def lead_end(text: str, asked: frozenset[str] = frozenset()) -> int:
         }
         if ends_lead.get(mark, is_verb or is_asked or word in _LABELS):
             end = at
+            if labelled and not _HEADINGS.isdisjoint(words):
+                return end
         elif mark and not (mark == "," and word in numbers):
             break
-    return end
+    return 0 if labelled else end
 
 
 _PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
