@@ -35,14 +35,13 @@ from rg_env import Tasks
 from rg_env.items import worker_jobs
 from rg_env.items.group_scorer import GroupScorer
 from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.tasks.library import TASKS
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK, armed
 
 DEADLINE_S = 5.0
-MAKING_DEADLINE_S = 60.0
 GRACE_S = 1.0
 MEMORY_LIMIT_BYTES = 3 * 2**30
-SEED = 20_250
 
 
 class Canaries:
@@ -80,7 +79,7 @@ class Canaries:
 
 def attack(pool: WorkerPool, canaries: Canaries, task: str) -> Counter[str]:
     """Score all texts as answers to a task, print what happened, and count it."""
-    (item,) = Tasks(task).evaluation(1, seed=SEED)
+    (item,) = Tasks(task).evaluation(1, seed=20_250)
     scorer = GroupScorer(pool, DEADLINE_S, ScoringRules())
     found, deaths, slowest = Counter[str](), pool.deaths, (0.0, "")
     for hostile in HOSTILE:
@@ -113,10 +112,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="hostile-") as folder,
     ):
         canaries = Canaries(pool, folder)
-        described = pool.call(
-            worker_jobs.describe_library, deadline_s=MAKING_DEADLINE_S
-        )
-        tasks = options.tasks or list(described.tasks)
+        tasks = options.tasks or list(TASKS)
         found = sum((attack(pool, canaries, task) for task in tasks), Counter[str]())
         executions = canaries.executions()
     print(f"{len(tasks)} tasks, {len(HOSTILE)} texts: {dict(found)}; {executions}")

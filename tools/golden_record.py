@@ -45,8 +45,7 @@ HOSTILE = (
     "x" * 20_001,
     "R1000000",
 )
-Told = Iterator[tuple[str, Any]]
-"""Keys and values of a record."""
+Pairs = Iterator[tuple[str, Any]]  # keys and values of a record
 
 
 def digest(text: str) -> str:
@@ -68,7 +67,7 @@ def tried(work: Callable[[], Any]) -> Any:
         return [type(error).__name__, str(error)]
 
 
-def items(task: str) -> Told:
+def items(task: str) -> Pairs:
     def first(**how: Any) -> list[Any]:
         tasks = Tasks(task, **how)
         return [described(tasks.at(i)) for i in range(2)]
@@ -84,7 +83,7 @@ def items(task: str) -> Told:
     )
 
 
-def draws() -> Told:
+def draws() -> Pairs:
     for how in ({"levels": "curriculum"}, {"choice": "adaptive"}):
         tasks = Tasks(*EASY, seed=3, **how)
         for number in range(NUM_DRAWS):
@@ -129,7 +128,7 @@ def completions(gold: str) -> dict[str, str]:
     }
 
 
-def scores(task: str) -> Told:
+def scores(task: str) -> Pairs:
     for level in (None, 0.4):
         made = tried(lambda level=level: [Tasks(task, levels=level, seed=11).at(0)])
         (item, *_) = made
@@ -145,7 +144,7 @@ def scores(task: str) -> Told:
 
 def record_here() -> None:
     """Print the record of the project that Python imports."""
-    parts: list[Told] = [draws()]
+    parts: list[Pairs] = [draws()]
     for task in sorted(set(reasoning_gym.factory.DATASETS) - {"composite"}):
         parts += [items(task), scores(task)]
     for part in parts:

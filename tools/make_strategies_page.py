@@ -19,8 +19,6 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 PAGE = PROJECT / "docs" / "trivial_baselines.md"
 
 NORMAL_95 = 1.96
-"""Standard errors from a mean to either end of its 95 % interval."""
-
 NOTHING = "-"
 """Where nothing scores `WORTH_SHIPPING`; it sorts before any digit."""
 
