@@ -136,13 +136,6 @@ case(
     answer=f" {TIMES} ".join(["2", "2", "2", "3", "41"]),
     number=984,
 )
-case(
-    "prime_factorization",
-    "what is no product is no error",
-    {0.0: ["2 * 2 * 3", "abc", "", "2 \u00d7 x", "9" * 5_000]},
-    answer=f"2 {TIMES} 2 {TIMES} 3",
-    number=12,
-)
 case("gsm_symbolic", "a negative answer", {1.0: ["-1"], 0.01: ["1"]}, answer="-1")
 for question, score, text in (
     ("He has 4. How many more does he need?", 1.0, "2 more"),

@@ -7,7 +7,6 @@ import pytest
 from rg_env.items.worker_jobs import score_answers
 from rg_env.scoring.scoring_rules import ScoringRules
 from rg_env.task_rules.reading.lists import less_surplus, why_not_list
-from rg_env.task_rules.table import rules_of
 from rg_env.tasks.datasets import make_entry
 
 CASES = []
@@ -419,7 +418,3 @@ def test_a_surplus_element_takes_back_its_share(value, surplus, elements, rest):
 def test_a_name_in_a_list_is_not_taken_for_a_number(text):
     reason = why_not_list(text, re.compile("[01 ]+"))
     assert reason == "a name where a value was expected"
-
-
-def test_a_task_without_a_notation_has_its_answers_as_they_are():
-    assert rules_of("bf").notation is None
