@@ -19,8 +19,7 @@ from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
 PAGE = PROJECT / "docs" / "trivial_baselines.md"
 
 NORMAL_95 = 1.96
-NOTHING = "-"
-"""Where nothing scores `WORTH_SHIPPING`; it sorts before any digit."""
+NOTHING = "-"  # sorts before any digit
 
 TEXT = """\
 # Trivial baselines

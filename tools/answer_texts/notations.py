@@ -18,8 +18,7 @@ from tools.answer_texts.sampled_items import SampledItem
 Notation = Callable[[str, str], "str | None"]
 """(task, right answer) to the written one."""
 
-Parts = Callable[[str, str], "Mapping[str, str] | None"]
-"""(task, right answer) to what the letters of a form stand for."""
+Parts = Callable[[str, str], "Mapping[str, str] | None"]  # of a form, by its letters
 
 Joined = Callable[[Sequence[str]], str]
 
