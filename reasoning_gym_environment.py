@@ -69,7 +69,6 @@ from atroposlib.envs.server_handling.server_manager import (
 from rg_env import logs
 from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiSession
-from rg_env.atropos.checkpoints import Checkpoints
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import Rows, Trainer
 from rg_env.atropos.evaluation_run import Evaluating
@@ -85,14 +84,15 @@ from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.ending import Lifetime
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
-from rg_env.items import worker_jobs
-from rg_env.items.run_stream import PATIENCE_S, prepare_items
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.dumps import Dumps
-from rg_env.rollouts.group import Sink
-from rg_env.scoring.prompt import SYSTEM_PROMPT
+from rg_env.library import worker_jobs
+from rg_env.reward.prompt import SYSTEM_PROMPT
+from rg_env.run.checkpoints import Checkpoints
+from rg_env.run.dumps import Dumps
+from rg_env.run.group import Sink
+from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
-from rg_env.tasks.feedback import Feedback
+from rg_env.stream.feedback import Feedback
+from rg_env.stream.run_stream import PATIENCE_S, prepare_items
 from rg_env.workers.worker_pool import WorkerPool
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]

@@ -32,10 +32,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rg_env import Tasks
-from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.library import TASKS
+from rg_env.library import worker_jobs
+from rg_env.library.registry import TASKS
+from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.stream.group_scorer import GroupScorer
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK, armed
 

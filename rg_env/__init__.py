@@ -13,9 +13,9 @@ What these names need is imported when one of them is first used. See docs/libra
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rg_env.items.group_scorer import Result, outcome_counts, score, score_async
-    from rg_env.items.item import Item
-    from rg_env.items.tasks import Tasks
+    from rg_env.stream.group_scorer import Result, outcome_counts, score, score_async
+    from rg_env.stream.item import Item
+    from rg_env.stream.tasks import Tasks
 
 __all__ = ["Item", "Result", "Tasks", "outcome_counts", "score", "score_async"]
 
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"{__name__}.items.{_MODULES.get(name, 'group_scorer')}")
+    module = import_module(f"{__name__}.stream.{_MODULES.get(name, 'group_scorer')}")
     value = globals()[name] = getattr(module, name)
     return value
 

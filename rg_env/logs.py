@@ -17,7 +17,7 @@ FRAMEWORK_LOGGERS = (
 """The framework sets some of these to DEBUG on import, so each is set by name."""
 
 OWN_LOGGER = "rg_env"
-PROGRESS_LOGGER = "rg_env.reports.terminal"
+PROGRESS_LOGGER = "rg_env.results.terminal"
 """The logger of lines about work in progress, which every command shows."""
 
 

@@ -176,7 +176,7 @@ def pool() -> Iterator[Any]:
 
     A worker is forked when it is first needed, and replaced when a test has it killed.
     """
-    from rg_env.items import worker_jobs
+    from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
 
     pool = WorkerPool(8, preload=worker_jobs.PRELOAD)
@@ -187,7 +187,7 @@ def pool() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def other_pool() -> Iterator[Any]:
     """One worker, started apart from those of `pool`."""
-    from rg_env.items import worker_jobs
+    from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
 
     pool = WorkerPool(1, preload=worker_jobs.PRELOAD)
@@ -198,7 +198,7 @@ def other_pool() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def make_entry(pool: Any) -> Callable[..., dict[str, Any]]:
     """From a task, its parameters and a seed to the entry, made in a worker."""
-    from rg_env.items import worker_jobs
+    from rg_env.library import worker_jobs
 
     def make(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any]:
         call = (worker_jobs.make_entry, task, dict(params), seed)

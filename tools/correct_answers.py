@@ -27,10 +27,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rg_env.items import worker_jobs
-from rg_env.scoring.score import as_unit
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks import datasets, library
+from rg_env.library import datasets, registry, worker_jobs
+from rg_env.reward.score import as_unit
+from rg_env.reward.scoring_rules import ScoringRules
 from tools.answer_texts.formatting import FORMATTING
 from tools.answer_texts.notations import notations_of
 from tools.answer_texts.sampled_items import (
@@ -141,7 +140,7 @@ def main() -> int:
     add("--seed", type=int, default=FIRST_SEED, help="of the first item")
     options = parser.parse_args()
     how = {"levels": options.levels, "items": options.items, "seed": options.seed}
-    tasks = options.tasks or list(library.describe().tasks)
+    tasks = options.tasks or list(registry.describe().tasks)
     report(for_each_task(functools.partial(measure, **how), tasks))
     return 0
 

@@ -28,9 +28,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from rg_env.library import datasets, scales
+from rg_env.stream.sampler import mix_of_seed
 from rg_env.task_rules.table import fault_of, solution
-from rg_env.tasks import datasets, scales
-from rg_env.tasks.sampler import mix_of_seed
 from tools.answer_texts.sampled_items import for_each_task, time_limit
 from tools.gold_solvers import SOLVERS
 

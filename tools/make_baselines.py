@@ -18,18 +18,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.items import worker_jobs
-from rg_env.items.installed_library import DEADLINE_S, read_library
-from rg_env.items.item import Item
-from rg_env.tasks.baselines import (
+from rg_env.library import worker_jobs
+from rg_env.library.baselines import (
     TABLE,
     Baseline,
     Baselines,
     TaskBaselines,
     load_shipped,
 )
-from rg_env.tasks.scales import Scale
-from rg_env.tasks.scales import load_shipped as load_scales
+from rg_env.library.installed_library import DEADLINE_S, read_library
+from rg_env.library.scales import Scale
+from rg_env.library.scales import load_shipped as load_scales
+from rg_env.stream.item import Item
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
     CHOSEN,

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 
-from rg_env.tasks import library
-from rg_env.tasks.library import LIBRARY_TASKS
+from rg_env.library import registry
+from rg_env.library.registry import LIBRARY_TASKS
 
 
-def list_text(description: library.LibraryDescription) -> str:
+def list_text(description: registry.LibraryDescription) -> str:
     tasks = {name: info.category for name, info in description.tasks.items()}
     found = {"library_version": description.version, "tasks": tasks}
     return json.dumps(found, indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    LIBRARY_TASKS.write_text(list_text(library.describe()), encoding="utf-8")
+    LIBRARY_TASKS.write_text(list_text(registry.describe()), encoding="utf-8")
     print(f"wrote {LIBRARY_TASKS.name}")

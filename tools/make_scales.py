@@ -17,13 +17,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.items import worker_jobs
-from rg_env.items.installed_library import DEADLINE_S as LIBRARY_S
-from rg_env.items.installed_library import read_library
-from rg_env.items.task_check import gold_fault, is_unusable
-from rg_env.task_rules.table import solution
-from rg_env.tasks.sampler import entry_seed
-from rg_env.tasks.scales import (
+from rg_env.library import worker_jobs
+from rg_env.library.installed_library import DEADLINE_S as LIBRARY_S
+from rg_env.library.installed_library import read_library
+from rg_env.library.scales import (
     TABLE,
     Scale,
     ShippedScales,
@@ -32,6 +29,9 @@ from rg_env.tasks.scales import (
     load_shipped,
     steps_of,
 )
+from rg_env.library.task_check import gold_fault, is_unusable
+from rg_env.stream.sampler import entry_seed
+from rg_env.task_rules.table import solution
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 

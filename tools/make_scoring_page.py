@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from rg_env.library import datasets, registry
 from rg_env.task_rules.table import TABLE
-from rg_env.tasks import datasets, library
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "scoring.md"
 
@@ -66,7 +66,7 @@ def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def page() -> str:
-    described = library.describe()
+    described = registry.describe()
     base_tasks = [task for task in described.tasks if datasets.has_base_scorer(task)]
     rows = sorted(TABLE.items())
     guards = [task for task, row in rows if row.guard]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.installation import PROJECT
-from rg_env.tasks import scales
-from rg_env.tasks.baselines import EASILY_GUESSED, Baseline, load_shipped
+from rg_env.library import scales
+from rg_env.library.baselines import EASILY_GUESSED, Baseline, load_shipped
 from tools import make_baselines as made
 from tools.trivial_baselines.learned_guesses import GUESSES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
@@ -39,7 +39,7 @@ intervals come.
 In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. In these, one
 scores more than {shown_from}, so that scores say little about a model (`screen` and
 `report` warn; `-`: less than {worth}; `python -m tools.make_baselines`, 2026-11-24 to
-27; `rg_env/tasks/baselines.json` has all figures):
+27; `rg_env/library/baselines.json` has all figures):
 
 | Task | Defaults | Lowest and highest on the scale | Strategy |
 |---|--:|--:|---|

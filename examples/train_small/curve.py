@@ -24,7 +24,7 @@ from matplotlib import pyplot as plt
 from examples.train_small.evaluation import shown
 from examples.train_small.recipe import RESULT
 from examples.trainer.checkpoints import HISTORY, read_rows, write_whole
-from rg_env.evaluation.numbers import Estimate
+from rg_env.results.numbers import Estimate
 
 Result = Mapping[str, Any]
 

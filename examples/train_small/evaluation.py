@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import RunError
-from rg_env.evaluation.numbers import Estimate, estimates, row_of, table_of, with_parts
-from rg_env.evaluation.samples import Sample
+from rg_env.results.numbers import Estimate, estimates, row_of, table_of, with_parts
+from rg_env.results.samples import Sample
 
 PAUSE_S = 60.0
 """Between two groups: so long nothing was asked for."""

@@ -28,7 +28,7 @@ from examples.trainer.training_loop import Plan, train
 from examples.vllm_on_cpu import free_port
 from rg_env import ending, logs
 from rg_env.errors import RunError
-from rg_env.reports.terminal import WorkProgress
+from rg_env.results.terminal import WorkProgress
 
 logger = logging.getLogger("rg_env.train_small")
 

@@ -29,9 +29,9 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from rg_env.errors import LibraryError, RunError, SettingError
-from rg_env.items.group_scorer import UNMATCHED, Result, score_async
-from rg_env.items.item import Item
-from rg_env.items.tasks import Tasks
+from rg_env.stream.group_scorer import UNMATCHED, Result, score_async
+from rg_env.stream.item import Item
+from rg_env.stream.tasks import Tasks
 from rg_env.workers.worker_pool import default_pool_size
 
 T = TypeVar("T")

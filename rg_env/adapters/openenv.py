@@ -25,10 +25,10 @@ from openenv.core.env_server.types import (
 from pydantic import Field
 
 from rg_env.errors import shown
-from rg_env.items.group_scorer import UNMATCHED, score
-from rg_env.items.item import Item
-from rg_env.items.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.items.tasks import Tasks
+from rg_env.stream.group_scorer import UNMATCHED, score
+from rg_env.stream.item import Item
+from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.stream.tasks import Tasks
 
 MOST_SESSIONS = 256
 SESSION_TIMEOUT_S = 1800.0

@@ -32,9 +32,9 @@ from datasets import Dataset, IterableDataset
 from transformers import TrainerCallback
 
 from rg_env.errors import RunError, SettingError
-from rg_env.items.group_scorer import score_async
-from rg_env.items.item import Item
-from rg_env.items.tasks import Tasks
+from rg_env.stream.group_scorer import score_async
+from rg_env.stream.item import Item
+from rg_env.stream.tasks import Tasks
 from rg_env.workers.pool_errors import WorkerLostError
 
 TRIES, PAUSE_S = 4, 0.5

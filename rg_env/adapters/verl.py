@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError
-from rg_env.items.group_scorer import UNMATCHED, score
-from rg_env.items.item import Item
+from rg_env.stream.group_scorer import UNMATCHED, score
+from rg_env.stream.item import Item
 
 TRIES, PAUSE_S = 4, 0.5
 

@@ -25,9 +25,9 @@ from rg_env.atropos.rollout_requests import PROMPT_MASK
 from rg_env.errors import RunError
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
-from rg_env.rollouts.dumps import Dumps
-from rg_env.rollouts.group import Ending, Group, listed, rollouts_in
-from rg_env.rollouts.json_encoding import encode_groups
+from rg_env.run.dumps import Dumps
+from rg_env.run.group import Ending, Group, listed, rollouts_in
+from rg_env.run.json_encoding import encode_groups
 
 logger = logging.getLogger(__name__)
 

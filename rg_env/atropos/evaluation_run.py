@@ -15,17 +15,17 @@ from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.atropos.pipeline import Flight, Pipeline, current_group
 from rg_env.atropos.result_files import EvaluationFiles, settings_text
-from rg_env.evaluation.samples import NOT_USED, Row, brief, key_of, sample_of
-from rg_env.evaluation.sources import METRICS
 from rg_env.inference.connection import RequestFailedError, sampling_extra_of
-from rg_env.items.group_scorer import ScoringUnavailableError
 from rg_env.off_loop import off_loop
-from rg_env.reports.terminal import WorkProgress, width_of
-from rg_env.rollouts.group import Group
-from rg_env.scoring.score import UNSCORED, outcome_of
+from rg_env.results.samples import NOT_USED, Row, brief, key_of, sample_of
+from rg_env.results.sources import METRICS
+from rg_env.results.terminal import WorkProgress, width_of
+from rg_env.reward.score import UNSCORED, outcome_of
+from rg_env.run.group import Group
+from rg_env.stream.group_scorer import ScoringUnavailableError
 
 if TYPE_CHECKING:
-    from rg_env.evaluation.summary import EvalSummary
+    from rg_env.results.summary import EvalSummary
 
 logger = logging.getLogger(__name__)
 
@@ -253,7 +253,7 @@ class Evaluating(Pipeline):
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:
     # And polars, which takes its time.
-    from rg_env.evaluation.summary import EvalSummary
+    from rg_env.results.summary import EvalSummary
 
     return EvalSummary(map(sample_of, rows))
 

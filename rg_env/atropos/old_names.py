@@ -14,16 +14,16 @@ from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.errors import LibraryError
-from rg_env.items.group_scorer import GroupScorer
-from rg_env.items.item import shared_pool
-from rg_env.items.run_stream import RunStream
-from rg_env.rollouts.dumps import Dumps
-from rg_env.scoring.extraction import extract_answer
-from rg_env.tasks import library
-from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.library import TASKS as FALLBACK_TASKS
-from rg_env.tasks.own_tasks import registered_here
-from rg_env.tasks.sampler import draw_generator
+from rg_env.library import registry
+from rg_env.library.own_tasks import registered_here
+from rg_env.library.registry import TASKS as FALLBACK_TASKS
+from rg_env.reward.extraction import extract_answer
+from rg_env.run.dumps import Dumps
+from rg_env.stream.feedback import Feedback
+from rg_env.stream.group_scorer import GroupScorer
+from rg_env.stream.item import shared_pool
+from rg_env.stream.run_stream import RunStream
+from rg_env.stream.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ class OldNames:
     def _get_task_names(self) -> list[str]:
         """Return every task of the registry, or of the fallback list, sorted."""
         try:
-            tasks = set(library.describe().tasks)
+            tasks = set(registry.describe().tasks)
         except LibraryError as error:
             logger.error("%s; these tasks ought to be there", error)
             tasks = set(FALLBACK_TASKS)

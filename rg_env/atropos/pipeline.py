@@ -42,11 +42,11 @@ from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.ending import finish_or_cancel
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
-from rg_env.items.group_scorer import ScoringUnavailableError
-from rg_env.items.run_stream import RunStream
 from rg_env.logs import is_worth_a_line
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.group import Ending, Group, Sink, listed, rollouts_in
+from rg_env.run.group import Ending, Group, Sink, listed, rollouts_in
+from rg_env.run.metrics import Metrics
+from rg_env.stream.group_scorer import ScoringUnavailableError
+from rg_env.stream.run_stream import RunStream
 
 logger = logging.getLogger(__name__)
 

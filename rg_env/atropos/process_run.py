@@ -20,15 +20,15 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError, counted, not_allowed
-from rg_env.evaluation.sources import metrics_beside
-from rg_env.items.stream import Stream
 from rg_env.off_loop import off_loop
-from rg_env.reports.terminal import WorkProgress
-from rg_env.rollouts.group import Ending, Group
+from rg_env.results.sources import metrics_beside
+from rg_env.results.terminal import WorkProgress
+from rg_env.run.group import Ending, Group
 from rg_env.settings.environment_settings import CHOICE_OF_TASKS
+from rg_env.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from rg_env.evaluation.screening import Bounds, TaskScreen
+    from rg_env.results.screening import Bounds, TaskScreen
 
 logger = logging.getLogger(__name__)
 

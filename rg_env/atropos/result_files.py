@@ -19,15 +19,15 @@ from typing import Annotated, Any
 import msgspec
 import yaml
 
-from rg_env.evaluation.samples import Row, read_rows
 from rg_env.installation import VERSION
-from rg_env.items.run_stream import question_digest
 from rg_env.off_loop import off_loop, release_gil
-from rg_env.rollouts.group import has_variance
-from rg_env.rollouts.json_encoding import encode_group, quick, readable
+from rg_env.results.samples import Row, read_rows
+from rg_env.run.group import has_variance
+from rg_env.run.json_encoding import encode_group, quick, readable
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
-from rg_env.tasks.curriculum import Count, Share
+from rg_env.stream.curriculum import Count, Share
+from rg_env.stream.run_stream import question_digest
 from rg_env.whole_files import LineFile
 
 logger = logging.getLogger(__name__)

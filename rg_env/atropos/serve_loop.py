@@ -21,11 +21,11 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.api import ApiError, ApiSession
-from rg_env.atropos.checkpoints import Checkpoints, passed
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.ending import cancel_and_wait, finish_or_cancel
 from rg_env.errors import SettingError
-from rg_env.rollouts.group import Group
+from rg_env.run.checkpoints import Checkpoints, passed
+from rg_env.run.group import Group
 
 logger = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.result_files import env_settings
 from rg_env.errors import RunError
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.dumps import Dumps
-from rg_env.rollouts.group import listed
-from rg_env.tasks.feedback import Feedback
+from rg_env.run.dumps import Dumps
+from rg_env.run.group import listed
+from rg_env.run.metrics import Metrics
+from rg_env.stream.feedback import Feedback
 
 
 class Reporting(BaseEnv):

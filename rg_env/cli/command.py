@@ -86,7 +86,7 @@ def flag(*names: str, text: str) -> Callable[[Any], Any]:
 
 
 def _modules(_: object, option: click.Parameter, text: str | None) -> list[str]:
-    from rg_env.tasks.own_tasks import checked
+    from rg_env.library.own_tasks import checked
 
     try:
         return [checked(name.strip()) for name in text.split(",")] if text else []
@@ -112,7 +112,7 @@ no_fixes_option = flag(
 @contextlib.contextmanager
 def workers(count: int, task_modules: Sequence[str]) -> Iterator[WorkerPool]:
     """Yield worker processes that know a user's own tasks."""
-    from rg_env.items import worker_jobs
+    from rg_env.library import worker_jobs
     from rg_env.workers.worker_pool import WorkerPool
 
     pool = WorkerPool(count, preload=worker_jobs.preload_of(task_modules))
@@ -124,7 +124,7 @@ def rendered(*parts: RenderableType) -> str:
     """Return what a terminal is sent for tables and texts."""
     from rich.console import Console  # 0.1 s, which most commands do without
 
-    from rg_env.reports.terminal import width_of
+    from rg_env.results.terminal import width_of
 
     console = Console(width=width_of(Console()), highlight=False)
     with console.capture() as captured:

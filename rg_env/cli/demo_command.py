@@ -107,10 +107,10 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
         trainer = StandInTrainer(TrainerConfig(api, *sizes))
         print("Setting up the environment over all tasks ...", flush=True)
         # Its progress would drown the demo's own.
-        logging.getLogger("rg_env.rollouts.dumps").setLevel(logging.WARNING)
+        logging.getLogger("rg_env.run.dumps").setLevel(logging.WARNING)
         # It warns of answers that no scorer may see or can read. Here the simulated
         # policy writes them on purpose, and the report counts them.
-        logging.getLogger("rg_env.reports.metrics").setLevel(logging.ERROR)
+        logging.getLogger("rg_env.run.metrics").setLevel(logging.ERROR)
         try:
             await _run(env, trainer, steps)
         finally:
@@ -145,7 +145,7 @@ async def _run(env: Any, trainer: StandInTrainer, steps: int) -> None:
 
 
 def _progress(env: Any, trainer: StandInTrainer, steps: int) -> str:
-    from rg_env.scoring.extraction import FORMAT_FAILURES
+    from rg_env.reward.extraction import FORMAT_FAILURES
 
     outcomes = env.metrics.outcomes
     line = f"step {trainer.counts.steps}/{steps}: {trainer.counts.groups} groups sent"
@@ -158,8 +158,8 @@ def _progress(env: Any, trainer: StandInTrainer, steps: int) -> str:
 
 def _write_report(env: Any, folder: Path) -> None:
     """Name the dump files of a run, and make a report of them and its numbers."""
-    from rg_env.pages.report import report_of  # and polars, which takes its time
-    from rg_env.rollouts.dumps import METRICS_FOLDER
+    from rg_env.results.report import report_of  # and polars, which takes its time
+    from rg_env.run.dumps import METRICS_FOLDER
 
     run = env.run_uuid
     dumps = sorted(folder.rglob(f"*_{run}_*.jsonl"))

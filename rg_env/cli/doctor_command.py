@@ -18,10 +18,10 @@ from rg_env.cli.command import (
     workers,
 )
 from rg_env.errors import counted, in_section, printable
-from rg_env.items.installed_library import read_library
-from rg_env.items.task_check import check_task
-from rg_env.reports.terminal import WorkProgress
-from rg_env.tasks.selection import StreamSettings, build_selection
+from rg_env.library.installed_library import read_library
+from rg_env.library.task_check import check_task
+from rg_env.results.terminal import WorkProgress
+from rg_env.stream.selection import StreamSettings, build_selection
 
 
 @command("doctor gcd '*_sorting' --items 8")

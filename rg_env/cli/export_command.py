@@ -21,9 +21,9 @@ from rg_env.cli.settings_command import (
     stream_of,
 )
 from rg_env.errors import SettingError
-from rg_env.evaluation.sources import Sources, files_of
-from rg_env.items.item import Item
-from rg_env.reports.terminal import WorkProgress
+from rg_env.results.sources import Sources, files_of
+from rg_env.results.terminal import WorkProgress
+from rg_env.stream.item import Item
 
 USED = OF_STREAM | {"num_eval_samples_per_task", "eval_seed", "eval_level"}
 """Settings that items are exported with."""

@@ -27,10 +27,10 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line, printable
-from rg_env.evaluation.samples import SCORES, Sample
-from rg_env.evaluation.sources import Sources, files_of
 from rg_env.off_loop import off_loop
-from rg_env.reports.terminal import WorkProgress
+from rg_env.results.samples import SCORES, Sample
+from rg_env.results.sources import Sources, files_of
+from rg_env.results.terminal import WorkProgress
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compare(
     """
     from rich.text import Text
 
-    from rg_env.evaluation.summary import Comparison
+    from rg_env.results.summary import Comparison
 
     names, table, unread = _results(paths, score)
     comparison = Comparison(names, table, all_pairs=pairs)
@@ -94,7 +94,7 @@ def _results(
     """
     import polars as pl
 
-    from rg_env.evaluation.numbers import HAS_SCORE, row_of, table_of
+    from rg_env.results.numbers import HAS_SCORE, row_of, table_of
 
     by_path = [Sources(files_of([path])) for path in paths]
     results = dict[tuple[int, str], int]()
@@ -138,7 +138,7 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
     samples of evaluate or rescore, published results of reasoning-gym, or metrics. An
     existing report in the folder is replaced.
     """
-    from rg_env.pages.report import write_report
+    from rg_env.results.report import write_report
 
     samples = write_report(paths, out, title=title)
     print(f"{counted(samples, 'rollout')}: {out / 'index.html'}")
@@ -181,8 +181,8 @@ def rescore(
     scorer with normalization. Items are made again; if the library now makes another
     item, the completion gets no score. The status is 0 only if one has a score.
     """
-    from rg_env.evaluation.numbers import table_of
-    from rg_env.evaluation.summary import rescored_numbers, rescored_table
+    from rg_env.results.numbers import table_of
+    from rg_env.results.summary import rescored_numbers, rescored_table
 
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
@@ -224,9 +224,9 @@ async def _rescore(
     modules: tuple[str, ...],
 ) -> None:
     """Score what is not in the file yet; add all to the rows of a table."""
-    from rg_env.evaluation.numbers import row_of
-    from rg_env.evaluation.rescoring import RescoredFile, Rescoring, rescored_here
-    from rg_env.items.installed_library import read_library
+    from rg_env.library.installed_library import read_library
+    from rg_env.results.numbers import row_of
+    from rg_env.results.rescoring import RescoredFile, Rescoring, rescored_here
 
     library = await read_library(pool)
     rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE

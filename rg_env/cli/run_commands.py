@@ -94,8 +94,8 @@ def process(command: SettingsCommand, given: Given) -> int:
 
 def _write_rows(env: Any) -> None:
     """Run `process`; the report is made of whatever was written."""
-    from rg_env.evaluation.sources import metrics_beside
-    from rg_env.pages.report import report_of
+    from rg_env.results.report import report_of
+    from rg_env.results.sources import metrics_beside
 
     env.n_groups_to_process = env.config.total_steps
     env.group_size_to_process = env.config.group_size
@@ -123,7 +123,7 @@ def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) ->
     env.shows_json, env.shows_tasks = json, tasks
     asyncio.run(env._run_evaluate())
     if (folder := env.evaluation_folder) is not None:
-        from rg_env.pages.report import report_of
+        from rg_env.results.report import report_of
 
         where = ([folder / "samples.jsonl"], folder / "report")
         if page := report_of(*where, title=f"Evaluation {folder.name}"):
@@ -159,8 +159,8 @@ def screen(
     file that selects the tasks and levels whose groups have reward variance.
     """
     from rg_env.atropos.process_run import HEAD, ScreenRun, screen_text
-    from rg_env.evaluation.screening import screen_rows, table_for
-    from rg_env.rollouts.json_encoding import read_groups
+    from rg_env.results.screening import screen_rows, table_for
+    from rg_env.run.json_encoding import read_groups
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")

@@ -26,12 +26,12 @@ from rg_env import yaml_text
 from rg_env.cli.command import Command, at_once
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.items.tasks import Tasks
 from rg_env.settings import environment_settings, program_settings, setting_types
 from rg_env.settings.environment_settings import NAMES_OF_TASKS, CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import CheckedModel, kinds
-from rg_env.tasks.selection import refuse_unlisted
+from rg_env.stream.selection import refuse_unlisted
+from rg_env.stream.tasks import Tasks
 from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)

@@ -17,17 +17,17 @@ from rg_env.cli.command import (
     workers,
 )
 from rg_env.errors import RunError, SettingError, unknown_name
-from rg_env.items.group_scorer import GroupScorer
-from rg_env.items.installed_library import read_library, read_scales
-from rg_env.items.item import Item, first_usable
-from rg_env.items.task_check import why_no_entry
-from rg_env.reports import task_sheets
-from rg_env.reports.task_sheets import Values
-from rg_env.scoring.extraction import Extraction, extract_answer
-from rg_env.scoring.score import OUTCOMES, Score
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.library.installed_library import read_library, read_scales
+from rg_env.library.task_check import why_no_entry
+from rg_env.results import task_sheets
+from rg_env.results.task_sheets import Values
+from rg_env.reward.extraction import Extraction, extract_answer
+from rg_env.reward.score import OUTCOMES, Score
+from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.stream.group_scorer import GroupScorer
+from rg_env.stream.item import Item, first_usable
+from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.task_rules.table import solution, source_task
-from rg_env.tasks.sampler import MAX_ENTRY_SEED, mix_of_seed
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 from rg_env.yaml_text import YamlError

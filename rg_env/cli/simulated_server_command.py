@@ -23,12 +23,12 @@ from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
 from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
-from rg_env.items.run_stream import prepare_items
-from rg_env.reports.terminal import WorkProgress
+from rg_env.results.terminal import WorkProgress
 from rg_env.settings.environment_settings import CheckedSettings, deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.tasks.feedback import Feedback
-from rg_env.tasks.selection import StreamSettings
+from rg_env.stream.feedback import Feedback
+from rg_env.stream.run_stream import prepare_items
+from rg_env.stream.selection import StreamSettings
 from rg_env.workers.worker_pool import WorkerPool
 
 SETTINGS = deciding(Decides.ITEMS, Decides.EVAL_ITEMS) - {"shard_index", "num_shards"}

@@ -9,11 +9,11 @@ import click
 from rg_env import ending
 from rg_env.cli.command import command, task_modules_option, workers
 from rg_env.errors import SettingError, in_section
-from rg_env.items.installed_library import read_library, read_scales
-from rg_env.reports import task_sheets
-from rg_env.reports.task_sheets import TaskFacts
-from rg_env.tasks.library import LibraryDescription
-from rg_env.tasks.selection import StreamSettings, build_selection
+from rg_env.library.installed_library import read_library, read_scales
+from rg_env.library.registry import LibraryDescription
+from rg_env.results import task_sheets
+from rg_env.results.task_sheets import TaskFacts
+from rg_env.stream.selection import StreamSettings, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
 

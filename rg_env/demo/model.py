@@ -23,8 +23,8 @@ from typing import Any
 
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
-from rg_env.items.item import Item
-from rg_env.items.run_stream import NoItemsError, RunStream
+from rg_env.stream.item import Item
+from rg_env.stream.run_stream import NoItemsError, RunStream
 
 logger = logging.getLogger(__name__)
 

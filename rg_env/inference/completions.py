@@ -35,8 +35,8 @@ from rg_env.inference.connection import (
 )
 from rg_env.inference.routes import CHAT, Completion, Prompt, Route
 from rg_env.off_loop import keep_gil, off_loop
-from rg_env.scoring.extraction import THINKING
-from rg_env.scoring.prompt import Message
+from rg_env.reward.extraction import THINKING
+from rg_env.reward.prompt import Message
 
 SHORT_PROMPT_CHARS = 1536
 """A prompt up to here is rendered and encoded in half a millisecond, in place."""

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from rg_env.inference.connection import Failure, bad_reply
-from rg_env.scoring.prompt import Message
+from rg_env.reward.prompt import Message
 
 NEUTRAL = {
     "top_k": -1,

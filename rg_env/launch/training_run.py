@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env import ending
-from rg_env.evaluation.sources import HISTORY, METRICS
 from rg_env.launch.programs import Plan, Program, last_lines, wait_until_well
+from rg_env.results.sources import HISTORY, METRICS
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rg_env.installation import RUNS_WRITE_IN
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.library.own_tasks import checked
+from rg_env.reward.scoring_rules import ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
     Decides,
@@ -23,11 +24,10 @@ from rg_env.settings.setting_types import (
     Url,
     Weight,
 )
-from rg_env.tasks.difficulty import LevelSetting, level_setting
-from rg_env.tasks.feedback import FLOOR
-from rg_env.tasks.own_tasks import checked
-from rg_env.tasks.sampler import MAX_SEED, shard_of_launcher
-from rg_env.tasks.selection import PresetName, TaskChoosing
+from rg_env.stream.difficulty import LevelSetting, level_setting
+from rg_env.stream.feedback import FLOOR
+from rg_env.stream.sampler import MAX_SEED, shard_of_launcher
+from rg_env.stream.selection import PresetName, TaskChoosing
 from rg_env.workers.worker_pool import default_pool_size
 
 DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"

@@ -12,8 +12,8 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
-from rg_env.items import item as item_module
-from rg_env.items.run_stream import NoItemsError
+from rg_env.stream import item as item_module
+from rg_env.stream.run_stream import NoItemsError
 
 FORMS = ["jsonl", "parquet"]
 FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}
@@ -203,7 +203,7 @@ def group(*rollouts, question="2 + 2?", **changes):
 
 def exported(folder, *lines, least=1.0, most=4, form="jsonl", **how):
     """Export lines; return the rows and what is left out."""
-    sources = pytest.importorskip("rg_env.evaluation.sources", exc_type=ImportError)
+    sources = pytest.importorskip("rg_env.results.sources", exc_type=ImportError)
     (folder / "lines.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
     read = sources.Sources(sources.files_of([str(folder / "lines.jsonl")]))
     with files.new_export(folder / "x", "sft", form) as export:

@@ -20,8 +20,8 @@ pytest.importorskip("uvicorn")
 from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
 from rg_env.adapters.http import ScoreServer
-from rg_env.items import item as item_module
 from rg_env.serving import ClientCheck
+from rg_env.stream import item as item_module
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 

@@ -24,8 +24,8 @@ from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import (
     application,
 )
-from rg_env.items import item as item_module
 from rg_env.serving import ClientCheck
+from rg_env.stream import item as item_module
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 

@@ -16,8 +16,8 @@ from ray.cluster_utils import Cluster as Nodes
 
 from rg_env import Tasks
 from rg_env.adapters.ray import Cluster
-from rg_env.evaluation.rescoring import rescored_here
-from rg_env.evaluation.samples import Sample
+from rg_env.results.rescoring import rescored_here
+from rg_env.results.samples import Sample
 
 pytestmark = pytest.mark.processes
 

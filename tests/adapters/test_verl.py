@@ -10,7 +10,7 @@ from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
 from rg_env.adapters.verl import TRIES
 from rg_env.errors import RunError
-from rg_env.items import item as item_module
+from rg_env.stream import item as item_module
 
 pytestmark = pytest.mark.processes
 

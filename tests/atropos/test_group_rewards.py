@@ -4,7 +4,7 @@ import asyncio
 import json
 import pickle
 
-from rg_env.rollouts.group import Group
+from rg_env.run.group import Group
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
 

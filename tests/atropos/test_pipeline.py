@@ -8,8 +8,8 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import pipeline
 from rg_env.inference.connection import RequestFailedError, refusal
-from rg_env.items.group_scorer import ScoringUnavailableError
-from rg_env.rollouts.group import Group
+from rg_env.run.group import Group
+from rg_env.stream.group_scorer import ScoringUnavailableError
 from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, build_env, until
 from tests.support.real_api import SIZE, EndsError, after_registration, group
 

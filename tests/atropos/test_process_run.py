@@ -11,14 +11,14 @@ from rg_env.atropos.process_run import (
     ScreenRun,
 )
 from rg_env.errors import SettingError
-from rg_env.evaluation.screening import screen_rows
-from rg_env.items.stream import Stream
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.group import Ending, Ledger
-from rg_env.tasks.curriculum import Curriculum
-from rg_env.tasks.difficulty import Difficulty, build_rules
-from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import StreamSettings, TaskChoice
+from rg_env.library.scales import load_shipped
+from rg_env.results.screening import screen_rows
+from rg_env.run.group import Ending, Ledger
+from rg_env.run.metrics import Metrics
+from rg_env.stream.curriculum import Curriculum
+from rg_env.stream.difficulty import Difficulty, build_rules
+from rg_env.stream.selection import StreamSettings, TaskChoice
+from rg_env.stream.stream import Stream
 from tests.support.parts import env_config
 
 TASKS = ("acre", "chain_sum", "gcd")  # acre has no scale

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from rg_env.atropos.result_files import RowWriter, read_resumed, settings_path
-from rg_env.items.run_stream import question_digest
-from rg_env.rollouts.json_encoding import read_groups
+from rg_env.run.json_encoding import read_groups
+from rg_env.stream.run_stream import question_digest
 from tests.support.groups import group
 
 

@@ -7,11 +7,11 @@ import pytest
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import serve_loop
-from rg_env.atropos.checkpoints import passed
 from rg_env.atropos.pipeline import Flight
 from rg_env.atropos.serve_loop import Serving, groups_to_the_end
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.group import Ledger
+from rg_env.run.checkpoints import passed
+from rg_env.run.group import Ledger
+from rg_env.run.metrics import Metrics
 
 CONFIG = {
     "total_steps": 3,

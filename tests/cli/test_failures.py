@@ -13,12 +13,12 @@ from rg_env.atropos.api import ApiError
 from rg_env.cli import failures
 from rg_env.demo.child_process import ChildError
 from rg_env.errors import LibraryError, SettingError
-from rg_env.tasks.datasets import OwnTaskError
+from rg_env.library.datasets import OwnTaskError
 from rg_env.workers.pool_errors import JobError, WorkerDiedError
 from tests.support.parts import REPO_ROOT
 
 IN_LIBRARY = 'File "/x/site-packages/reasoning_gym/games/maze.py", line 3, in f\n'
-IN_OURS = 'File "/x/rg_env/items/worker_jobs.py", line 3, in f\n'
+IN_OURS = 'File "/x/rg_env/library/worker_jobs.py", line 3, in f\n'
 TRACEBACK = "Traceback (most recent call last):\n"
 FULL = OSError(errno.ENOSPC, "No space left on device", "/data/x")
 

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.library import worker_jobs
+from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support import published
 from tests.support.parts import GUARD_S, run_main, start_entry
 from tests.support.processes import descendants, left_alive

@@ -10,9 +10,9 @@ import pytest
 
 from rg_env.cli import show_command
 from rg_env.errors import SettingError, on_one_line, visible
-from rg_env.items import worker_jobs
-from rg_env.reports import task_sheets
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.library import worker_jobs
+from rg_env.results import task_sheets
+from rg_env.reward.scoring_rules import ScoringRules
 from tests.support.parts import GUARD_S, run_main
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from rg_env.cli import tasks_command as command
 from rg_env.errors import SettingError
-from rg_env.items import worker_jobs
-from rg_env.reports import task_sheets
-from rg_env.reports.task_sheets import TaskFacts
-from rg_env.tasks.library import LibraryDescription, TaskInfo
-from rg_env.tasks.scales import Scale, SkippedLevel, Step
+from rg_env.library import worker_jobs
+from rg_env.library.registry import LibraryDescription, TaskInfo
+from rg_env.library.scales import Scale, SkippedLevel, Step
+from rg_env.results import task_sheets
+from rg_env.results.task_sheets import TaskFacts
 from tests.support.parts import GUARD_S, run_main
 
 INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)

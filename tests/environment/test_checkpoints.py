@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import checkpoints
-from rg_env.atropos.checkpoints import BadCheckpointError
+from rg_env.run import checkpoints
+from rg_env.run.checkpoints import BadCheckpointError
 from tests.support.parts import build_env, empty_api, ready_env
 from tests.support.runs import next_items, questions, serve, trainer_config
 

@@ -10,9 +10,9 @@ import resource
 import pytest
 
 from rg_env import whole_files
-from rg_env.rollouts.dumps import Dumps
-from rg_env.rollouts.group import Rollout
-from rg_env.rollouts.json_encoding import read_groups
+from rg_env.run.dumps import Dumps
+from rg_env.run.group import Rollout
+from rg_env.run.json_encoding import read_groups
 from tests.support.groups import scored
 from tests.support.parts import env_config, until
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from rg_env.demo.chat_tokenizer import load_tokenizer
-from rg_env.evaluation.samples import grouped, read_rows, sample_of
-from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference import client, servers
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.results.samples import grouped, read_rows, sample_of
+from rg_env.results.summary import EvalSummary
+from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import (
     FAST_TASKS,
     build_env,

@@ -15,7 +15,7 @@ from rg_env.inference.completions import (
 )
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.routes import ATROPOS, CHAT, Completion, Prompt
-from rg_env.scoring.extraction import extract_answer
+from rg_env.reward.extraction import extract_answer
 from tests.support.odd_servers import openai_endpoint, serving
 from tests.support.parts import RIGHT, build_env, vllm_reply, vllm_server
 

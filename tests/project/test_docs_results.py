@@ -7,14 +7,14 @@ import json
 import re
 
 from rg_env.atropos.group_rewards import scored_rollout
-from rg_env.evaluation.samples import Sample
-from rg_env.evaluation.summary import EvalSummary
 from rg_env.inference.connection import refusal
-from rg_env.items.run_stream import EVENTS
-from rg_env.reports.metrics import Metrics
-from rg_env.rollouts.group import Ending, Ledger, Rollout
-from rg_env.scoring.score import OUTCOMES, Score
-from rg_env.tasks.feedback import Feedback
+from rg_env.results.samples import Sample
+from rg_env.results.summary import EvalSummary
+from rg_env.reward.score import OUTCOMES, Score
+from rg_env.run.group import Ending, Ledger, Rollout
+from rg_env.run.metrics import Metrics
+from rg_env.stream.feedback import Feedback
+from rg_env.stream.run_stream import EVENTS
 from tests.support.documents import ROOT, blocks, listed, text_of
 from tests.support.groups import scored
 from tests.support.parts import build_env

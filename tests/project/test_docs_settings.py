@@ -9,10 +9,10 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
 from rg_env.cli.settings_command import FIRST
 from rg_env.inference.routes import ROUTES
-from rg_env.items import worker_jobs
+from rg_env.library import worker_jobs
+from rg_env.library.scales import load_shipped
+from rg_env.stream.selection import StreamSettings, build_selection
 from rg_env.task_rules.table import TABLE
-from rg_env.tasks.scales import load_shipped
-from rg_env.tasks.selection import StreamSettings, build_selection
 from tests.support.documents import (
     EXAMPLES,
     README,

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.items import worker_jobs
+from rg_env.library import worker_jobs
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.imported_names import imported_names
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ("__init__.py", "reasoning_gym_environment.py")
-LIBRARY_DOOR = "rg_env/tasks/library.py"
+LIBRARY_DOOR = "rg_env/library/registry.py"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "whole_files"}
 LEAVES |= {"serving", "yaml_text"}
-PURE = {"task_rules", "tasks", "scoring", "rollouts"}
+CORE = {"task_rules", "reward", "workers", "library", "stream"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"errors"},
@@ -30,35 +30,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     "serving": {"errors"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
-    "tasks": {"errors", "task_rules", "scoring", "yaml_text"},
-    "scoring": {"errors", "task_rules"},
-    "rollouts": {"off_loop", "items", "whole_files"},
-    "settings": {"errors", "installation", "scoring", "tasks", "workers"},
+    "reward": {"errors", "task_rules"},
     "workers": {"errors", "logs"},
-    "items": {"errors", "logs", "off_loop", "yaml_text", "task_rules", "tasks"}
-    | {"scoring", "settings", "workers"},
-    "adapters": LEAVES | PURE | {"workers", "items", "settings", "evaluation"},
-    "inference": {"scoring", "errors", "logs", "off_loop", "settings"},
-    "demo": {"ending", "errors", "installation", "serving"}
-    | {"task_rules", "tasks"}
-    | {"items", "workers", "atropos"},
-    "reports": {"ending", "errors", "logs", "tasks", "scoring", "rollouts", "items"},
-    "evaluation": LEAVES | PURE | {"workers", "items", "reports"},
-    "pages": {"errors", "evaluation", "installation", "reports"}
-    | {"rollouts", "scoring", "settings", "tasks", "whole_files", "yaml_text"},
-    "atropos": LEAVES
-    | PURE
-    | {"settings", "workers", "items", "inference", "reports", "evaluation"},
-    "launch": LEAVES | {"settings", "workers", "rollouts", "reports", "evaluation"},
+    "library": {"errors", "yaml_text", "task_rules", "reward", "workers"},
+    "stream": LEAVES | CORE,
+    "settings": LEAVES | CORE,
+    "inference": LEAVES | {"reward", "settings"},
+    "run": LEAVES | CORE,
+    "results": LEAVES | CORE | {"run", "settings"},
+    "adapters": LEAVES | CORE | {"settings", "results"},
+    "atropos": LEAVES | CORE | {"settings", "inference", "run", "results"},
+    "demo": LEAVES | CORE | {"atropos"},
+    "launch": LEAVES | {"workers", "settings", "run", "results"},
     "cli": LEAVES
-    | PURE
-    | {"workers", "items", "reports", "evaluation", "pages", "demo", "atropos"}
-    | {"settings", "adapters", "launch"},
+    | CORE
+    | {"settings", "run", "results", "adapters", "atropos", "demo", "launch"},
 }
 """Room to the other rooms that it may know; the entry may know all."""
 
 MAY_IMPORT_THE_HOST = {"inference", "atropos", "cli", "demo"}
-LIGHT_ROOMS = LEAVES | PURE | {"workers", "items", "reports", "evaluation", "pages"}
+LIGHT_ROOMS = LEAVES | CORE | {"run", "results"}
 PUBLIC = "rg_env/__init__.py"
 """It imports what it names, when it is asked for it."""
 
@@ -135,7 +126,7 @@ def test_importing_every_inner_module_brings_neither_host_nor_library() -> None:
 def test_a_worker_that_made_an_entry_holds_the_library_and_not_the_host() -> None:
     import reasoning_gym_environment  # noqa: F401 - the owner of the pool holds it all
 
-    pool = WorkerPool(1, preload=["rg_env.items.worker_jobs"])
+    pool = WorkerPool(1, preload=["rg_env.library.worker_jobs"])
     try:
         pool.call(worker_jobs.make_entry, "chain_sum", {}, 1, deadline_s=GUARD_S)
         source = "sorted(__import__('sys').modules)"

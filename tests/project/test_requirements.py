@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from rg_env.pages.report import LIBRARIES
+from rg_env.results.report import LIBRARIES
 from tests.support.imported_names import imported_names
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]

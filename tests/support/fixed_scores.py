@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from rg_env.scoring.score import as_unit
+from rg_env.library import datasets
+from rg_env.reward.score import as_unit
 from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE, solution
-from rg_env.tasks import datasets
 
 Entry = dict[str, Any]
 

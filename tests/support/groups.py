@@ -5,8 +5,8 @@ import json
 
 from hypothesis import strategies as st
 
-from rg_env.items.item import Item
-from rg_env.rollouts.group import Group
+from rg_env.run.group import Group
+from rg_env.stream.item import Item
 
 ROWS = st.lists(st.lists(st.integers(-(2**31), 2**40), max_size=4), max_size=3)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.items import worker_jobs
+from rg_env.library import worker_jobs
 
 SIZE, SEED = 50, 45
 DEADLINE_S = 120.0

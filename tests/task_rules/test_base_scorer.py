@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rg_env.library import datasets, registry
 from rg_env.task_rules.reading.filler_words import base_fix
 from rg_env.task_rules.table import TABLE
-from rg_env.tasks import datasets, library
 from tests.support.fixed_scores import (
     BASE_TASKS,
     both_scores,
@@ -18,7 +18,7 @@ WITHOUT_UNITS = {task for task, rules in TABLE.items() if not rules.has_units}
 
 
 def test_the_base_scorer_is_that_of_the_listed_tasks_alone():
-    tasks = library.describe().tasks
+    tasks = registry.describe().tasks
     assert list(BASE_TASKS) == [
         task for task in tasks if datasets.has_base_scorer(task)
     ]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rg_env.tasks import datasets
-from rg_env.tasks.scales import load_shipped
+from rg_env.library import datasets
+from rg_env.library.scales import load_shipped
 
 Entry = dict[str, Any]
 SCALES = load_shipped().scales

@@ -11,10 +11,10 @@ import sys
 
 import pytest
 
+from rg_env.library import registry
 from rg_env.task_rules.faster_functions import replace, source_digest
 from rg_env.task_rules.rules import FasterFunction
 from rg_env.task_rules.table import TABLE
-from rg_env.tasks import library
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
@@ -23,7 +23,7 @@ TASKS = (
 )
 MAKE_ENTRIES = """
 import hashlib, json, random, sys
-from rg_env.tasks import datasets, library, scales
+from rg_env.library import datasets, registry, scales
 if sys.argv[1] == "own":
     library.replace = lambda functions: []
 shipped, made = scales.load_shipped(), {}
@@ -67,7 +67,7 @@ def test_an_entry_is_the_library_s_own_to_the_last_character(entries, task):
 
 
 def test_every_faster_function_is_in_place_in_the_tested_version():
-    library.describe()
+    registry.describe()
     for function in (one for row in TABLE.values() for one in row.faster):
         place = importlib.import_module(function.module)
         *holders, name = function.name.split(".")

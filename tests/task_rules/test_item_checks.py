@@ -4,9 +4,9 @@ import importlib
 
 import pytest
 
+from rg_env.library import datasets, registry
 from rg_env.task_rules.cognition import is_filled_by_one_sign
 from rg_env.task_rules.table import fault_of, rules_of
-from rg_env.tasks import datasets, library
 
 HALTING = {"grid_size_x": 50, "grid_size_y": 50}
 ALIKE = {"max_delta": 1e-6}
@@ -66,7 +66,7 @@ def test_without_the_checks_the_library_s_entry_is_taken_as_it_is():
 
 
 def test_an_entry_of_a_mixture_is_checked_as_one_of_its_task():
-    library.describe()
+    registry.describe()
     composite = importlib.import_module("reasoning_gym.composite")
     parts = [composite.DatasetSpec("number_format", 1.0, ALIKE)]
     with pytest.raises(datasets.UnusableEntryError, match="at the digits shown"):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rg_env.items.task_check import gold_fault
+from rg_env.library import scales
+from rg_env.library.scales import load_shipped
+from rg_env.library.task_check import gold_fault
 from rg_env.task_rules.table import TABLE, no_scale_reason, solution
-from rg_env.tasks import scales
-from rg_env.tasks.scales import load_shipped
 
 MakeEntry = Callable[..., dict[str, Any]]
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rg_env.items import worker_jobs
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks import datasets
+from rg_env.library import datasets, worker_jobs
+from rg_env.reward.scoring_rules import ScoringRules
 
 EXACT = ScoringRules(normalize_answers=False)
 

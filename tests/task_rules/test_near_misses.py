@@ -14,11 +14,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from rg_env.items import worker_jobs
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.library import datasets, worker_jobs
+from rg_env.library.registry import TASKS
+from rg_env.reward.scoring_rules import ScoringRules
 from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
-from rg_env.tasks import datasets
-from rg_env.tasks.library import TASKS
 from tools.answer_texts.near_changes import CHANGES, other_answer
 from tools.answer_texts.right_answers import right_answer
 from tools.answer_texts.sampled_items import DEFAULTS, SampledItem

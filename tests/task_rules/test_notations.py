@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rg_env.library import datasets
 from rg_env.task_rules.table import TABLE, rules_of, solution
-from rg_env.tasks import datasets
 
 NOTATIONS = sorted(task for task, rules in TABLE.items() if rules.notation)
 ENTRIES = 6

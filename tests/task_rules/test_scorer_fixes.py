@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from rg_env.library import datasets
 from rg_env.task_rules.arithmetic.numbers import TIMES
 from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
 from rg_env.task_rules.table import solution
-from rg_env.tasks import datasets
 from tests.support.fixed_scores import (
     BASE_TASKS,
     FIXES,

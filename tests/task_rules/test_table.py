@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from rg_env.library import registry
+from rg_env.library.registry import load_factory
 from rg_env.task_rules import table
 from rg_env.task_rules.rules import MIXTURE, TaskRules, partial_credit
 from rg_env.task_rules.table import TABLE, fault_of, rules_of, solution
-from rg_env.tasks import library
-from rg_env.tasks.library import load_factory
 
 # -- rows ------------------------------------------------------------------------------
 
 
 def test_a_row_is_that_of_a_registered_task_and_says_something():
-    assert TABLE.keys() <= {*library.describe().tasks, MIXTURE}
+    assert TABLE.keys() <= {*registry.describe().tasks, MIXTURE}
     for task, rules in TABLE.items():
         assert rules.task == task and rules != TaskRules(task)
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rg_env.items.item import Item
+from rg_env.stream.item import Item
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.expected_scores import (
     expected_scores,

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
+from rg_env.library import datasets
 from rg_env.task_rules.table import solution
-from rg_env.tasks import datasets
 from tools.gold_solvers import SOLVERS
 
 QUICK = [

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.tasks import library
-from rg_env.tasks.library import LIBRARY_TASKS
+from rg_env.library import registry
+from rg_env.library.registry import LIBRARY_TASKS
 from tools import (
     make_library_tasks,
     make_scoring_page,
@@ -19,7 +19,7 @@ MADE = {
     "make_strategies_page": (make_strategies_page.PAGE, make_strategies_page.page),
     "make_library_tasks": (
         Path(LIBRARY_TASKS),
-        lambda: make_library_tasks.list_text(library.describe()),
+        lambda: make_library_tasks.list_text(registry.describe()),
     ),
 }
 

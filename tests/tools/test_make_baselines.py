@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from rg_env.tasks.baselines import load_shipped
-from rg_env.tasks.scales import Scale, Step
+from rg_env.library.baselines import load_shipped
+from rg_env.library.scales import Scale, Step
 from rg_env.workers.worker_pool import WorkerPool
 from tools.make_baselines import (
     LEAST_SHARE,

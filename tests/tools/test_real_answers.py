@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rg_env.evaluation.samples import Sample
+from rg_env.results.samples import Sample
 from tests.support import published
 from tests.support.parts import run_main
 from tools.real_answers import __main__ as command
@@ -87,7 +87,7 @@ def test_conclusions_are_judged_by_a_truth_table(monkeypatch):
     metadata = {"variables": ["P", "Q"], "premises": ["(P → Q)", "P"]}
     entry = {"question": "?", "answer": "", "metadata": metadata}
     made = lambda task, config: [entry]  # noqa: E731
-    monkeypatch.setattr("rg_env.tasks.datasets.dataset_entries", made)
+    monkeypatch.setattr("rg_env.library.datasets.dataset_entries", made)
     answers = ["Q", "P and Q", "¬Q", "(Q ∨ ¬Q)", "what?"]  # noqa: RUF001
     said = verdicts("propositional_logic", "{}", "?", "", answers)
     assert said == [True, True, False, False, False]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rg_env.scoring.score import FormatScores
+from rg_env.reward.score import FormatScores
 from rg_env.workers.plain_values import (
     MAX_CONTAINERS,
     MAX_DEPTH,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import scores_of
+from rg_env.library import worker_jobs
+from rg_env.stream.group_scorer import scores_of
 from rg_env.workers import worker_pool
 from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_pool import Trust
@@ -22,7 +22,7 @@ NUMBER = (
     " if 'number' in f.f_locals)\n"
 )
 FORGE = (
-    "from rg_env.items import worker_jobs\n"
+    "from rg_env.library import worker_jobs\n"
     "def forged(params): return 5\n"
     "worker_jobs.rejected_params.__code__ = forged.__code__\n"
 )

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from rg_env.tasks import datasets, scales
-from rg_env.tasks.datasets import UnusableEntryError
-from rg_env.tasks.sampler import mix_of_seed
+from rg_env.library import datasets, scales
+from rg_env.library.datasets import UnusableEntryError
+from rg_env.stream.sampler import mix_of_seed
 from tools.answer_texts.right_answers import right_answer
 
 DEFAULTS = -1.0

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from rg_env import ending, logs
-from rg_env.evaluation.samples import Sample, grouped, sample_of
-from rg_env.items import worker_jobs
+from rg_env.library import worker_jobs
+from rg_env.results.samples import Sample, grouped, sample_of
 from rg_env.workers.worker_pool import WorkerPool
 from tools.real_answers.judge import judged, verdicts
 

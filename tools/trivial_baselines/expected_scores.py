@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer, ScoringUnavailableError
-from rg_env.items.item import Item
-from rg_env.scoring.scoring_rules import ScoringRules
-from rg_env.tasks.sampler import entry_seed
+from rg_env.library import worker_jobs
+from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.stream.item import Item
+from rg_env.stream.sampler import entry_seed
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
 from tools.trivial_baselines.forest import Forest

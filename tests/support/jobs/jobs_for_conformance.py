@@ -10,11 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.items import worker_jobs
-from rg_env.scoring.score import ScoreRow
+from rg_env.library import datasets, registry, worker_jobs
+from rg_env.library.datasets import UnusableEntryError
+from rg_env.reward.score import ScoreRow
 from rg_env.task_rules.table import rules_of
-from rg_env.tasks import datasets, library
-from rg_env.tasks.datasets import UnusableEntryError
 
 
 def asked_seed(task: str, params: Mapping[str, Any], seed: int) -> int:
@@ -50,7 +49,7 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
 
 def scorers_that_evaluate() -> list[str]:
     """Return the tasks whose scorer calls what evaluates a text."""
-    library.describe()
+    registry.describe()
     scorers = {
         task: inspect.getsource(dataset_cls.score_answer)
         for task, (dataset_cls, _) in sys.modules[

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.scoring.score import ScoreRow, as_row, score_answer
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoreRow, as_row, score_answer
+from rg_env.reward.scoring_rules import ScoringRules
 
 SLOW = "an answer that takes for ever to score"
 EXIT = "an answer that ends its worker"

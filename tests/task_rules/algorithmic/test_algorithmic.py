@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from rg_env.tasks import datasets, library
-from rg_env.tasks.scales import load_shipped
+from rg_env.library import datasets, registry
+from rg_env.library.scales import load_shipped
 from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 
 # -- algorithmic_fixes -----------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_to_change_one_letter_after_the_other_earns_little_more_than_luck():
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (2, 3), (3, 3), (8, 5)])
 def test_boards_of_life_of_any_shape_evolve_as_the_library_lets_them(shape):
-    library.describe()
+    registry.describe()
     cellpylib = importlib.import_module("cellpylib")
     own = importlib.import_module("cellpylib.ca_functions2d").evolve2d
     assert own is not cellpylib.evolve2d
@@ -103,7 +103,7 @@ def test_boards_of_life_of_any_shape_evolve_as_the_library_lets_them(shape):
 
 
 def test_another_rule_than_life_s_is_the_library_s_own_matter():
-    library.describe()
+    registry.describe()
     cellpylib = importlib.import_module("cellpylib")
     board = np.array([[[0, 1], [1, 1]]])
     grown = cellpylib.evolve2d(board, timesteps=2, apply_rule=lambda n, c, t: 7)

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
+from rg_env.library import datasets
 from rg_env.task_rules.arc import results
 from rg_env.task_rules.table import fault_of
-from rg_env.tasks import datasets
 
 
 def item(*pairs: str):

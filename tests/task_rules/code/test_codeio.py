@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rg_env.items import worker_jobs
-from rg_env.items.group_scorer import GroupScorer
-from rg_env.items.item import Item
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.library import datasets, registry, worker_jobs
+from rg_env.library.datasets import kept_dataset
+from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.stream.group_scorer import GroupScorer
+from rg_env.stream.item import Item
 from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import fault_of, rejection
-from rg_env.tasks import datasets, library
-from rg_env.tasks.datasets import kept_dataset
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.fixed_scores import both_scores
 
@@ -349,7 +348,7 @@ def test_an_item_whose_program_is_random_is_not_used(params, seed):
 
 
 def listed(kind: str) -> list[dict[str, Any]]:
-    library.describe()
+    registry.describe()
     digests = set(json.loads(codeio.UNUSED.read_text(encoding="utf-8"))[kind])
     programs = kept_dataset("codeio", {})._jsonl_data
     return [p for p in programs if codeio.digest_of(p["code_sample"]) in digests]

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from rg_env.items import worker_jobs
+from rg_env.library import datasets, worker_jobs
+from rg_env.library.scales import load_shipped
 from rg_env.task_rules.cognition import (
     SIDES,
     may_show_another_count,
     possible_colors,
     unscramble,
 )
-from rg_env.tasks import datasets
-from rg_env.tasks.scales import load_shipped
 from tests.support.fixed_scores import fixed_score
 
 # -- color_cube_rotation ---------------------------------------------------------------

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from rg_env.library import datasets, registry
 from rg_env.task_rules.logic.puzzles import (
     follows,
     has_no_such_brother,
     women_around_matilda,
 )
-from rg_env.tasks import datasets, library
 from tests.support.fixed_scores import entries, entry_of, fixed_score, mean_score
 
 # -- aiw -------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_an_only_brother_has_no_brother():
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_puzzle_has_one_solution_with_all_clues_and_several_with_none(known):
-    library.describe()
+    registry.describe()
     room = "reasoning_gym.logic.contrib.logic_puzzle"
     generate = importlib.import_module(f"{room}.generate")
     rng = random.Random(1)

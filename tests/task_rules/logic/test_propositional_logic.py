@@ -7,11 +7,11 @@ import itertools
 
 import pytest
 
+from rg_env.library import datasets, registry
+from rg_env.library.scales import load_shipped
 from rg_env.task_rules.logic.propositional_logic import inference
 from rg_env.task_rules.reading.formulas import read_formula
 from rg_env.task_rules.table import fault_of, solution
-from rg_env.tasks import datasets, library
-from rg_env.tasks.scales import load_shipped
 from tests.support.fixed_scores import fixed_score, mean_score
 
 
@@ -197,7 +197,7 @@ def test_premises_from_which_nothing_or_everything_follows_are_not_asked(premise
 
 
 def test_the_library_s_example_stays_where_its_items_are_wanted_as_they_are():
-    library.describe()
+    registry.describe()
     factory = importlib.import_module("reasoning_gym.factory")
     theirs = factory.create_dataset("propositional_logic", seed=7_003, size=1)[0]
     assert (

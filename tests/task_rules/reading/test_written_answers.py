@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from rg_env.items.worker_jobs import score_answers
-from rg_env.scoring.scoring_rules import ScoringRules
+from rg_env.library.datasets import make_entry
+from rg_env.library.worker_jobs import score_answers
+from rg_env.reward.scoring_rules import ScoringRules
 from rg_env.task_rules.reading.lists import less_surplus, why_not_list
-from rg_env.tasks.datasets import make_entry
 
 CASES = []
 

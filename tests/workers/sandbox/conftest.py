@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from rg_env.items import worker_jobs
+from rg_env.library import worker_jobs
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.worker_attacks import LAYERS, LONG_S
 

@@ -86,7 +86,7 @@ def test_without_both_layers_python_code_is_denied(tmp_path):
 def test_without_both_layers_items_are_still_made(tmp_path):
     source = (
         "refuse(LANDLOCK, SECCOMP)\n"
-        "from rg_env.items import worker_jobs\n"
+        "from rg_env.library import worker_jobs\n"
         "with contextlib.closing(WorkerPool(1, preload=worker_jobs.PRELOAD)) as pool:\n"
         "    for task in ('codeio', 'figlet_font', 'rearc', 'list_functions'):\n"
         "        for seed in range(5):\n"

@@ -51,7 +51,7 @@ def test_layers_are_reported_by_the_pool(pool):
 
 def test_scorer_that_tries_gets_an_outcome(pool):
     source = (
-        "__import__('rg_env.scoring.score', fromlist=['_']).score_answer("
+        "__import__('rg_env.reward.score', fromlist=['_']).score_answer("
         "'x', {}, lambda answer, entry: __import__('os').fork())"
     )
     assert evaluate(pool, source)["outcome"] == "scorer_error"

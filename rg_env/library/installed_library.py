@@ -1,0 +1,100 @@
+"""What workers say of the installed library, and which shipped scales hold for it.
+
+A scale is valid for a task if the library's source code is the same as when the table
+was made. Other tasks keep the library's default parameters; the log names them. The
+scales of a user's own tasks are made from their curricula.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from rg_env.errors import LibraryError, SettingError
+from rg_env.library import scales as shipped_scales
+from rg_env.library import worker_jobs
+from rg_env.library.registry import OWN_CATEGORY, LibraryDescription
+from rg_env.library.scales import Scale
+from rg_env.task_rules.table import no_scale_reason
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, PreloadError
+from rg_env.workers.worker_pool import WorkerPool
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_S = 300.0
+"""For questions about the library, of which the first one imports it."""
+
+
+async def read_library(pool: WorkerPool) -> LibraryDescription:
+    """Return the description of the library, by workers that have `PRELOAD`.
+
+    Raises:
+        SettingError: A module of a user's own tasks cannot be used.
+        LibraryError: reasoning-gym cannot be used, or what workers need beside it.
+        PoolError: No worker could be started.
+    """
+    try:
+        return await pool.run(worker_jobs.describe_library, deadline_s=DEADLINE_S)
+    except PreloadError as error:
+        raise explained(error) from error
+
+
+def explained(error: PreloadError) -> SettingError | LibraryError:
+    """Return the error message for a failed start of the workers, with a remedy."""
+    if error.is_a(SettingError):
+        return SettingError(error.message)
+    if error.is_a(LibraryError):
+        return LibraryError(error.message)
+    return LibraryError(
+        f"workers cannot be started ({error}); `python -c 'import"
+        " reasoning_gym.factory'` shows whether the library is the cause. The user that"
+        " runs this must be able to read it, and to write to the folder for temporary"
+        " files (TMPDIR)"
+    )
+
+
+async def read_scales(
+    pool: WorkerPool, library: LibraryDescription, tasks: Iterable[str]
+) -> tuple[dict[str, Scale], dict[str, str]]:
+    """Return the scales of tasks that have one, and why the others have none.
+
+    Raises:
+        SettingError: The curriculum of a user's own task fails.
+    """
+    table = shipped_scales.load_shipped()
+    infos = [library.tasks[task] for task in tasks]
+    own = {info.name for info in infos if info.category == OWN_CATEGORY}
+    curricula = [i.name for i in infos if i.has_curriculum and i.name not in own]
+    job = worker_jobs.curriculum_digests
+    digests = await pool.run(job, curricula, deadline_s=DEADLINE_S)
+    found: dict[str, Scale | str] = {}
+    changed = f"its curriculum is not that of reasoning-gym {table.library_version}"
+    for task in (info.name for info in infos):
+        shipped = table.scales.get(task)
+        if task in own:
+            found[task] = await _own_scale(pool, task)
+        elif task not in digests:
+            found[task] = no_scale_reason(task)
+        elif shipped is None or shipped.digest != digests[task]:
+            found[task] = changed
+        else:
+            found[task] = shipped
+    if others := [task for task, scale in found.items() if scale is changed]:
+        logger.warning(
+            "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
+            " the library's default parameters: %s",
+            *(len(others), table.library_version, ", ".join(others)),
+        )
+    return (
+        {task: scale for task, scale in found.items() if isinstance(scale, Scale)},
+        {task: why for task, why in found.items() if isinstance(why, str)},
+    )
+
+
+async def _own_scale(pool: WorkerPool, task: str) -> Scale | str:
+    job = worker_jobs.own_scale
+    try:
+        return await pool.run(job, task, deadline_s=30.0)
+    except (DeadlineExceededError, JobError) as error:
+        message = f"task {task!r} of your own: its curriculum fails ({error})"
+        raise SettingError(message) from error

@@ -1,0 +1,182 @@
+"""The functions that run in worker processes, from plain values to plain values.
+
+Only these functions run reasoning-gym's code on data. The pool calls them by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pickle
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rg_env.library import datasets, registry, scales
+from rg_env.library.own_tasks import preloads
+from rg_env.library.registry import OWN_TASKS, cause_of
+from rg_env.reward.score import (
+    Score,
+    ScoreFunction,
+    ScoreRow,
+    as_row,
+    compare_formats,
+)
+from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.task_rules.rules import Entry
+from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
+
+T = TypeVar("T")
+
+_scored: set[str] = set()
+"""Tasks of which this process has scored an answer, and so loaded what that takes."""
+
+
+def preload() -> None:
+    """Load reasoning-gym and what the first calls of some scorers load."""
+    # The scorers that evaluate text have their processes replaced after every group.
+    registry.describe()
+    for task in OWN_TASKS:
+        datasets.fix_holds(task)  # no worker can read a user's file
+    for task in EVALUATED:
+        # What is broken is named where the task is checked. Seed 3 makes quick items.
+        with contextlib.suppress(Exception):
+            entry = next(datasets.usable_entries(task, {}, range(3, 100)))
+            score_answers(task, {}, entry, [entry["answer"]])
+
+
+PRELOAD = (f"{__name__}:{preload.__name__}",)
+"""What a pool for these jobs does before its workers are forked."""
+
+
+def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the same with the modules of a user's own tasks."""
+    return (*preloads(task_modules or ()), *PRELOAD)
+
+
+def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
+    """Run another job; return its time in milliseconds and its result."""
+    began = time.perf_counter()
+    result = job(*args)
+    return 1000 * (time.perf_counter() - began), result
+
+
+describe_library = registry.describe
+rejected_params = registry.rejected_params
+own_scale = scales.own_scale
+make_entry = datasets.make_entry
+dataset_entry = datasets.dataset_entry
+
+
+def dataset_questions(task: str, config: str) -> list[str | None]:
+    """Return the questions of a whole dataset; see `datasets.dataset_entries`."""
+    entries = datasets.dataset_entries(task, config)
+    return [None if entry is None else entry["question"] for entry in entries]
+
+
+def _score_all(
+    task: str,
+    dataset: Any,
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules,
+) -> list[ScoreRow]:
+    source = source_task(task, entry)
+    scorer, installed = _scorers(task, source, dataset, rules)
+    fix = rules_of(source).fix
+    is_guarded = scorer == installed or fix is None or not fix.runs_programs
+    score = rules.scoring(source, entry, scorer, is_guarded)
+
+    def scored(answer: str) -> Score:
+        try:
+            return score(answer)
+        except Exception:
+            if source not in OWN_TASKS:
+                raise  # a defect of ours; a user's guard or notation may raise
+            return Score(0.0, "scorer_error", answer)
+
+    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
+    _scored.add(source)
+    return [rows[answer] for answer in answers]
+
+
+def _scorers(
+    task: str, source: str, dataset: Any, rules: ScoringRules
+) -> tuple[ScoreFunction, ScoreFunction]:
+    installed: ScoreFunction = dataset.score_answer
+    if source in OWN_TASKS:
+        installed = datasets.checked_scorer(installed)
+    if rules.scorer_fixes:
+        return datasets.corrected_scorer(task, installed), installed
+    return installed, installed
+
+
+def _dataset(task: str, params: Any) -> tuple[str, Any]:
+    """Return a task, and its dataset configured as for the item that is scored.
+
+    They are given by name and parameters, or by the module and class of the dataset,
+    with a colon, and its pickled config.
+    """
+    if isinstance(params, bytes):
+        return _configured(*task.split(":"), params)
+    return task, datasets.scoring_dataset(task, params)
+
+
+# A call is prepared with the dataset that it scores with, and that may be large.
+@functools.lru_cache(maxsize=1)
+def _configured(module: str, class_name: str, config: bytes) -> tuple[str, Any]:
+    loaded = pickle.loads(config)  # noqa: S301 - made by the pool's owner
+    return datasets.dataset_from_config(module, class_name, loaded)
+
+
+def score_answers(
+    task: str,
+    params: Any,
+    entry: Mapping[str, Any],
+    answers: Sequence[str],
+    rules: ScoringRules = DEFAULT_RULES,
+) -> list[ScoreRow]:
+    """Return rows that `read_rows` reads, one for each answer; see `_dataset`."""
+    return _score_all(*_dataset(task, params), entry, answers, rules)
+
+
+def prepare_scores(
+    task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
+) -> None:
+    """Build the dataset of `score_answers`, and load what its scorer loads at first."""
+    name, dataset = _dataset(task, params)
+    gold = entry.get("answer")
+    if isinstance(gold, str) and source_task(name, entry) not in _scored:
+        # What it raises is said where the task is checked.
+        with contextlib.suppress(Exception):
+            _score_all(name, dataset, entry, [gold], rules)
+
+
+def reference_fault(
+    task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
+) -> str | None:
+    """Return what is wrong with the score of an entry's reference answer, if any."""
+    with datasets.blaming():
+        gold = solution(task, entry)
+    if gold is None:
+        return None
+    dataset = datasets.scoring_dataset(task, params)
+    ((value, why, *_),) = _score_all(task, dataset, entry, [gold], rules)
+    if value == 1.0:
+        return None
+    try:
+        compare_formats(gold, entry, _scorers(task, task, dataset, rules)[0])
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+        why = cause_of(error)
+    return f"its reference answer scores {value:.2f} ({why})"
+
+
+def describe_fixes() -> dict[str, bool]:
+    """Say of each task that has a fix whether it holds for the installed scorer."""
+    holding = ((task, datasets.fix_holds(task)) for task in registry.describe().tasks)
+    return {task: holds for task, holds in holding if holds is not None}
+
+
+def curriculum_digests(tasks: Sequence[str]) -> dict[str, str]:
+    """Return digests by registered task; see `scales.curriculum_digest`."""
+    return {task: scales.curriculum_digest(task) for task in tasks}

@@ -1,0 +1,307 @@
+"""Every number of saved completions, over one table with a row for each. Pure.
+
+Samples of one item, or items of one task, are alike: an interval that takes them for
+independent is too narrow. The standard error is the clustered one, as "Adding error
+bars to evals" (Miller, 2024) has it, with the factor C / (C - 1) for few clusters C.
+Each task is a stratum, since these are the tasks: the interval does not include the
+differences between their means. Tasks with only one item together form one stratum.
+
+An interval of a mean is Wilson's at 95 %, for as many independent samples as would have
+that standard error: it stays in [0, 1]. Where all scores are equal it is that of C
+samples. One of a difference is Student's. Both have as many degrees of freedom as there
+are clusters more than strata.
+
+Importing polars takes half a second: a command that may do without numbers imports
+this module, and what uses it, where it needs them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from rg_env.results.samples import NOT_USED, SCORES, Sample, finite
+
+Z_95 = 1.959963984540054
+
+Key = tuple[Any, ...]
+SCORE, OUTCOME = pl.col("score"), pl.col("outcome")
+HAS_SCORE = SCORE.is_not_null()
+RIGHT = SCORE >= 1.0
+WHOLE = ("all", "")
+PART = ("kind", "name")
+KINDS = {"all": pl.lit(""), "category": pl.col("category"), "task": pl.col("task")}
+
+COLUMNS: dict[str, Any] = dict.fromkeys(("result", "item", "group"), pl.Int64)
+COLUMNS |= dict.fromkeys(("task", "category", "outcome"), pl.String)
+COLUMNS |= dict.fromkeys(("answered", "truncated"), pl.Boolean)
+COLUMNS |= dict.fromkeys(("score", "level", "step", "tokens", "characters"), pl.Float64)
+COLUMNS |= dict.fromkeys(SCORES, pl.Float64)
+"""The columns of a table of samples; null is what no file says.
+
+`result` is the number of the run or file; `item` is the same for equal questions of a
+task and `group` for rollouts of one line; `answered` is null without a score, and the
+last ones are the scores of `rescore`.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean of samples with its 95 % interval; clusters are taken as independent."""
+
+    mean: float
+    low: float
+    high: float
+    samples: int
+    clusters: int
+
+    def interval(self, digits: int = 3) -> str:
+        """Return the interval as every table has it."""
+        return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+
+
+Numbers = dict[str, Any]
+"""Name to an estimate or count of a part."""
+
+NO_PAIR: Numbers = dict.fromkeys(("means", "by_item", "by_task"))
+NO_PAIR |= {"only_first": 0, "only_second": 0}
+
+
+def plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers as JSON has them."""
+
+    def value(of: Any) -> Any:
+        return dataclasses.asdict(of) if isinstance(of, Estimate) else of
+
+    return {name: value(of) for name, of in numbers.items()}
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+def row_of(sample: Sample, result: int = 0) -> Sequence[Any]:
+    """Return the row of a sample, a value for each of `COLUMNS`."""
+    row, text = sample.row, sample.row.get("completion")
+    level, scores = finite(row.get("level")), row.get("scores") or {}
+    # A group is one line of a file; in samples of evaluations, equal items.
+    line, dot, _ = str(row.get("place", "")).rpartition(".")
+    return (
+        result,
+        hash(sample.item),
+        hash((row.get("source"), line)) if dot else None,
+        sample.task,
+        sample.category,
+        sample.outcome,
+        None if sample.score is None else sample.is_answered,
+        sample.is_truncated if row.get("finish_reason") else None,
+        sample.score,
+        level if level is not None and 0 <= level <= 1 else None,
+        *(finite(row.get(name)) for name in ("step", "completion_tokens")),
+        len(text) if isinstance(text, str) else None,
+        *(finite(scores.get(name)) for name in SCORES),
+    )
+
+
+def table_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
+    """Return the rows of `row_of` as a table."""
+    return pl.DataFrame(iter(rows), schema=COLUMNS, orient="row")
+
+
+def with_parts(table: pl.DataFrame, kinds: Iterable[str] = KINDS) -> pl.DataFrame:
+    """Return samples with a row for each part that they are of, in columns `PART`."""
+    parts = ((pl.lit(kind).alias("kind"), KINDS[kind].alias("name")) for kind in kinds)
+    return pl.concat([table.with_columns(part) for part in parts])
+
+
+# -- means with intervals --------------------------------------------------------------
+
+
+def _student_95(freedom: int) -> float:
+    # Abramowitz and Stegun, 26.7.5, within 0.02 from three degrees of freedom on; scipy
+    # would be 40 MB for this one number.
+    z = Z_95
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + math.fsum(term / freedom**i for i, term in enumerate(terms, 1))
+
+
+def _wilson(
+    mean: float, variance: float, clusters: int, freedom: int
+) -> tuple[float, float]:
+    n, z = float(clusters), Z_95
+    # Rounding leaves a little variance where all scores are equal.
+    if variance > 1e-12:
+        n, z = mean * (1 - mean) / variance, _student_95(freedom)
+    centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = (z / (1 + z**2 / n)) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n * n))
+    # Rounding alone can put the mean of equal scores outside.
+    low, high = min(mean, centre - half), max(mean, centre + half)
+    return max(0.0, low), min(1.0, high)
+
+
+def estimates(
+    table: pl.DataFrame,
+    value: pl.Expr = SCORE,
+    by: Sequence[str] = PART,
+    *,
+    clusters: str = "item",
+    within: tuple[float, float] | None = None,
+) -> dict[Key, Estimate]:
+    """Return the mean of a value with its interval, for each part of a table.
+
+    Args:
+        table: Rows without the value do not count; a part with none is not returned.
+        value: In [0, 1]; with `within`, anything.
+        by: Columns whose values are the part.
+        clusters: "item", and each task is a stratum, or "task", without strata.
+        within: What values can be, for Student's interval.
+    """
+    stratum = pl.lit(None) if clusters == "task" else pl.col("task")
+    part = [*by, "stratum"]
+    n, total, number = pl.col("n"), pl.col("total"), pl.len().cast(pl.Float64)
+    several = number.over(part) > 1
+    middle = (total.sum() / n.sum()).over(part)
+    factor = pl.when(several).then(number.over(part) / (number.over(part) - 1))
+    sums = (
+        table.select(*by, stratum.alias("stratum"), pl.col(clusters), value=value)
+        .drop_nulls("value")
+        .with_columns(pl.col("value").cast(pl.Float64))
+        .group_by(*part, clusters, maintain_order=True)
+        .agg(n=pl.len().cast(pl.Float64), total=pl.col("value").sum())
+        # One cluster tells nothing of the spread in its stratum.
+        .with_columns(stratum=pl.when(several).then(pl.col("stratum")))
+        .with_columns(mean=(total.sum() / n.sum()).over(by))
+        .with_columns(
+            # What a stratum adds to the variance; one cluster lies off the mean.
+            off=(total - n * pl.when(several).then(middle).otherwise(pl.col("mean")))
+            ** 2
+            * factor.otherwise(1.0)
+        )
+        .group_by(by, maintain_order=True)
+        .agg(
+            pl.col("mean").first(),
+            (pl.col("off").sum() / n.sum() ** 2).alias("variance"),
+            n.sum().cast(pl.Int64),
+            pl.len().alias("clusters"),
+            pl.col("stratum").n_unique().alias("strata"),
+        )
+    )
+    result: dict[Key, Estimate] = {}
+    for *key, mean, variance, samples, count, strata in sums.iter_rows():
+        if within is None:
+            low, high = _wilson(mean, variance, count, count - strata)
+        elif count == 1:
+            low, high = within
+        else:
+            half = _student_95(count - strata) * math.sqrt(variance)
+            low, high = max(within[0], mean - half), min(within[1], mean + half)
+        result[tuple(key)] = Estimate(mean, low, high, samples, count)
+    return result
+
+
+def share_of(count: int, number: int) -> Estimate:
+    """Return a share of independent things with its interval."""
+    mean = count / number
+    variance = mean * (1 - mean) / max(1, number - 1)
+    return Estimate(mean, *_wilson(mean, variance, number, number - 1), number, number)
+
+
+def _by_task(table: pl.DataFrame, *how: Any, **more: Any) -> dict[Key, Estimate]:
+    each = estimates(table, *how, clusters="task", **more)
+    return {part: of for part, of in each.items() if of.clusters > 1}
+
+
+def best_of(value: pl.Expr, k: int) -> pl.Expr:
+    """Return the expected best value of k completions of an item, without bias.
+
+    Of values that are 0 or 1 it is pass@k, the chance that one of k is right. Of fewer
+    than k completions it is null.
+
+    Source: "Evaluating large language models trained on code" (Chen et al., 2021).
+    """
+    n = value.count().cast(pl.Float64)
+    place = pl.int_range(value.count()).cast(pl.Float64)
+    # The value at place i is the best one of comb(i, k - 1) of the comb(n, k) draws.
+    share = k / n
+    for j in range(k - 1):
+        share = share * (place - j) / (n - 1 - j)
+    ordered = value.cast(pl.Float64).drop_nulls().sort()
+    return pl.when(n >= k).then((ordered * share).sum())
+
+
+# -- results ---------------------------------------------------------------------------
+
+
+def results(
+    table: pl.DataFrame, by: Sequence[str] = PART, k: int = 1
+) -> dict[Key, Numbers]:
+    """Return what each part with a score came to, with k completions of an item.
+
+    Estimates are of the score `by_item`, and `by_task` if there are several; of what is
+    `right` (score 1.0), which is pass@1; of the `score_of_answered`; and of `best_of_k`
+    and `pass_at_k` of items that have k > 1 completions with a score. Of the counts,
+    `failed` are completions without a score, and `truncated` may be unknown.
+    """
+    is_not_used, truncated = OUTCOME == NOT_USED, pl.col("truncated")
+    means = {
+        "by_item": estimates(table, by=by),
+        "by_task": _by_task(table, by=by),
+        "right": estimates(table, RIGHT, by),
+        "score_of_answered": estimates(table.filter(pl.col("answered")), by=by),
+    }
+    items = table.filter(HAS_SCORE).group_by(*by, "task", "item", maintain_order=True)
+    for name, value in {"best_of_k": SCORE, "pass_at_k": RIGHT}.items():
+        best = items.agg(best_of(value, k)) if k > 1 else None
+        means[name] = {} if best is None else estimates(best, by=by)
+    counts = table.group_by(by, maintain_order=True).agg(
+        completions=SCORE.count(),
+        answered=pl.col("answered").mean(),
+        truncated=pl.when(truncated.count() > 0).then(truncated.sum()),
+        failed=pl.len() - SCORE.count() - is_not_used.sum(),
+        not_used=is_not_used.sum(),
+    )
+    measured: dict[Key, Numbers] = {}
+    for row in counts.iter_rows(named=True):
+        part = tuple(row.pop(name) for name in by)
+        if score := means["by_item"].get(part):
+            these = {name: of.get(part) for name, of in means.items()}
+            measured[part] = {"items": score.clusters, **these, **row}
+    return measured
+
+
+def paired(
+    table: pl.DataFrame, first: int, second: int, by: Sequence[str] = PART
+) -> dict[Key, Numbers]:
+    """Return for each part the second result less the first one, on shared items."""
+    a, b = pl.col("a"), pl.col("b")
+    of = {name: pl.col("result") == n for name, n in (("a", first), ("b", second))}
+    items = (
+        table.filter(HAS_SCORE, of["a"] | of["b"])
+        .group_by(*by, "task", "item", maintain_order=True)
+        .agg(**{name: SCORE.filter(is_of).mean() for name, is_of in of.items()})
+    )
+    how: dict[str, Any] = {"by": by, "within": (-1.0, 1.0)}
+    by_item, by_task = estimates(items, b - a, **how), _by_task(items, b - a, **how)
+    counts = items.group_by(by, maintain_order=True).agg(
+        pl.concat_list(c.filter((a + b).is_not_null()).mean() for c in (a, b)),
+        only_first=b.is_null().sum(),
+        only_second=a.is_null().sum(),
+    )
+    pairs = {}
+    for *key, means, only_first, only_second in counts.iter_rows():
+        part = tuple(key)
+        pairs[part] = {
+            "means": means if part in by_item else None,
+            "by_item": by_item.get(part),
+            "by_task": by_task.get(part),
+            "only_first": only_first,
+            "only_second": only_second,
+        }
+    return pairs

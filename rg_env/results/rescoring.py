@@ -1,0 +1,289 @@
+"""Saved completions scored again, with the items that the installed library makes.
+
+Each answer has three scores: of the library alone, with the fixes of its scorers, and
+with normalization as well, which is ours. All three are behind the guards. A completion
+whose item is not made again, or not used, has none, nor has one that was given none:
+
+    unmatched        the library makes another question there, or nothing
+    not_used         its reference answer is incorrect, or its board cannot be seen
+    timeout          scoring used up its CPU time
+    unscored         workers were killed or stood still, again and again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rg_env.errors import SettingError, shown
+from rg_env.library import worker_jobs
+from rg_env.library.installed_library import read_library
+from rg_env.library.registry import LibraryDescription
+from rg_env.library.task_check import is_unusable, why_no_entry
+from rg_env.off_loop import off_loop
+from rg_env.results.samples import SCORES, Sample, grouped
+from rg_env.results.sources import Sources
+from rg_env.reward.extraction import extract_answer
+from rg_env.reward.score import UNSCORED, Score
+from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.run.json_encoding import readable
+from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
+from rg_env.stream.item import Item
+from rg_env.task_rules.rules import MIXTURE
+from rg_env.whole_files import LineFile
+from rg_env.workers.pool_errors import (
+    PoolClosedError,
+    PoolError,
+    PreloadError,
+    WorkerLostError,
+)
+from rg_env.workers.worker_pool import WorkerPool
+
+RULES = (
+    ScoringRules(scorer_fixes=False, normalize_answers=False),
+    ScoringRules(normalize_answers=False),
+    ScoringRules(),
+)
+"""How the scores beside the saved one come about."""
+
+DATASET_DEADLINE_S = 300.0
+ITEM_DEADLINE_S = 60.0
+ANSWER_DEADLINE_S = 20.0
+"""CPU time, longer than in training, as nobody waits."""
+
+STOPS = (PoolClosedError, PreloadError)
+"""Errors after which no item has a score."""
+
+ITEMS_AT_ONCE = 16
+ORIGIN = ("seed", "params", "dataset", "index")
+KEPT = ("run", "model", "source", "place", "finish_reason", "level", *ORIGIN)
+
+
+class _NoItemError(Exception):
+    """Outcome and reason of a completion without an item to be scored with."""
+
+
+ANOTHER = _NoItemError("unmatched", "the installed library makes another question")
+
+
+def _read(sample: Sample) -> tuple[str | None, str]:
+    """Return the answer of a completion, or None and why there is none."""
+    text = sample.row.get("completion")
+    if not isinstance(text, str):
+        return sample.row.get("answer"), sample.outcome
+    # The template had begun the thinking: the text alone does not say so.
+    is_open = sample.outcome == "unfinished_thinking"
+    read = extract_answer(text, thinking_open=is_open)
+    return read.answer, str(read.failure)
+
+
+class Rescoring:
+    """Scores samples again in workers.
+
+    Args:
+        pool: Its workers are forked with `worker_jobs.PRELOAD`.
+    """
+
+    def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
+        self._pool, self._library = pool, library
+        self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
+        self._questions = dict[tuple[str, str], asyncio.Future[Any]]()
+
+    async def rescored(self, samples: Sequence[Sample]) -> AsyncIterator[list[Sample]]:
+        """Yield the new samples of each item, as they come.
+
+        A `row` says all three scores and the saved one.
+
+        Raises:
+            PoolError: The pool is closed or cannot start.
+        """
+
+        def item(sample: Sample) -> str:
+            origin = [sample.row.get(key) for key in ORIGIN]
+            return json.dumps([sample.item, origin], sort_keys=True)
+
+        items = grouped(samples, item).values()
+        for scored in asyncio.as_completed([*map(self._of_item, items)]):
+            yield await scored
+
+    async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
+        try:
+            async with self._places:
+                return await self._scored(samples, *await self._item(samples[0]))
+        except _NoItemError as error:
+            outcome, why = error.args
+        except ScoringUnavailableError as error:
+            if isinstance(error.__cause__, STOPS):
+                raise error.__cause__ from None
+            outcome, why = UNSCORED, str(error)
+        return [self._new(sample, None, outcome, reason=why) for sample in samples]
+
+    async def _scored(
+        self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
+    ) -> list[Sample]:
+        read = await off_loop(lambda: list(map(_read, samples)))
+        own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
+        scores: list[dict[str | None, Score]] = []
+        for rules in RULES:
+            scorer = GroupScorer(self._pool, ANSWER_DEADLINE_S, rules)
+            given = await scorer.score_group(item, entry, own) if own else []
+            scores.append(dict(zip(own, given, strict=True)))
+        late = f"scoring it used up {ANSWER_DEADLINE_S:g} s of CPU time"
+        new = []
+        for sample, (answer, failure) in zip(samples, read, strict=True):
+            mine = [of.get(answer, Score(0.0, failure, None)) for of in scores]
+            text = answer if answer is not None else sample.row.get("completion")
+            if text is None and sample.score is None:  # the request failed
+                new.append(self._new(sample, None, failure, reason="no text"))
+            elif any(score.outcome == "timeout" for score in mine):
+                new.append(self._new(sample, None, "timeout", reason=late))
+            else:
+                ours, values = mine[-1], [score.value for score in mine]
+                more = {
+                    "question": entry["question"],
+                    "gold_answer": entry["answer"],
+                    "answer": answer,
+                    "scores": dict(zip(SCORES, [sample.score, *values], strict=True)),
+                    "normalized": ours.normalized,
+                }
+                new.append(self._new(sample, ours.value, ours.outcome, **more))
+        return new
+
+    def _new(
+        self, sample: Sample, score: float | None, outcome: str, **more: Any
+    ) -> Sample:
+        task = self._library.tasks.get(sample.task)
+        row = {
+            "task": sample.task,
+            "category": task.category if task else sample.category,
+            "question": sample.question,
+            "answer": sample.row.get("answer"),
+            "saved_answer": sample.row.get("answer"),
+            "score": score,
+            "outcome": outcome,
+            "saved_outcome": sample.outcome,
+            "scores": {"saved": sample.score},
+            **more,
+            **{key: sample.row[key] for key in KEPT if key in sample.row},
+            "reasoning_gym": self._library.release,
+        }
+        same = {key: row[key] for key in ("category", "question", "score", "outcome")}
+        return dataclasses.replace(sample, **same, row=row)
+
+    async def _item(self, sample: Sample) -> tuple[dict[str, Any], Item]:
+        """Make the item of a sample again; return its entry and the item."""
+        task, row = sample.task, sample.row
+        if task not in self._library.tasks and task != MIXTURE:
+            raise _NoItemError("unmatched", "no such task is installed")
+        params = row.get("params", row.get("dataset", {}))
+        try:
+            if "seed" in row:
+                # As an item that was published.
+                job = (worker_jobs.make_entry, task, params, row["seed"], True, True)
+                entry = await self._pool.run(*job, deadline_s=ITEM_DEADLINE_S)
+                # A user message of another program may have words around the question.
+                if entry["question"] not in (sample.question or entry["question"]):
+                    raise ANOTHER
+            else:
+                config = json.dumps(params, sort_keys=True)
+                index = await self._index(sample, config)
+                call = (worker_jobs.dataset_entry, task, config, index)
+                entry = await self._pool.run(*call, deadline_s=DATASET_DEADLINE_S)
+        except STOPS:
+            raise
+        except PoolError as error:
+            kind = "not_used" if is_unusable(error) else "unmatched"
+            kind = UNSCORED if isinstance(error, WorkerLostError) else kind
+            raise _NoItemError(kind, why_no_entry(error)) from error
+        params = {k: v for k, v in params.items() if k not in ("size", "seed")}
+        return entry, Item(task=task, params=params)
+
+    async def _index(self, sample: Sample, config: str) -> int:
+        """Return where a question stands in a dataset.
+
+        One that stands there several times is the one of the sample's own index; there
+        is none without, since its entries may differ.
+        """
+        key = (sample.task, config)
+        if key not in self._questions:
+            job = (worker_jobs.dataset_questions, *key)
+            questions = self._pool.run(*job, deadline_s=DATASET_DEADLINE_S)
+            self._questions[key] = asyncio.ensure_future(questions)
+        # Other items wait for the same dataset: a cancelled one must not end it.
+        each = await asyncio.shield(self._questions[key])
+        places = [i for i, one in enumerate(each) if one == sample.question]
+        own = sample.row.get("index")
+        if own not in places and len(places) != 1:
+            raise ANOTHER
+        return own if own in places else places[0]
+
+
+@functools.cache
+def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
+    return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
+
+
+def rescored_here(
+    samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
+) -> list[Sample]:
+    """Score samples again, with one worker that this process keeps; blocks."""
+    pool = _one_worker(task_modules)
+
+    async def rescored() -> list[Sample]:
+        rescoring = Rescoring(pool, await read_library(pool))
+        return [one async for each in rescoring.rescored(samples) for one in each]
+
+    return asyncio.run(rescored())
+
+
+# -- the file --------------------------------------------------------------------------
+
+TRIED_AGAIN = frozenset({"timeout", UNSCORED})
+"""Outcomes of samples that may have a score the next time, and are not written."""
+
+
+class RescoredFile:
+    """Samples that were scored again; each is on disk when `write` returns.
+
+    Raises:
+        SettingError: The file holds something else, or is of another library.
+        OSError: The disk refuses it, or another process is writing it.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        if path.exists() and path.stat().st_size > 0:
+            with path.open("rb") as lines:
+                try:
+                    is_ours = json.loads(next(lines))["reasoning_gym"] == version
+                except (ValueError, TypeError, LookupError):
+                    is_ours = False
+            if not is_ours:
+                what = f"{shown(str(path))} is not of reasoning-gym {version}"
+                raise SettingError(f"--out: {what}; choose another file")
+        self._file = LineFile(path).open()
+        self._done: set[tuple[str, str]] = set()
+        self.close = self._file.close
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield what it holds, to be read to the end before `missing`."""
+        self._file.cut()  # what a kill has torn
+        for sample in Sources([self._file.path]).samples():
+            self._done.add((sample.row["source"], sample.row["place"]))
+            yield sample
+
+    def missing(self, samples: Iterable[Sample]) -> list[Sample]:
+        """Return the samples that it does not hold."""
+        return [
+            s for s in samples if (s.row["source"], s.row["place"]) not in self._done
+        ]
+
+    def write(self, samples: Iterable[Sample]) -> None:
+        """Append samples, but those that are tried again."""
+        for sample in samples:
+            if sample.score is not None or sample.outcome not in TRIED_AGAIN:
+                self._file.append(readable(sample.row) + b"\n")

@@ -1,0 +1,162 @@
+"""Alarms: signs that a policy is rewarded for nothing, or that samples are wasted.
+
+Pure: groups go in as they are scored, lines for the log, counts and rows come out. What
+is kept is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
+groups of its task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from rg_env.logs import is_worth_a_line
+from rg_env.run.group import Group, Rollout, has_variance
+
+ALL = "all tasks"
+"""Stands where an alarm is not of one task."""
+
+WINDOW = 32
+"""Newest groups of a task that count: 256 rollouts at the default group size. A task
+that is solved in 95 of 100 rollouts has so many groups of 8 without variance by chance
+twice in a million."""
+
+FEWEST_GROUPS = 16
+"""Fewer say nothing of a share: one bad item is a tenth of ten groups."""
+
+GOLD_CHARS = 100
+
+SHARES: dict[str, tuple[float, Callable[[Rollout], bool]]] = {
+    # A healthy scorer has none.
+    "scorer_errors": (0.02, lambda rollout: rollout.outcome == "scorer_error"),
+    # Each costs a worker its deadline.
+    "timeouts": (0.05, lambda rollout: rollout.outcome == "timeout"),
+    # Most of the compute teaches nothing.
+    "truncations": (0.5, lambda rollout: rollout.finish_reason == "length"),
+}
+"""Shares of the rollouts from which an alarm rings, and what counts for it."""
+
+
+class _Facts(NamedTuple):
+    """What a window keeps of a group."""
+
+    rollouts: int
+    mean_reward: float
+    has_variance: bool
+    gold: str
+    rewarded: frozenset[str]  # answers
+    hits: Mapping[str, int]  # rollouts that count, by the names of `SHARES`
+
+
+def _facts_of(group: Group, number: int) -> _Facts:
+    rollouts, rewards = group.rollouts, group.rewards
+    # A longer answer that fits many questions is hardly found by chance. Scorers give
+    # up to 0.05 for an answer that can be read; that alone is no game.
+    rewarded = frozenset(
+        each.answer.strip().casefold()
+        for each in rollouts
+        if each.answer is not None and len(each.answer) <= 40 and each.reward >= 0.1
+    )
+    hits = {name: sum(map(counts, rollouts)) for name, (_, counts) in SHARES.items()}
+    # Where there is no one gold answer, the question stands for it.
+    gold = f"#{number}" if group.gold_answer is None else str(group.gold_answer)
+    gold = gold.strip().casefold()[:GOLD_CHARS]
+    is_varied = len(rollouts) < 2 or has_variance(rewards)
+    return _Facts(len(rollouts), fmean(rewards), is_varied, gold, rewarded, hits)
+
+
+# -- the conditions: a sentence where an alarm rings -----------------------------------
+
+Window = Sequence[_Facts]
+
+
+def _repeated_answer(window: Window) -> str | None:
+    counts = Counter(answer for facts in window for answer in facts.rewarded)
+    answer, count = next(iter(counts.most_common(1)), ("", 0))
+    golds = {facts.gold for facts in window if answer in facts.rewarded}
+    # A yes or no that is right half the time has one gold answer.
+    if count < max(FEWEST_GROUPS, math.ceil(len(window) / 2)) or len(golds) < 8:
+        return None
+    return (
+        f"the answer {answer!r} was rewarded in {count} of the last {len(window)}"
+        f" questions, with {len(golds)} reference answers"
+    )
+
+
+def _no_variance(window: Window) -> str | None:
+    if len(window) < WINDOW or any(facts.has_variance for facts in window):
+        return None
+    mean = f"now {window[-1].mean_reward:.2f}"
+    return f"{WINDOW} groups in a row of equal rewards, {mean}"
+
+
+def _share(name: str, window: Window) -> str | None:
+    hits = [facts.hits[name] for facts in window if facts.hits[name]]
+    total = sum(facts.rollouts for facts in window)
+    # One item of which every answer hangs its scorer is 5 % of a window already.
+    if len(window) < FEWEST_GROUPS or len(hits) < 3:
+        return None
+    share = sum(hits) / total
+    sentence = f"{name} in {share:.0%} of the last {total} rollouts"
+    return sentence if share >= SHARES[name][0] else None
+
+
+OF_SHARES = {name: partial(_share, name) for name in SHARES}
+OF_TASKS: dict[str, Callable[[Window], str | None]] = {
+    "repeated_answer": _repeated_answer,
+    "no_variance": _no_variance,
+    **OF_SHARES,
+}
+"""Each alarm, to what rings it in the newest groups of a task; some ring for all."""
+
+
+class Alarms:
+    """Watches the groups of one run; `counts` has how often each alarm rang."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter(dict.fromkeys(OF_TASKS, 0))
+        self._reported = 0
+        self._groups: Counter[str] = Counter()
+        self._windows = defaultdict[str, deque[_Facts]](lambda: deque(maxlen=WINDOW))
+        self._rows: dict[tuple[str, str], list[Any]] = {}
+        self._quiet_until: dict[tuple[str, str], int] = {}
+
+    def take(self, group: Group) -> list[str]:
+        """Take in a scored group.
+
+        Returns:
+            Lines for the log: the first, second, fourth ... time that each alarm rings.
+        """
+        facts, lines = _facts_of(group, self._groups[group.task]), list[str]()
+        for place, conditions in ((group.task, OF_TASKS), (ALL, OF_SHARES)):
+            self._windows[place].append(facts)
+            self._groups[place] += 1
+            for name, condition in conditions.items():
+                key, now = (name, place), self._groups[place]
+                is_quiet = now < self._quiet_until.get(key, 0)
+                sentence = None if is_quiet else condition(self._windows[place])
+                if sentence is None:
+                    continue
+                self._quiet_until[key] = now + WINDOW
+                count = self._rows[key][2] if key in self._rows else 0
+                self._rows[key] = [name, place, count + 1, sentence]
+                self.counts[name] += 1
+                if is_worth_a_line(total := self.counts[name]):
+                    of_kind = f"(alarm {total} of this kind)"
+                    lines.append(f"alarm {name}: {place}: {sentence} {of_kind}")
+        return lines
+
+    def news(self) -> list[list[Any]]:
+        """Return a row for each alarm and task that rang, the commonest first.
+
+        Its name, its task, how often it rang, and its newest sentence; [] if none has
+        rung since the last call.
+        """
+        before, self._reported = self._reported, self.counts.total()
+        if before == self._reported:
+            return []
+        return sorted(self._rows.values(), key=lambda row: -row[2])

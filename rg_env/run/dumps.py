@@ -1,0 +1,258 @@
+"""Dump files: groups and numbers of a run, on a thread of their own.
+
+    reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl.part    being written
+    reasoning_gym_environment_rollouts_{uuid}_{batch:04d}.jsonl         complete
+
+A file is complete when it is full or the run ends; none is ever overwritten. While the
+disk refuses, lines wait in memory up to a limit, and those beyond are counted as lost.
+One thread does all the encoding and writing, so the calls keep their order, and a
+caller that is cancelled leaves its group to be written all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import numbers
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rg_env.off_loop import release_gil
+from rg_env.run.group import Group, is_worth_keeping
+from rg_env.run.json_encoding import encode_group, readable
+from rg_env.whole_files import PART_SUFFIX, LineFile, recover_unfinished
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+METRICS_FOLDER = "metrics"
+
+
+class DumpWriter:
+    """Writes the groups of one kind into numbered files; calls block on the disk.
+
+    Args:
+        run: Has the `folder` and the `run_uuid`, as which several can share a folder.
+        stem: What the file names begin with.
+        groups_per_file: Groups in a complete file, at least 1.
+
+    Attributes:
+        batch_num: Number of the next file, from 0, or of the one being written.
+        groups_total: Groups accepted, those of continued runs included.
+        groups_lost: Groups that neither the disk nor the memory took, nor JSON holds.
+    """
+
+    def __init__(
+        self, run: Any, stem: str, groups_per_file: int, subfolder: str = ""
+    ) -> None:
+        self._run, self._stem, self._subfolder = run, stem, subfolder
+        self._groups_per_file = groups_per_file
+        self.batch_num = self.groups_total = self.groups_lost = 0
+        self._file: LineFile | None = None
+        self._buffer: list[dict[str, Any]] = []
+        self._handed_over = 0  # groups of the buffer that the file has
+
+    @property
+    def buffer(self) -> list[dict[str, Any]]:
+        """The groups of the file, and those that a caller adds to be written next."""
+        return self._buffer
+
+    @buffer.setter
+    def buffer(self, groups: list[dict[str, Any]]) -> None:
+        self._buffer[self._handed_over :] = groups
+
+    @property
+    def groups_waiting(self) -> int:
+        """Groups in memory that are not on disk yet."""
+        file = self._file  # which the thread of the dumps may replace
+        return len(file.waiting) if file else 0
+
+    def _current(self) -> LineFile:
+        """Return the file being written, or begin one."""
+        while self._file is None:
+            folder = Path(self._run.folder, self._subfolder)
+            name = f"{self._stem}_{self._run.run_uuid}_{self.batch_num:04d}.jsonl"
+            if (folder / name).exists():
+                self.batch_num += 1
+            else:
+                self._file = LineFile(folder / f"{name}{PART_SUFFIX}")
+        return self._file
+
+    def write(self, group: dict[str, Any]) -> None:
+        """Accept a group; it is on disk when this returns, unless the disk refuses."""
+        self._buffer.append(group)
+        self.groups_total += 1
+        self._hand_over()
+        file = self._current()
+        if not file.waiting and file.lines >= self._groups_per_file:
+            self.finish()
+
+    def _hand_over(self) -> None:
+        """Give the file the groups that it does not have yet."""
+        while self._handed_over < len(self._buffer):
+            group, is_taken = self._buffer[self._handed_over], False
+            try:
+                line = encode_group(group, release_gil=release_gil) + b"\n"
+                is_taken = self._current().put(line)
+            except (TypeError, ValueError, RecursionError) as error:
+                logger.error("%s: a group cannot be dumped: %s", self._stem, error)
+            if is_taken:
+                self._handed_over += 1
+            else:
+                del self._buffer[self._handed_over]
+                self.groups_lost += 1
+                self.groups_total -= 1
+
+    def finish(self) -> Path | None:
+        """Complete the file and return its path; None if the disk refuses."""
+        self._hand_over()
+        file = self._file
+        if file is None or not file.flush():
+            return None
+        try:
+            complete = file.complete()
+        except OSError as error:
+            logger.error("%s cannot be completed: %s", file.path, error)
+            return None
+        if complete is not None:
+            logger.info("wrote %d groups to %s", file.lines, complete)
+            self.batch_num += 1
+        self._file, self._handed_over = None, 0
+        self._buffer.clear()
+        return complete
+
+    def close(self) -> None:
+        """Complete the file being written; what the disk refuses is counted lost."""
+        self.finish()
+        if (file := self._file) is None:
+            return
+        if lost := len(file.waiting):
+            self.groups_lost += lost
+            self.groups_total -= lost
+            file.waiting.clear()  # without them, the file can be completed
+            self.finish()
+            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
+        file.close()
+        self._file = None
+
+    def state_dict(self) -> dict[str, int]:
+        """Return the counters."""
+        return {"batch_num": self.batch_num, "groups_total": self.groups_total}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue the counters; a file being written is completed first."""
+        number, total = map(int, (state["batch_num"], state["groups_total"]))
+        self.finish()
+        self.batch_num, self.groups_total = number, total + self.groups_waiting
+
+
+class Dumps:
+    """The dump files of a run: good groups, failed ones, and those that were not sent.
+
+    Args:
+        config: The settings of the run, which say what is dumped, and where.
+
+    Attributes:
+        folder: Where later files are written.
+        run_uuid: What stands for the run in their names.
+        versions: What a line of a group names.
+        saved, failed, unsent: The writers.
+    """
+
+    def __init__(self, config: Any) -> None:
+        self._config, self._is_closed = config, False
+        self.folder, self.run_uuid = config.data_dumps_dir, str(uuid.uuid4())
+        self.versions: dict[str, str] = {}
+        self._step: dict[str, int] = {}
+        self._numbers: LineFile | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
+        name = "reasoning_gym_environment"
+        self.saved = DumpWriter(self, f"{name}_rollouts", 100)
+        self.failed = DumpWriter(self, f"{name}_FAILED_rollouts", 50)
+        self.unsent = DumpWriter(self, f"{name}_UNSENT_rollouts", 50, "unsent")
+        self._all = self.saved, self.failed, self.unsent
+
+    def put_numbers(self, path: Path) -> None:
+        """Write the numbers elsewhere; before the first ones are written."""
+        self._numbers = LineFile(path)
+
+    async def _run(self, function: Callable[..., T], *args: Any) -> T:
+        future = self._thread.submit(function, *args)
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    async def recover(self) -> None:
+        """Complete what killed processes left in the folder."""
+        for folder in Path(self.folder), Path(self.folder, "unsent"):
+            for path in await self._run(recover_unfinished, folder):
+                logger.warning("completed %s, which a killed process left", path)
+
+    async def take(self, group: Group) -> None:
+        """Write a scored group to the files that want it; on disk when this returns."""
+        config, scores = self._config, group.scores
+        line = {**group.line(self.versions, _now()), **self._step}
+        is_good = is_worth_keeping(scores, config.rollout_save_score_threshold)
+        if config.dump_rollouts and is_good:
+            await self._run(self.saved.write, line)
+        if config.dump_failed_rollouts and not any(scores):
+            await self._run(self.failed.write, line)
+
+    async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
+        """Write a group as the trainer would have got it, and why it did not."""
+        line = {"item_id": group.get("task"), "unsent_because": reason, **group}
+        await self._run(self.unsent.write, line)
+
+    def note_numbers(
+        self, step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
+    ) -> None:
+        """Have the numbers of a log written, see `line_of`; this waits for no disk."""
+        self._step = {"step": step}
+        if self._config.dump_metrics and not self._is_closed:
+            name = f"{self.run_uuid}_metrics.jsonl"
+            if self._numbers is None:
+                self._numbers = LineFile(Path(self.folder, METRICS_FOLDER, name))
+            line = line_of(step, kind, values, alarms)
+            self._thread.submit(self._numbers.put, line)
+
+    async def finish(self, writer: DumpWriter) -> None:
+        """Complete the file that a writer is writing."""
+        await self._run(writer.finish)
+
+    async def close(self) -> None:
+        """Complete all files after what is still being written; may be called twice."""
+        if not self._is_closed:
+            self._is_closed = True
+            files: list[Any] = [*self._all, self._numbers]
+            await self._run(lambda: [file.close() for file in files if file])
+            await asyncio.to_thread(self._thread.shutdown)
+
+    def losses(self) -> dict[str, int]:
+        """Return the groups that wait for the disk, and those that are lost."""
+        return {
+            "dump_groups_lost": sum(writer.groups_lost for writer in self._all),
+            "dump_groups_waiting": sum(writer.groups_waiting for writer in self._all),
+        }
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def line_of(
+    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
+) -> bytes:
+    """Return a line of the file of numbers: those that are finite, and the alarms."""
+    line: dict[str, Any] = {"step": step, "time": _now(), "kind": kind}
+    for name, value in values.items():
+        if isinstance(value, numbers.Real) and math.isfinite(value):
+            number = float(value)  # of numpy perhaps
+            # A number cannot replace `step`, `time` or `kind`.
+            line.setdefault(name, int(number) if number.is_integer() else number)
+    if alarms:
+        line["alarms"] = alarms
+    return readable(line) + b"\n"

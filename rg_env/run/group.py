@@ -1,0 +1,291 @@
+"""A group: an item on its way, the scores of its completions, and how they ended.
+
+A line of a dump (docs/output_files.md) is a group with all that explains it.
+`item_id`, `rollouts[].conversation` and `.score` are what the original wrote. The entry
+is `create_dataset(task, seed=seed, size=1, **params)[0]`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from rg_env.stream.item import Item
+
+SCHEMA_VERSION = 1
+
+
+# -- how rollouts end ------------------------------------------------------------------
+
+
+class Ending(str, enum.Enum):
+    """How a rollout ended: a word, and what it means."""
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str) -> Ending:  # noqa: D102
+        member = str.__new__(cls, word)
+        member._value_ = word  # Enum itself would make the value of both
+        member.meaning = meaning
+        return member
+
+    SENT = "sent", "sent to the trainer"
+    WRITTEN = "written", "written to the file of rows"
+    ZERO_VARIANCE = "zero_variance", "not sent: all scores of the group were equal"
+    UNANSWERED = "unanswered", "no server gave a usable reply; the item is retried"
+    UNSCORED = "unscored", "the workers gave no score; the item is retried"
+    DISCARDED = "discarded", "not sent: a check or a hook rejected the group"
+    UNSENT = "unsent", "the API did not accept the group; it is kept in a dump file"
+    FAILED = "failed", "lost to an error, which is in the log"
+    CANCELLED = "cancelled", "the group was cancelled, mostly at the end of the run"
+    KILLED = "killed", "in flight at a kill of the process; counted by the next start"
+
+
+class Ledger:
+    """Counts the rollouts that were queried, and their outcomes by word.
+
+    `keep` is told of the ledger, as plain values, at every change.
+    """
+
+    keep: Callable[[dict[str, Any]], None] | None = None
+
+    def __init__(self) -> None:
+        self.queried = 0
+        self.outcomes: Counter[str] = Counter()
+
+    @property
+    def in_flight(self) -> int:
+        """Rollouts queried that have no outcome yet."""
+        return self.queried - sum(self.outcomes.values())
+
+    def query(self, rollouts: int) -> None:
+        """Count rollouts that are being queried."""
+        if rollouts:
+            self.queried += rollouts
+            self.tell()
+
+    def settle(self, ending: Ending, rollouts: int) -> None:
+        """Count how rollouts that were queried have ended."""
+        if rollouts:
+            self.outcomes[ending.value] += rollouts
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell the ledger to the one who keeps it."""
+        if self.keep is not None:
+            self.keep({"queried": self.queried, "outcomes": dict(self.outcomes)})
+
+    def __str__(self) -> str:  # the line of the log
+        outcomes = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common())
+        return f"{self.queried} rollouts queried ({outcomes or 'none back yet'})"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the ledger as plain values, without what is in flight."""
+        known = self.queried - self.in_flight
+        return {"queried": known, "outcomes": dict(self.outcomes)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue a ledger; ValueError, and no change, if it has another form."""
+        try:
+            queried = int(state["queried"])
+            outcomes = Counter({word: int(n) for word, n in state["outcomes"].items()})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            names = "`queried` and `outcomes`"
+            raise ValueError(f"the ledger needs {names} ({error!r})") from error
+        self.queried, self.outcomes = queried, outcomes
+        self.tell()
+
+
+# -- a group ---------------------------------------------------------------------------
+
+
+class Sink(Protocol):
+    """Whoever gets the groups of a run, several at the same time perhaps."""
+
+    async def take(self, group: Group) -> None:
+        """Take a group, which others may have taken before."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rollout:
+    """One scored completion, as it is dumped."""
+
+    conversation: Sequence[Mapping[str, str]]  # the completion is the last message
+    score: float  # of the task, in [0, 1]
+    reward: float  # the score after shaping, in [0, 1]
+    outcome: str
+    answer: str | None  # extracted; None where there was none
+    finish_reason: str | None
+    prompt_tokens: int
+    completion_tokens: int
+    normalized: bool = False  # the answer counts normalized, which is another text
+    formats: Mapping[str, float | None] | None = None  # scores "bare" and "tagged"
+
+
+@dataclasses.dataclass(eq=False)
+class Group:
+    """The rollouts of one item, from the item to their ending.
+
+    Attributes:
+        item: (messages, entry, dataset), or what a subclass samples.
+        ledger: Counts how its rollouts end.
+        tries: How often groups of this item were lost before.
+        entry, dataset: What was scored; see `score` of the environment.
+        rollouts: Its scored completions, shape (G,).
+        data: What the trainer gets, as the newest hook returned it: one group, a list
+            of several, or None where there is none.
+        is_for_trainer: Whether the data are sent, or only written.
+        in_flight: Number of its rollouts that were queried and have not ended.
+        endings: How its rollouts ended.
+        on_reply: Called when the servers have answered.
+    """
+
+    item: Any = None
+    ledger: Ledger = dataclasses.field(default_factory=Ledger)
+    tries: int = 0
+    entry: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    dataset: Any = None
+    rollouts: Sequence[Rollout] = ()
+    data: Any = None
+    is_for_trainer: bool = True
+    in_flight: int = 0
+    endings: set[Ending] = dataclasses.field(default_factory=set)
+    on_reply: Callable[[], None] = lambda: None
+
+    # -- on its way --------------------------------------------------------------------
+
+    def next_try(self) -> Group:
+        """Return a new group of its item."""
+        return Group(self.item, self.ledger, self.tries)
+
+    def query(self, rollouts: int) -> None:
+        """Count rollouts that are being queried."""
+        self.in_flight += rollouts
+        self.ledger.query(rollouts)
+
+    def keep(self, data: Any) -> None:
+        """Take over what a hook returned; rollouts that it added count as queried."""
+        self.data = data or None  # an empty list is no data either
+        self.query(max(0, rollouts_in(data) - self.in_flight))
+
+    def end(self, ending: Ending, rollouts: int | None = None) -> None:
+        """Count the ending of some of its rollouts in flight, or of all of them.
+
+        Every rollout ends here, and once: what has ended is no longer in flight.
+        """
+        ended = self.in_flight if rollouts is None else min(rollouts, self.in_flight)
+        self.in_flight -= ended
+        if ended:
+            self.endings.add(ending)
+            self.ledger.settle(ending, ended)
+
+    # -- scored ------------------------------------------------------------------------
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What makes the item again, in this order; {} for an item from outside."""
+        item = self.dataset
+        if not isinstance(item, Item):
+            return {}
+        names = ("split", "index", "seed", "level")
+        origin = {name: getattr(item, name) for name in names}
+        return {**origin, "params": dict(item.params)}
+
+    @property
+    def task(self) -> str:
+        """Name of the item's task."""
+        if isinstance(self.dataset, Item):
+            return self.dataset.task
+        metadata = self.entry.get("metadata") or {}
+        return str(metadata.get("source_dataset", "unknown"))
+
+    @property
+    def gold_answer(self) -> Any:
+        """The reference answer, None where there are many."""
+        return self.entry.get("answer")
+
+    @property
+    def level(self) -> float | None:
+        """The level that made the item, in [0, 1]; None if no level did."""
+        return self.dataset.level if isinstance(self.dataset, Item) else None
+
+    @property
+    def scores(self) -> list[float]:
+        """The task's scores, shape (G,)."""
+        return [rollout.score for rollout in self.rollouts]
+
+    @property
+    def rewards(self) -> list[float]:
+        """What the trainer got, shape (G,)."""
+        return [rollout.reward for rollout in self.rollouts]
+
+    @property
+    def mean_score(self) -> float:
+        """The mean of the scores, in [0, 1]."""
+        return sum(self.scores) / len(self.rollouts)
+
+    def line(self, versions: Mapping[str, str], time: str) -> dict[str, Any]:
+        """Return the line of the dump, as plain values."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "item_id": self.task,
+            "rollouts": [dataclasses.asdict(rollout) for rollout in self.rollouts],
+            "task": self.task,
+            **self.origin,
+            "gold_answer": self.gold_answer,
+            "versions": dict(versions),
+            "time": time,
+        }
+
+
+def listed(data: Any) -> list[dict[str, Any]]:
+    """Return one group's data, or that of several of which some may be None."""
+    several = data if isinstance(data, list) else [data]
+    return [one for one in several if one is not None]
+
+
+def rollouts_in(data: Any) -> int:
+    """Return the number of rollouts in the data of a group, of several, or of None."""
+    return sum(len(one["tokens"]) for one in listed(data) if one)
+
+
+def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
+    """Say whether a group is saved as successful.
+
+    A rollout must score above the threshold; since no score exceeds 1.0, a threshold
+    of 1.0 means "perfect".
+
+    Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
+    right is saved too, and a threshold of 1.0 can be met.
+    """
+    return max(scores) > threshold or max(scores) >= 1.0
+
+
+# -- from the scores to what the trainer gets ------------------------------------------
+
+
+def penalise_length(
+    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
+) -> list[float]:
+    """Scale down the scores of long completions in a group where all are at least 0.5.
+
+    A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
+    the limit.
+
+    Source: atropos 296a0bc, score(), length penalty; differs: none.
+    """
+    if min(scores) < 0.5:
+        return list(scores)
+    free_tokens = 0.75 * limit_tokens
+    scale = limit_tokens - free_tokens
+    kept = [(limit_tokens - length) / scale for length in lengths_tokens]
+    pairs = zip(scores, kept, strict=True)
+    return [score * min(1.0, max(0.0, share)) for score, share in pairs]
+
+
+def has_variance(scores: Sequence[float]) -> bool:
+    """Say whether the scores differ: equal ones give every rollout advantage zero."""
+    return len(set(scores)) > 1

@@ -1,0 +1,243 @@
+"""One item: what makes its entry again, the entry, its prompt, and what scores it.
+
+It pickles, and it is the dataset object that the framework gets. Its JSON says what
+makes it again; the process that scores it makes the entry and compares a digest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from rg_env.errors import RunError, SettingError
+from rg_env.library import worker_jobs
+from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
+from rg_env.library.own_tasks import checked
+from rg_env.library.task_check import is_unusable
+from rg_env.reward.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.stream.sampler import MAX_ENTRY_SEED, Split, split_of
+from rg_env.task_rules.table import solution
+from rg_env.workers.pool_errors import (
+    DeadlineExceededError,
+    JobError,
+    PoolError,
+    WorkerDiedError,
+)
+from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
+
+MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
+
+NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
+"""Errors of a pool for which the item is to blame."""
+
+
+class LostItemError(RunError):
+    """The installed library cannot make the item, or makes a different one."""
+
+
+_shared: dict[tuple[str, ...], WorkerPool] = {}
+
+
+def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
+    """Return this process's pool for all that is made and scored outside a run."""
+    pool = _shared.get(task_modules)
+    if pool is None:
+        preload = worker_jobs.preload_of(task_modules)
+        new = WorkerPool(default_pool_size(), preload=preload)
+        # Without a lock, which a fork could leave taken in the child.
+        pool = _shared.setdefault(task_modules, new)
+        if pool is not new:
+            new.close()
+    return pool
+
+
+def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return modules of a user's own tasks as workers import them."""
+    try:
+        return tuple(map(checked, [names] if isinstance(names, str) else names))
+    except ValueError as error:
+        raise SettingError(f"task_modules: {error}") from error
+
+
+def digest_of(entry: Mapping[str, Any]) -> str:
+    """Return the digest of an entry, 16 hexadecimal digits."""
+    text = f"{entry['question']}\x1f{entry['answer']}".encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+class _Saved(msgspec.Struct, omit_defaults=True):
+    """What of an item is in its JSON, which comes from anywhere: nothing names code."""
+
+    task: str
+    params: dict[str, Any]
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_ENTRY_SEED)]
+    level: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
+    digest: str = ""
+    system_prompt: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Item:
+    """One item of a task: a question, and what scores the answers to it.
+
+    Items from a stream contain their entry; that of another one is made when needed.
+
+    Attributes:
+        task: The registered task.
+        params: Its dataset parameters that differ from the library's defaults.
+        seed: The seed of the entry, in [0, 2**32).
+        level: Difficulty in [0, 1], None for the library's defaults.
+        index: Its number in the stream, or among the evaluation items of its task.
+        system_prompt: System prompt in `messages`; None for the built-in one.
+        task_modules: Modules of a user's own tasks.
+    """
+
+    task: str
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    seed: int = 0
+    level: float | None = None
+    index: int = 0
+    _: dataclasses.KW_ONLY
+    size: int = 1  # of its dataset, where the seed is not enough to make the entry
+    published: bool = False  # in an evaluation of the library's authors
+    digest: str = ""  # see `digest_of`; "" where nobody knows
+    system_prompt: str | None = None
+    task_modules: tuple[str, ...] = ()
+    deadline_s: float = ANSWER_DEADLINE_S
+    rules: ScoringRules = DEFAULT_RULES
+    _entry: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        """Stay short: the framework formats every item into its log."""
+        return f"<{self.task} {self.split} #{self.index}>"
+
+    @property
+    def split(self) -> Split:
+        """The split that it belongs to."""
+        return "evaluation" if self.published else split_of(self.seed)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its index in its dataset, and the size of the dataset."""
+        return (self.index if self.size > 1 else 0), self.size
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """The library's entry: question, answer and metadata.
+
+        Raises:
+            LostItemError: The installed library makes another one, or none.
+            PoolError: No worker could be started, or all were lost.
+        """
+        if self._entry is not None:
+            return self._entry
+        return run_blocking(self.made, shared_pool(self.task_modules))
+
+    @property
+    def question(self) -> str:
+        """What is asked; raises as `entry`."""
+        return str(self.entry["question"])
+
+    @property
+    def messages(self) -> list[Message]:
+        """The prompt, a system and a user message; raises as `entry`."""
+        prompt = SYSTEM_PROMPT if self.system_prompt is None else self.system_prompt
+        return list(build_messages(self.question, prompt))
+
+    @property
+    def gold(self) -> str | None:
+        """An answer that scores 1.0, None where there is none; raises as `entry`."""
+        return solution(self.task, self.entry)
+
+    async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
+        """Return the entry, which is made once; raises like `entry`."""
+        if self._entry is not None:
+            return self._entry
+        try:
+            item = await first_usable(pool, [self])
+        except NOT_MADE as error:
+            why = f"{self.task}: the item is not made: {error}"
+            raise LostItemError(why) from error
+        if self.digest not in ("", item.digest):
+            why = f"the installed library makes another item of seed {self.seed}"
+            raise LostItemError(f"{self.task}: {why}")
+        object.__setattr__(self, "_entry", item.entry)
+        return item.entry
+
+    def score_answer(self, answer: str | None, entry: Mapping[str, Any]) -> float:
+        """Score one answer in a worker; raises as `GroupScorer.score_group`."""
+        from rg_env.stream.group_scorer import GroupScorer  # which scores items
+
+        if answer is None:
+            return 0.0
+        pool = shared_pool(self.task_modules)
+        scorer = GroupScorer(pool, self.deadline_s, self.rules)
+        return scorer.score_blocking(self, entry, answer).value
+
+    def to_json(self) -> str:
+        """Return the item as one line of JSON, some 100 characters long."""
+        saved = msgspec.convert(self, _Saved, from_attributes=True)
+        return msgspec.json.encode(saved).decode()
+
+    @staticmethod
+    def from_json(text: str | bytes, task_modules: str | Sequence[str] = ()) -> Item:
+        """Return the item that `to_json` has written; its entry is made later, once.
+
+        Args:
+            text: The JSON, from anywhere.
+            task_modules: Names or paths of modules of a user's own tasks, which run
+                outside the sandbox.
+
+        Raises:
+            ValueError: The text does not describe an item.
+            SettingError: A module is none.
+        """
+        names = [task_modules] if isinstance(task_modules, str) else task_modules
+        return _from_json(text, tuple(names))
+
+
+@functools.lru_cache(MOST_KEPT)
+def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
+    try:
+        saved = msgspec.json.decode(text, type=_Saved)
+    except ValueError as error:
+        raise ValueError(f"this is no item: {error}") from error
+    modules = own_modules(task_modules)
+    return Item(**msgspec.structs.asdict(saved), task_modules=modules)
+
+
+async def first_usable(
+    pool: WorkerPool,
+    attempts: Iterable[Item],
+    deadline_s: float = MAKING_DEADLINE_S,
+) -> Item:
+    """Return the first of several attempts whose entry can be used, with its entry.
+
+    Args:
+        pool: Its workers make the entries.
+        attempts: At least one. Faulty entries are rejected where `scorer_fixes` are on.
+        deadline_s: CPU time of each attempt.
+
+    Raises:
+        PoolError: An entry cannot be made, or no attempt can be used.
+    """
+    unusable: PoolError | None = None
+    for item in attempts:
+        job = (worker_jobs.make_entry, item.task, dict(item.params), item.seed)
+        how = (item.rules.scorer_fixes, item.published, item.place)
+        try:
+            entry = await pool.run(*job, *how, deadline_s=deadline_s)
+        except JobError as error:
+            if not is_unusable(error):
+                raise
+            unusable = error
+        else:
+            return dataclasses.replace(item, digest=digest_of(entry), _entry=entry)
+    raise unusable or ValueError("there is no attempt")

@@ -1,0 +1,210 @@
+"""Which tasks a run uses, with which parameters and weights.
+
+The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
+its `datasets` parameter (the library's own format: name, weight, config), or for all
+tasks where none are given, and its weight is shared among them by their weights; its
+items therefore count for the task that made them. A part may be a mixture itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from rg_env.errors import SettingError, unknown_name
+from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
+from rg_env.library.registry import TASKS, LibraryDescription, is_release_of_list
+from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.stream.difficulty import LevelSetting
+from rg_env.stream.feedback import FLOOR
+from rg_env.task_rules.rules import MIXTURE
+
+TaskChoosing = Literal["weighted", "adaptive", "in_turn"]
+"""How a run draws among its choices."""
+
+PresetName = Literal["rg-easy", "rg-hard"]
+"""The published evaluations."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskChoice:
+    """One thing a draw can fall on."""
+
+    task: str  # never the mixture
+    weight: float = 1.0  # its share against the others, positive
+    # Dataset parameters that differ from the library's defaults.
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamSettings:
+    """What decides the items of a run and their scores, by names of settings."""
+
+    tasks: Sequence[str] | None = None
+    categories: Sequence[str] | None = None
+    exclude_tasks: Sequence[str] = ()
+    task_weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    task_params: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    task_choice: TaskChoosing = "weighted"
+    adaptive_floor: float = FLOOR
+    complexity_mode: LevelSetting = None
+    task_levels: Mapping[str, LevelSetting] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    shard_index: int = 0
+    num_shards: int = 1
+    task_modules: Sequence[str] = ()
+    scoring_rules: ScoringRules = DEFAULT_RULES
+    scoring_deadline_s: float = ANSWER_DEADLINE_S
+    item_deadline_s: float = MAKING_DEADLINE_S
+    worker_count: int = 1
+    num_eval_samples_per_task: int = 1
+    num_eval_tasks: int | None = None
+    eval_seed: int = 0
+    eval_level: float | None = None
+    eval_preset: PresetName | None = None
+
+    @property
+    def follows_results(self) -> bool:
+        """Whether results change which items come next."""
+        levels = (self.complexity_mode, *self.task_levels.values())
+        return self.task_choice == "adaptive" or "curriculum" in levels
+
+    @staticmethod
+    def of(settings: object) -> StreamSettings:
+        """Return those among the settings of a run."""
+        names = (field.name for field in dataclasses.fields(StreamSettings))
+        return StreamSettings(**{name: getattr(settings, name) for name in names})
+
+
+class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
+    """One of the `datasets` of a mixture, in the library's format."""
+
+    name: str
+    weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    config: dict[str, Any] | None = None
+
+
+def _matching(
+    field: str, patterns: Iterable[str], names: Sequence[str], kind: str = "task"
+) -> list[str]:
+    """Return the names that match the patterns, in the patterns' order, once each."""
+    matching: dict[str, None] = {}
+    for pattern in patterns:
+        matched = fnmatch.filter(names, pattern)
+        if not matched:
+            raise unknown_name(field, pattern, names, kind)
+        matching.update(dict.fromkeys(matched))
+    return list(matching)
+
+
+def _chosen_names(library: LibraryDescription, settings: StreamSettings) -> list[str]:
+    names, tasks = list(library.tasks), settings.tasks or []
+    if settings.tasks is None and settings.categories is None:
+        return names
+    category_of = {name: info.category for name, info in library.tasks.items()}
+    known = sorted(set(category_of.values()))
+    chosen = _matching("categories", settings.categories or [], known, "category")
+    by_name = _matching("tasks", tasks, [*names, MIXTURE])
+    # A pattern like "*" means tasks.
+    by_name = [name for name in by_name if name != MIXTURE or name in tasks]
+    return [*(name for name in names if category_of[name] in chosen), *by_name]
+
+
+def _mixture_choices(
+    library: LibraryDescription,
+    field: str,
+    weight: float,
+    params: Mapping[str, Any],
+    left_out: Collection[str],
+) -> list[TaskChoice]:
+    """Expand a mixture into the tasks it stands for, which share its weight."""
+    unknown = set(params) - {"datasets", "size", "seed"}
+    if unknown:
+        raise unknown_name(field, min(unknown), ["datasets"], "parameter")
+    field = f"{field}.datasets"
+    try:
+        parts = msgspec.convert(params.get("datasets"), list[MixturePart] | None)
+    except msgspec.ValidationError as error:
+        raise SettingError(str(error), field) from error
+    choices = []
+    for part in [MixturePart(n) for n in library.tasks] if parts is None else parts:
+        config = part.config or {}
+        if part.name == MIXTURE:
+            place = f"{field}.{MIXTURE}"
+            choices += _mixture_choices(library, place, part.weight, config, left_out)
+        elif part.name not in library.tasks:
+            raise unknown_name(field, part.name, [*library.tasks, MIXTURE], "task")
+        elif part.name not in left_out:
+            # The sampler owns these; in the library's format each dataset has them.
+            own = {k: v for k, v in config.items() if k not in ("seed", "size")}
+            choices.append(TaskChoice(part.name, part.weight, own))
+    total = sum(choice.weight for choice in choices)
+    return [
+        dataclasses.replace(choice, weight=weight * choice.weight / total)
+        for choice in choices
+    ]
+
+
+def build_selection(
+    library: LibraryDescription, settings: StreamSettings
+) -> tuple[TaskChoice, ...]:
+    """Turn settings into the choices of the sampler.
+
+    Returns:
+        At least one choice, sorted by task, so that the order in which the settings
+        name them has no part in what is drawn; one for each task and its parameters.
+
+    Raises:
+        SettingError: A name is unknown, a weight is not positive, or nothing is left.
+    """
+    weights, params = settings.task_weights, settings.task_params
+    known = [*library.tasks, MIXTURE]
+    left_out = set(_matching("exclude_tasks", settings.exclude_tasks, known))
+    names = set(_chosen_names(library, settings)) - left_out
+    for field, given in (("task_weights", weights), ("task_params", params)):
+        for name in given:
+            if name not in known:
+                raise unknown_name(field, name, known, "task")
+            if name not in names:
+                raise SettingError(f"{name!r} is not among the chosen tasks", field)
+    choices: list[TaskChoice] = []
+    for name in sorted(names):
+        weight, own = float(weights.get(name, 1.0)), params.get(name, {})
+        if not (weight > 0 and math.isfinite(weight)):
+            place = f"task_weights.{name}"
+            raise SettingError(f"a weight must be above 0, found {weight!r}", place)
+        if name == MIXTURE:
+            field = f"task_params.{MIXTURE}"
+            choices += _mixture_choices(library, field, weight, own, left_out)
+        else:
+            choices.append(TaskChoice(name, weight, dict(own)))
+    if not choices:
+        raise SettingError(
+            "nothing is left to sample; choose a task or exclude fewer", "tasks"
+        )
+    merged: dict[tuple[str, str], TaskChoice] = {}
+    for choice in choices:
+        key = choice.task, repr(sorted(choice.params.items()))
+        weight = choice.weight + (merged[key].weight if key in merged else 0.0)
+        merged[key] = dataclasses.replace(choice, weight=weight)
+    return tuple(merged[key] for key in sorted(merged))
+
+
+def refuse_unlisted(names_by_field: Mapping[str, Iterable[str]]) -> None:
+    """Reject a name or pattern in settings that no task of `library_tasks.json` has.
+
+    The library's import takes seconds, for which nobody wants to wait who has mistyped
+    a task. Where another release is installed, nothing is rejected.
+    """
+    known = [*TASKS, MIXTURE]
+    for field, names in names_by_field.items():
+        for name in names:
+            if not fnmatch.filter(known, name) and is_release_of_list():
+                raise unknown_name(f"env.{field}", name, known, "task")

@@ -1,0 +1,323 @@
+"""A stream of items of selected tasks, for any trainer.
+
+Any position in the stream can be reached without making the items before it. Unlike a
+run, the stream does not remember recent questions: tasks with few repeat them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import os
+import statistics
+import threading
+import typing
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from rg_env.errors import LibraryError, SettingError
+from rg_env.library.installed_library import read_library
+from rg_env.library.registry import TASKS
+from rg_env.library.task_check import item_fault, why_no_entry
+from rg_env.stream.curriculum import Count, LevelChange
+from rg_env.stream.difficulty import LevelSetting, level_setting
+from rg_env.stream.evaluation_items import evaluation_specs
+from rg_env.stream.feedback import Feedback, WeightsState
+from rg_env.stream.group_scorer import Result
+from rg_env.stream.item import (
+    NOT_MADE,
+    Item,
+    first_usable,
+    own_modules,
+    shared_pool,
+)
+from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
+from rg_env.stream.sampler import MAX_SEED
+from rg_env.stream.selection import StreamSettings, TaskChoosing
+from rg_env.stream.stream import Stream, prepare_stream
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
+
+logger = logging.getLogger(__name__)
+
+
+class _State(msgspec.Struct):
+    position: Count
+    progress: dict[str, Any]
+    curriculum: dict[str, Any]
+    adaptive: WeightsState | None = None
+
+
+class Tasks:
+    """An infinite iterator of items; its arguments correspond to settings.
+
+    No process is started before the first item. The object can be pickled together with
+    its position, and it can be used by several threads.
+
+    Args:
+        tasks: Names or patterns, such as `*_sorting`; none means all.
+        levels: How hard: None (the library's default parameters), "random",
+            "curriculum", a level in [0, 1] or a range of two; or a mapping of these by
+            name or pattern of a task.
+        seed: Decides every item, in [0, 2**63).
+        weights: Task to weight, above 0; 1.0 where not given.
+        params: Task to dataset parameters of the library.
+        categories: Categories whose tasks are used in addition.
+        exclude: Names or patterns of tasks to leave out.
+        choice: "weighted", "adaptive" (by the reward variance of groups) or "in_turn".
+        target_accuracy: Mean score that levels of "curriculum" aim at, in [0, 1].
+        shard: Number of this instance, from 0, and number of instances that share the
+            stream; no item is in two shards.
+        system_prompt: System prompt of the items; None for the built-in one.
+        task_modules: Names or paths of modules that register tasks of your own.
+
+    Attributes:
+        failures: Draws that gave no item and were skipped, by task.
+        task_modules: The argument with absolute paths; `Item.from_json` needs it.
+
+    Raises:
+        SettingError: A level, the seed or the shard is invalid. Names and parameters
+            are checked before the first item.
+    """
+
+    def __init__(
+        self,
+        *tasks: str,
+        levels: LevelSetting | Mapping[str, LevelSetting] = None,
+        seed: int = 0,
+        weights: Mapping[str, float] | None = None,
+        params: Mapping[str, Mapping[str, Any]] | None = None,
+        categories: Sequence[str] | None = None,
+        exclude: Sequence[str] = (),
+        choice: TaskChoosing = "weighted",
+        target_accuracy: float = 0.7,
+        shard: tuple[int, int] = (0, 1),
+        system_prompt: str | None = None,
+        task_modules: str | Sequence[str] = (),
+    ) -> None:
+        by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
+        for level in by_task.values():
+            level_setting(level)
+        index, count = shard
+        if not 0 <= index < count:
+            raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
+        if not 0 <= seed <= MAX_SEED:
+            raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
+        if choice not in typing.get_args(TaskChoosing):
+            raise SettingError(f"{TaskChoosing}, found {choice!r}", "choice")
+        self._settings = StreamSettings(
+            tasks=list(tasks) or None,
+            categories=categories,
+            exclude_tasks=list(exclude),
+            task_weights=weights or {},
+            task_params=params or {},
+            task_choice=choice,
+            complexity_mode=by_task.pop("*", None),
+            task_levels=by_task,
+            seed=seed,
+            shard_index=index,
+            num_shards=count,
+        )
+        self._target_accuracy = target_accuracy
+        self._system_prompt = system_prompt
+        self.task_modules = own_modules(task_modules)
+        self.failures: Counter[str] = Counter()
+        self._set_up(_State(0, {}, {}))
+
+    def _set_up(self, state: _State) -> None:
+        self._lock = threading.RLock()
+        _open.add(self)
+        self._begin(state)
+
+    def _begin(self, state: _State) -> None:
+        feedback = Feedback(self._target_accuracy)
+        if state.progress:
+            feedback.progress.load_state_dict(state.progress)
+        if state.curriculum:
+            feedback.curriculum.load_state_dict(state.curriculum)
+        self._feedback = feedback
+        self._position = state.position
+        self._adaptive = msgspec.to_builtins(state.adaptive)
+        self._stream: Stream | None = None
+        self._categories: dict[str, str] = {}
+        self._left_out: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[Item]:
+        """Return itself; a second loop continues where the first one stopped."""
+        return self
+
+    def __next__(self) -> Item:
+        """Return the next item.
+
+        Raises:
+            SettingError: A name or parameter does not exist.
+            LibraryError: reasoning-gym cannot be used, or none of the chosen tasks.
+            NoItemsError: `MAX_FAILURES_IN_A_ROW` draws gave no item.
+            PoolError: Workers were lost; the next call returns the same item.
+        """
+        with self._lock:
+            for _ in range(MAX_FAILURES_IN_A_ROW):
+                item = self.at(self._position)
+                self._position += 1
+                if item is not None:
+                    return item
+        raise NoItemsError(NO_ITEMS)
+
+    def at(self, position: int) -> Item | None:
+        """Return the item of a draw, None if none could be made; raises like `next`.
+
+        Draws are counted from 0. Threads have their items made at the same time.
+        """
+        with self._lock:
+            stream = self._prepared()
+            draw = stream.draw(position)
+        return self._made(draw.task, stream.attempts(draw))
+
+    def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
+        if task in self._left_out:
+            return None
+        make = functools.partial(first_usable, attempts=attempts)
+        try:
+            item = run_blocking(make, shared_pool(self.task_modules))
+        except NOT_MADE as error:
+            with self._lock:
+                self.failures[task] += 1
+                if self.failures[task] == 1:
+                    reason = why_no_entry(error)
+                    logger.warning("an item of task %s is left out: %s", task, reason)
+            return None
+        return dataclasses.replace(
+            item, system_prompt=self._system_prompt, task_modules=self.task_modules
+        )
+
+    def seek(self, position: int) -> None:
+        """Continue at a draw, counted from 0; levels and weights do not change."""
+        if position < 0:
+            raise ValueError(f"position must be at least 0, found {position!r}")
+        with self._lock:
+            self._position = position
+
+    @property
+    def position(self) -> int:
+        """Number of draws so far, including skipped ones."""
+        return self._position
+
+    def evaluation(
+        self, samples_per_task: int, seed: int = 123, level: float | None = None
+    ) -> list[Item]:
+        """Return some items of each task as `evaluate` has; raises like `next`."""
+        with self._lock:
+            stream = self._prepared()
+        how = (samples_per_task, seed, stream.difficulty, level)
+        wanted = evaluation_specs(stream.choices, *how)
+        names = [attempts[0].task for attempts in wanted]
+        with ThreadPoolExecutor() as threads:  # keeps all workers busy
+            return list(filter(None, threads.map(self._made, names, wanted)))
+
+    def _prepared(self) -> Stream:
+        if self._stream is None:
+            pool = shared_pool(self.task_modules)
+            self._stream = run_blocking(self._prepare, pool)
+        return self._stream
+
+    async def _prepare(self, pool: WorkerPool) -> Stream:
+        library = await read_library(pool)
+        stream = await prepare_stream(pool, library, self._settings, self._feedback)
+        names, params = stream.task_names, self._settings.task_params
+        for task in names:
+            if task not in TASKS:
+                fault = await item_fault(pool, task, params.get(task, {}))
+                if fault is not None:
+                    self._left_out[task] = fault
+                    logger.warning("task %s is left out: %s", task, fault)
+        if self._left_out.keys() >= set(names):
+            raise LibraryError(f"no chosen task can be used: {self._left_out}")
+        self._categories = {name: library.tasks[name].category for name in names}
+        if self._adaptive is not None and self._feedback.adaptive is not None:
+            self._feedback.adaptive.load_state_dict(self._adaptive)
+        return stream
+
+    def feedback(
+        self, item: Item, results: Sequence[Result | float | None]
+    ) -> LevelChange | None:
+        """Update the level and the weight of a task from the results of a whole group.
+
+        Args:
+            item: An item of this stream, or one that was made from its JSON.
+            results: Those of all its completions; None is ignored.
+
+        Returns:
+            The change of the task's level, if it has changed.
+
+        Raises:
+            ValueError: A result is outside [0, 1].
+        """
+        values = [r.value if isinstance(r, Result) else r for r in results]
+        scored = [value for value in values if value is not None]
+        if not all(0 <= value <= 1 for value in scored):
+            raise ValueError(f"results are in [0, 1] or None, found {scored}")
+        if not scored:
+            return None
+        group = (item.task, statistics.fmean(scored), item.level)
+        with self._lock:
+            if self.follows_results:  # else it is only kept
+                self._prepared()
+            return self._feedback.take(*group, max(scored) > min(scored))
+
+    def categories(self) -> dict[str, str]:
+        """Return the category of each chosen task, by task; raises as `next`."""
+        with self._lock:
+            self._prepared()
+            return dict(self._categories)
+
+    @property
+    def follows_results(self) -> bool:
+        """Whether results change which items come next."""
+        return self._settings.follows_results
+
+    def levels(self) -> dict[str, float]:
+        """Return the levels that follow results, of the tasks that have results."""
+        with self._lock:
+            return dict(self._feedback.curriculum)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place in the stream, levels, weights and results."""
+        with self._lock:
+            adaptive = self._feedback.adaptive
+            return {
+                "position": self._position,
+                "progress": self._feedback.progress.state_dict(),
+                "curriculum": self._feedback.curriculum.state_dict(),
+                "adaptive": adaptive.state_dict() if adaptive else self._adaptive,
+            }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; an invalid one raises ValueError, with no change."""
+        with self._lock:
+            self._begin(msgspec.convert(state, _State))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = vars(self).keys() - {"_feedback", "_stream", "_lock"}
+        return {name: vars(self)[name] for name in kept} | {"state": self.state_dict()}
+
+    def __setstate__(self, mine: dict[str, Any]) -> None:
+        state = msgspec.convert(mine.pop("state"), _State)
+        vars(self).update(mine)
+        self._set_up(state)
+
+
+_open: weakref.WeakSet[Tasks] = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    """Let no child wait for a thread of its parent."""
+    for tasks in tuple(_open):
+        tasks._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

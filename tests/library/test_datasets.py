@@ -1,0 +1,162 @@
+"""Entries by seed, the datasets that are kept, scorers and their fixes."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import random
+
+import pytest
+
+from rg_env.errors import SettingError
+from rg_env.library import datasets, registry
+from rg_env.library.datasets import UnusableEntryError, kept_dataset
+from rg_env.task_rules.table import TABLE
+from rg_env.workers.pool_errors import JobError
+from tests.support.fixed_scores import BASE_TASKS
+
+SAMPLE = ["chain_sum", "survo", "acre", "gsm_symbolic"]
+
+
+@pytest.fixture(scope="module")
+def factory():
+    return registry.load_factory()
+
+
+@pytest.mark.parametrize("task", ["list_functions", "decimal_arithmetic"])
+def test_an_entry_does_not_depend_on_global_state(task):
+    entry = datasets.make_entry(task, {}, 5)
+    random.seed(99)
+    decimal.getcontext().prec = 3
+    assert datasets.make_entry(task, {}, 5) == entry
+
+
+@pytest.mark.parametrize("task", SAMPLE)
+def test_a_whole_dataset_has_the_entries_of_the_library(factory, task):
+    config = {"size": 3, "seed": 45}
+    dataset = factory.create_dataset(task, **config)
+    entries = datasets.dataset_entries(task, json.dumps(config))
+    assert entries == [dataset[index] for index in range(3)]
+
+
+def test_an_entry_of_a_dataset_that_cannot_be_used_is_rejected():
+    config = json.dumps({"size": 40, "seed": 45})
+    refused = []
+    for index in range(40):
+        try:
+            datasets.dataset_entry("propositional_logic", config, index)
+        except UnusableEntryError as error:
+            refused.append(str(error))
+    assert 0 < len(refused) < 40
+
+
+@pytest.mark.parametrize(
+    ("task", "params", "seed", "reason"),
+    [
+        ("jugs", {"num_jugs": 4}, 31, "its answer is that"),
+        # an address, of which each process has another
+        ("codeio", {"difficulty": 7}, 2101905293, "its answer holds"),
+    ],
+)
+def test_an_entry_whose_answer_is_not_right_is_rejected_with_the_reason(
+    make_entry, task, params, seed, reason
+):
+    with pytest.raises(JobError, match=reason) as caught:
+        make_entry(task, params, seed)
+    assert caught.value.kind == "UnusableEntryError"
+
+
+def test_an_entry_whose_answer_is_longer_than_an_answer_may_be_is_refused():
+    hanoi = {"min_disks": 12, "max_disks": 12, "min_pegs": 3, "max_pegs": 3}
+    with pytest.raises(UnusableEntryError, match="20000 characters"):
+        datasets.make_entry("tower_of_hanoi", hanoi, 1)
+
+
+# -- datasets that are kept ------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "levels"),
+    [
+        ("arc_agi", [{}, {"use_color_permutation": False}, {"use_eval": False}]),
+        ("group_anagrams", [{}, {"max_anagram_groups": 50}]),
+        ("n_queens", [{"n": 10, "max_remove": 10}, {"n": 6, "max_remove": 3}]),
+        ("spell_backward", [{"max_word_len": 5}, {"max_word_len": 11}]),
+        ("figlet_font", [{"max_word_len": 5}, {"max_word_len": 30}]),
+    ],
+)
+def test_kept_and_shared_data_make_the_entries_of_a_dataset_built_afresh(task, levels):
+    for params in levels * 2:
+        for seed in (3, 2**31 + 5):
+            afresh = datasets.build_dataset(task, params, seed)[0]
+            assert datasets.make_entry(task, params, seed) == afresh
+
+
+def test_only_datasets_that_take_long_to_build_are_kept_and_the_newest(monkeypatch):
+    monkeypatch.setattr(datasets, "MAX_KEPT_DATASETS", 2)
+    monkeypatch.setattr(datasets, "_kept", {})
+    assert kept_dataset("leg_counting", {}) is not kept_dataset("leg_counting", {})
+    long, longer = ({"max_word_len": number} for number in (9, 11))
+    first, second = (kept_dataset("spell_backward", how) for how in (long, longer))
+    assert kept_dataset("spell_backward", long) is first
+    kept_dataset("spell_backward", {"max_word_len": 12})
+    assert kept_dataset("spell_backward", long) is first
+    assert kept_dataset("spell_backward", longer) is not second
+
+
+# -- scorers ---------------------------------------------------------------------------
+
+
+def test_a_scorer_that_reads_its_dataset_gets_the_parameters_of_its_item():
+    dataset = datasets.scoring_dataset("puzzle24", {"max_value": 9})
+    assert dataset.config.max_value == 9
+
+
+@pytest.mark.parametrize("task", ["gcd", "sudoku", "maze"])
+def test_a_scorer_that_reads_no_dataset_scores_without_one_as_with_one(task):
+    entry = datasets.make_entry(task, {}, 5)
+    bare = datasets.scoring_dataset(task, {})
+    whole = datasets.build_dataset(task, {}, 5)
+    assert not hasattr(bare, "config")
+    for answer in (entry["answer"], "", "0", entry["answer"][:-1]):
+        assert bare.score_answer(answer, entry) == whole.score_answer(answer, entry)
+
+
+def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(factory):
+    theirs = factory.create_dataset("gcd", seed=5, size=1, max_numbers=7)
+    task, ours = datasets.dataset_from_config(
+        type(theirs).__module__, type(theirs).__qualname__, theirs.config
+    )
+    assert (task, type(ours)) == ("gcd", type(theirs))
+    assert ours[0] == theirs[0]
+    with pytest.raises(SettingError, match=r"builtins\.dict is no registered task"):
+        datasets.dataset_from_config("builtins", "dict", None)
+
+
+def test_every_fix_holds_for_the_installed_library():
+    holds = {task: datasets.fix_holds(task) for task in registry.describe().tasks}
+    fixed = {task for task, rules in TABLE.items() if rules.fix}
+    assert {task for task in holds if holds[task]} == {*fixed, *BASE_TASKS}
+    assert all(holds[task] is None for task in holds if not holds[task])
+
+
+@pytest.mark.parametrize(
+    ("task", "scorer", "holds", "score"),
+    [
+        ("later", {}, True, 0.0),  # of a later version, with the base scorer
+        ("later", lambda self, answer, entry: 0.25, None, 0.25),
+        ("gcd", lambda self, answer, entry: 0.25, None, 0.25),
+        ("complex_arithmetic", lambda self, answer, entry: 0.25, False, 0.25),
+    ],
+)
+def test_a_scorer_is_corrected_if_it_is_the_one_that_a_fix_is_for(
+    monkeypatch, factory, task, scorer, holds, score
+):
+    dataset, config = factory.DATASETS.get(task) or factory.DATASETS["gcd"]
+    changed = type("Changed", (dataset,), scorer and {"score_answer": scorer})
+    monkeypatch.setitem(factory.DATASETS, task, (changed, config))
+    monkeypatch.setattr(datasets, "fix_holds", datasets.fix_holds.__wrapped__)
+    own = datasets.scoring_dataset(task, {}).score_answer
+    assert datasets.fix_holds(task) is holds
+    assert datasets.corrected_scorer(task, own)("57", {"answer": "5"}) == score

@@ -1,0 +1,117 @@
+"""What the installed library is, where its tables hold, and one that is broken."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+
+import pytest
+
+from rg_env.errors import LibraryError
+from rg_env.library import registry, scales, worker_jobs
+from rg_env.library.installed_library import read_library, read_scales
+from rg_env.workers.fork_server import ForkServer
+from rg_env.workers.worker_pool import MAX_ATTEMPTS, WorkerPool
+from tests.support.parts import TOKENIZER, run_main
+
+pytestmark = pytest.mark.processes
+
+# -- the shipped tables ----------------------------------------------------------------
+
+SHIPPED = scales.load_shipped()
+
+
+def read(pool, *tasks):
+    return asyncio.run(read_scales(pool, registry.describe(), tasks))
+
+
+def test_the_shipped_scales_hold_for_the_library_they_were_made_from(pool, logged):
+    found, reasons = read(pool, *SHIPPED.scales, "acre")
+    assert found == SHIPPED.scales
+    assert list(reasons) == ["acre"]  # it has no curriculum
+    assert logged.text == ""
+
+
+def test_tasks_that_have_changed_keep_the_librarys_defaults_and_are_named_in_one_line(
+    pool, logged, monkeypatch
+):
+    changed = dict(SHIPPED.scales)
+    changed["chain_sum"] = dataclasses.replace(changed["chain_sum"], digest="other")
+    del changed["lcm"]  # as of a task that the table does not know
+    table = scales.ShippedScales("0.0.1", changed)
+    monkeypatch.setattr(scales, "load_shipped", lambda: table)
+    found, reasons = read(pool, "chain_sum", "gcd", "lcm")
+    assert found == {"gcd": SHIPPED.scales["gcd"]}
+    assert reasons["lcm"] == "its curriculum is not that of reasoning-gym 0.0.1"
+    (record,) = logged.records
+    assert record.getMessage().endswith("default parameters: chain_sum, lcm")
+
+
+# -- a library that workers cannot be forked with --------------------------------------
+
+PROCESS = [
+    *("process", f"--env.tokenizer_name={TOKENIZER}", "--env.use_wandb=false"),
+    "--openai.model_name=m",
+]
+
+
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """Return the file of a library that workers find before the installed one."""
+    package = tmp_path / "reasoning_gym"
+    package.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("rg_env.workers.worker_pool.ForkServer", ForkServer)
+    return package / "__init__.py"
+
+
+def refusal(preload):
+    pool = WorkerPool(1, preload=preload)
+    with contextlib.closing(pool), pytest.raises(LibraryError) as caught:
+        asyncio.run(read_library(pool))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("syntax error", "reasoning-gym cannot be used (SyntaxError"),
+        ("import os; os._exit(7)", "ended with status 7"),
+    ],
+)
+def test_a_library_that_stops_the_preloading_is_one_sentence(text, expected, broken):
+    broken.write_text(text)
+    sentence = refusal(worker_jobs.PRELOAD)
+    assert expected in sentence and "\n" not in sentence
+
+
+def test_what_else_stops_the_preloading_is_one_sentence_too(broken):
+    file = broken.parents[1] / "preloaded_file.py"
+    file.write_text("raise PermissionError(13, 'Permission denied', '/x')")
+    sentence = refusal(["preloaded_file"])
+    assert sentence.startswith("workers cannot be started (PermissionError: [Errno 13]")
+    assert sentence.endswith("to write to the folder for temporary files (TMPDIR)")
+
+
+def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(
+    broken, tmp_path, capsys
+):
+    tries = tmp_path / "tries"
+    broken.write_text(
+        f"import os; open({str(tries)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
+    )
+    assert run_main(PROCESS) == 1
+    assert tries.read_text() == MAX_ATTEMPTS * "x"
+    assert "workers was ended by signal 9 (Killed)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["tasks"], PROCESS])
+def test_a_broken_library_ends_a_command_in_one_sentence_and_status_2(
+    command, broken, capsys
+):
+    broken.write_text("syntax error")
+    assert run_main(command) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("error: reasoning-gym cannot be used (SyntaxError")

@@ -1,0 +1,253 @@
+"""A user's own tasks: which modules workers import, what is refused, who is blamed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rg_env.library import worker_jobs
+from rg_env.library.own_tasks import checked
+from rg_env.workers.pool_errors import JobError
+from rg_env.workers.worker_pool import WorkerPool
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "tests" / "support" / "own_tasks.py"
+GUARD_S = 120.0
+
+
+# -- in the process that has the workers -----------------------------------------------
+
+
+def test_names_stay_and_paths_are_made_whole(tmp_path, monkeypatch):
+    (tmp_path / "tasks.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert checked("package.tasks") == "package.tasks"
+    assert checked("./tasks.py") == str(tmp_path.resolve() / "tasks.py")
+
+
+@pytest.mark.parametrize("module", ["gone.py", "no name", "a..b", "tasks/double", "9"])
+def test_what_is_no_module_and_no_file_is_refused(module):
+    with pytest.raises(ValueError, match="is not"):
+        checked(module)
+
+
+HEAD = """\
+import dataclasses
+from reasoning_gym.factory import ProceduralDataset, register_dataset
+from rg_env.task_rules.rules import TaskRules
+
+@dataclasses.dataclass
+class Config:
+    seed: int | None = None
+    size: int = 1
+
+class Dataset(ProceduralDataset):
+    def __init__(self, config):
+        super().__init__(config=config, seed=config.seed, size=config.size)
+
+"""
+MINE = "register_dataset('mine', Dataset, Config)"
+IN_A_FUNCTION = f"""\
+def begin():
+    class Dataset(ProceduralDataset):
+        pass
+    {MINE}
+begin()
+"""
+REPORT = """
+import json
+from rg_env.errors import SettingError
+from rg_env.library.own_tasks import registered_here
+try:
+    print(json.dumps(registered_here()))
+except SettingError as error:
+    print(error)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("body", [MINE, IN_A_FUNCTION])
+def test_a_class_is_known_by_where_a_worker_can_import_it(tmp_path, body):
+    text = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{HEAD}{body}{REPORT}"
+    (tmp_path / "my_env.py").write_text(text)
+    argv = [sys.executable, str(tmp_path / "my_env.py")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=GUARD_S)
+    if body is IN_A_FUNCTION:
+        assert done.stdout.startswith("task 'mine': workers cannot import ")
+    else:
+        places = [[argv[1], "Dataset"], [argv[1], "Config"], None]
+        assert json.loads(done.stdout) == {"mine": places}
+
+
+# -- in the process that they are forked from ------------------------------------------
+
+REFUSED = {
+    "raises": ("1 / 0", "ZeroDivisionError: division by zero, at t.py:14"),
+    "exits": ("raise SystemExit(3)", "SystemExit: 3, at t.py:14"),
+    "no syntax": ("def f(:", "SyntaxError: invalid syntax (t.py, line 14)"),
+    "taken": ("register_dataset('gcd', Dataset, Config)", "'gcd' is already"),
+    "nothing": ("", "t: no task is registered with reasoning_gym.factory.register"),
+    "rules of others": (f"{MINE}\nRULES = TaskRules('gcd')", "found TaskRules(task='g"),
+    "rules twice": (
+        f"{MINE}\nRULES = [TaskRules('mine', kept_signs='-'), TaskRules('mine')]",
+        "RULES of t: expected one TaskRules for each of your tasks, found TaskRules(",
+    ),
+}
+
+LOADING = """\
+import json, os, sys
+sys.path.insert(0, {root!r})
+from rg_env.library import registry, own_tasks
+library.load_factory()
+for case in json.loads(sys.stdin.read()):
+    sys.stdout.flush()
+    if os.fork() == 0:
+        try:
+            own_tasks.load(case)
+            print(json.dumps([sorted(library.OWN_TASKS), library.OWN_MODULES]))
+        except own_tasks.SettingError as error:
+            print(json.dumps(str(error)))
+        sys.stdout.flush()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def loaded(*orders):
+    """Return what came of each order, in a process of its own that has the library."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING.format(root=str(ROOT))],
+        input=json.dumps([json.dumps(order) for order in orders]),
+        capture_output=True,
+        text=True,
+        timeout=GUARD_S,
+    )
+    assert not done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def written(folder, body, name="t.py"):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(HEAD + body)
+    return str(folder / name)
+
+
+@pytest.mark.processes
+def test_a_module_that_cannot_be_used_is_one_sentence(tmp_path):
+    files = [written(tmp_path / case, body) for case, (body, _) in REFUSED.items()]
+    refusals = loaded(*([[file], {}] for file in files))
+    for case, refusal in zip(REFUSED, refusals, strict=True):
+        assert refusal.startswith("tasks of your own cannot be loaded: "), case
+        assert "\n" not in refusal and REFUSED[case][1] in refusal, case
+
+
+@pytest.mark.processes
+def test_tasks_are_found_by_file_and_where_classes_are_registered(tmp_path):
+    registered, same = (written(tmp_path / name, MINE) for name in ("one", "same"))
+    changed = written(tmp_path / "changed", f"{MINE}\n# another line")
+    only_defined = written(tmp_path / "two", "")
+    beside = written(tmp_path / "three", "from name import NAME\n", "b.py")
+    Path(beside).write_text(Path(beside).read_text() + MINE.replace("'mine'", "NAME"))
+    (tmp_path / "three" / "name.py").write_text("NAME = 'ours'")
+    of_pythons_name = [
+        written(tmp_path / folder, MINE.replace("mine", folder), "json.py")
+        for folder in ("a", "b")
+    ]
+    places = [(only_defined, "Dataset"), (only_defined, "Config"), None]
+    same_place = [(registered, "Dataset"), (registered, "Config"), None]
+    *results, refusal = loaded(
+        [[registered], {}],
+        [[same], {}],
+        [[changed], {}],
+        [[], {"yours": places}],
+        [[registered], {"mine": same_place}],
+        [[registered, only_defined], {"yours": places}],
+        [[beside], {}],
+        [of_pythons_name, {}],
+        [[], {"mine": [(only_defined, "Gone"), (only_defined, "Config"), None]}],
+    )
+    names = " ".join("+".join(names) for names, _ in results)
+    assert names == "mine mine mine yours mine mine+yours ours a+b"
+    assert "has no attribute 'Gone'" in refusal
+    # A digest changes with the source alone.
+    one, two, three = (digests["t"] for _, digests in results[:3])
+    assert one == two != three
+
+
+# -- in workers ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own():
+    """Call jobs in workers that know the tasks of `tests/support/own_tasks.py`."""
+    pool = WorkerPool(2, preload=worker_jobs.preload_of([str(FILE)]))
+    with contextlib.closing(pool):
+        yield lambda job, *args: pool.call(job, *args, deadline_s=GUARD_S)
+
+
+@pytest.mark.processes
+def test_an_entry_is_its_seed_alone_though_everybodys_generator_is_read(own):
+    made = [own(worker_jobs.make_entry, "double", {}, 4, False)]
+    own(worker_jobs.make_entry, "gcd", {}, 5)
+    made += [own(worker_jobs.make_entry, "double", {}, 4, False)] * 2
+    assert made[1:] == made[:1] * 2
+    other = own(worker_jobs.make_entry, "double", {}, 5, False)
+    assert other["question"] != made[0]["question"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("raises", "ZeroDivisionError: division by zero, at own_tasks.py:"),
+        ("makes_no_entry", "KeyError: 'question'"),
+        ("reads_a_file", "PermissionError: [Errno 13] Permission denied: '/etc/passw"),
+    ],
+)
+def test_what_a_data_set_raises_is_blamed_on_its_line(own, task, expected):
+    with pytest.raises(JobError) as caught:
+        own(worker_jobs.make_entry, task, {}, 1)
+    assert caught.value.kind == "OwnTaskError"
+    assert caught.value.message.startswith(expected)
+
+
+@pytest.mark.processes
+def test_the_scale_is_every_level_that_the_config_accepts(own):
+    scale = own(worker_jobs.own_scale, "double")
+    highest = [step.params.get("highest", 999) for step in scale.steps]
+    assert highest == [9, 99, 999] and scale.default_level == 1.0
+    (skip,) = scale.skipped
+    refusal = "its config refuses it: AssertionError: highest must be below 10000"
+    assert skip.level == 3 and skip.reason.startswith(refusal)
+    no_scale = own(worker_jobs.own_scale, "raises")
+    assert no_scale == "no curriculum is registered with it"
+
+
+@pytest.mark.processes
+def test_rules_of_the_module_hold_and_what_fails_costs_its_answer_alone(own):
+    def outcomes(task, answers, seed):
+        entry = own(worker_jobs.make_entry, task, {}, seed)
+        gold = entry["answer"]
+        answers = [answer.format(gold) for answer in answers]
+        return [
+            row[1] for row in own(worker_jobs.score_answers, task, {}, entry, answers)
+        ]
+
+    def is_usable(seed):
+        with contextlib.suppress(JobError):
+            return bool(own(worker_jobs.make_entry, "double", {}, seed))
+
+    even = next(filter(is_usable, range(50)))  # others the item check rejects
+    answers = ["{}", "00{}", "{}7", "reject", "break the notation"]
+    expected = ["right", "right", "wrong", "rejected", "scorer_error"]
+    assert outcomes("double", answers, even) == expected
+    found = outcomes("scorer_hangs", ["{}", "raise", "no"], 1)
+    assert found == ["right", "scorer_error", "wrong"]
+    # A fix that was written for another source rests.
+    assert outcomes("overpays", ["please"], 1) == ["right"]
+    assert own(worker_jobs.describe_fixes)["overpays"] is False

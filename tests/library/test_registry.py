@@ -1,0 +1,154 @@
+"""What is registered, which copy of reasoning-gym it is, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rg_env.library import registry
+
+
+@pytest.fixture(scope="module")
+def description():
+    return registry.describe()
+
+
+def test_every_registered_name_but_the_mixture_is_a_task(description):
+    registered = set(registry.load_factory().DATASETS)
+    assert list(description.tasks) == sorted(registered - {"composite"})
+    gcd = description.tasks["gcd"]
+    assert gcd.category == "arithmetic"
+    assert gcd.parameters["max_numbers"] == "2"
+    assert not {"seed", "size"} & set(gcd.parameters)
+    without = {n for n, task in description.tasks.items() if not task.has_curriculum}
+    assert without == {"acre", "gsm_symbolic", "list_functions"}
+
+
+# -- parameters ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "params", "reason"),
+    [
+        ("gcd", {"max_numbers": 4}, None),
+        ("power_function", {"max_base": 5.0}, None),
+        ("gcd", {"max_number": 4}, "unknown parameter 'max_number'; did you mean 'max"),
+        ("gcd", {"seed": 1}, "unknown parameter 'seed'"),
+        ("gcd", {"min_numbers": 9}, "its config refuses {'min_numbers': 9}: Assertion"),
+        ("gcd", {"min_numbers": "two"}, "its config refuses {'min_numbers': 'two'}: T"),
+    ],
+)
+def test_parameters_are_accepted_or_rejected_with_the_reason(task, params, reason):
+    rejected = registry.rejected_params([("lcm", {}), (task, params)])
+    if reason is None:
+        assert rejected is None
+    else:
+        assert rejected[0] == task and rejected[1].startswith(reason)
+
+
+# -- which copy ------------------------------------------------------------------------
+
+TOY_FACTORY = """
+import dataclasses
+
+@dataclasses.dataclass
+class ToyConfig:
+    seed: int = 0
+    size: int = 1
+
+class ToyDataset:
+    pass
+
+DATASETS = {"toy": (ToyDataset, ToyConfig)}
+CURRICULA = {}
+"""
+
+
+@pytest.fixture
+def project(tmp_path, repo_root):
+    """A copy of the rooms that know the library, without the submodule's folder."""
+    for name in ("tasks", "task_rules", "scoring"):
+        shutil.copytree(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
+    for name in ("__init__.py", "errors.py"):
+        shutil.copy2(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
+    return tmp_path
+
+
+def populate(folder, init="", factory=TOY_FACTORY):
+    """Make a checkout of a small library under the name of the real one."""
+    package = folder / "reasoning_gym"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(init)
+    (package / "factory.py").write_text(factory)
+    text = '[project]\nname = "reasoning-gym"\nversion = "9.9.9"\n'
+    (folder / "pyproject.toml").write_text(text)
+
+
+DESCRIBE = """
+import dataclasses, json
+from rg_env.errors import LibraryError
+from rg_env.library import registry
+try:
+    print(json.dumps(dataclasses.asdict(library.describe())))
+except LibraryError as error:
+    print(json.dumps(str(error)))
+"""
+
+
+def described(project):
+    """What a process of its own finds: the description, or the error's text."""
+    command = [sys.executable, "-c", DESCRIBE]
+    done = subprocess.run(
+        command, cwd=project, env={}, stdout=subprocess.PIPE, check=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.processes
+def test_a_populated_submodule_is_used_instead_of_the_installed_package(
+    project, tmp_path_factory
+):
+    checkout = tmp_path_factory.mktemp("checkout")
+    populate(checkout)
+    (project / "reasoning-gym").symlink_to(checkout)
+    found = described(project)
+    assert (found["version"], list(found["tasks"])) == ("9.9.9", ["toy"])
+    assert found["location"] == str(checkout / "reasoning_gym")
+
+
+REPAIR = "git submodule update --init --force reasoning-gym"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"init": "import no_such.part"}, ["'no_such'", "install -r requirements.txt"]),
+        ({"init": "syntax error"}, ["(__init__.py, line 1)", REPAIR]),
+        ({"factory": ""}, ["no attribute 'DATASETS'", REPAIR]),
+    ],
+    ids=str,
+)
+def test_a_broken_checkout_is_one_sentence_with_its_cause_and_repair(
+    project, files, expected
+):
+    populate(project / "reasoning-gym", **files)
+    sentence = described(project)
+    assert sentence.startswith("reasoning-gym cannot be used (")
+    assert [part for part in expected if part not in sentence] == []
+    assert "\n" not in sentence
+
+
+def test_the_list_of_names_is_that_of_the_installed_release(tmp_path, monkeypatch):
+    assert registry.is_release_of_list()
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "LIBRARY_VERSION", "0.1.0")
+        assert not registry.is_release_of_list()
+    populate(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "SUBMODULE", tmp_path)
+        assert not registry.is_release_of_list()

@@ -1,0 +1,145 @@
+"""Means, intervals, differences and pass@k of the parts of a table of samples."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import defaultdict
+from statistics import fmean
+
+import polars as pl
+import pytest
+
+from rg_env.results.numbers import (
+    WHOLE,
+    best_of,
+    estimates,
+    paired,
+    results,
+    row_of,
+    share_of,
+    table_of,
+    with_parts,
+)
+from rg_env.results.samples import Sample
+
+
+def sample(score, question="q", task="t", category="c", outcome="right", **more):
+    return Sample(task, category, question, score, outcome, **more)
+
+
+def of(*scores_by_item, task="t"):
+    """Return samples of a task: of each item a score, or a list of scores."""
+    lists = [one if isinstance(one, list) else [one] for one in scores_by_item]
+    return [sample(s, str(n), task) for n, some in enumerate(lists) for s in some]
+
+
+def table(*results):
+    rows = (row_of(s, n) for n, some in enumerate(results) for s in some)
+    return with_parts(table_of(rows))
+
+
+def interval(samples, **how):
+    return estimates(table(samples), **how)[WHOLE]
+
+
+def difference(first, second):
+    return paired(table(first, second), 0, 1)[WHOLE]
+
+
+# -- intervals -------------------------------------------------------------------------
+
+
+def plain_variance(samples):
+    """Return the variance of the mean, each task a stratum, as the module tells it."""
+    tasks = defaultdict(lambda: defaultdict(list))
+    for one in samples:
+        tasks[one.task][one.question].append(one.score)
+    parts = [[*items.values()] for items in tasks.values() if len(items) > 1]
+    alone = [*itertools.chain(*(i.values() for i in tasks.values() if len(i) == 1))]
+    parts += [alone] if alone else []
+    squares, mean = 0.0, fmean(s.score for s in samples)
+    for items in parts:
+        n = len(items)
+        middle = fmean(itertools.chain(*items)) if n > 1 else mean
+        off = sum((sum(item) - len(item) * middle) ** 2 for item in items)
+        squares += off * (n / (n - 1) if n > 1 else 1)
+    return squares / len(samples) ** 2, sum(map(len, parts)) - len(parts)
+
+
+STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+"""Degrees of freedom to the 97.5 % quantile, as tables have it."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_part_has_the_clustered_variance_within_its_tasks(seed):
+    rng = random.Random(seed)
+    samples = [
+        sample(rng.choice([0.0, 0.5, 1.0]), str(rng.randrange(4)), f"t{number % 5}")
+        for number in range(12)
+    ]
+    found = estimates(table(samples), within=(-9.0, 9.0))
+    for (kind, name), one in found.items():
+        those = [s for s in samples if kind != "task" or s.task == name]
+        assert one.mean == pytest.approx(fmean(s.score for s in those), abs=1e-12)
+        variance, freedom = plain_variance(those)
+        if freedom in STUDENT:
+            half = (one.high - one.low) / 2
+            expected = STUDENT[freedom] * math.sqrt(variance)
+            assert half == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("within_tasks", [True, False])
+def test_an_interval_covers_the_mean_nineteen_times_of_twenty(within_tasks):
+    rng, covered = random.Random(1), 0
+    for _ in range(150):
+        # Tasks that are what they are, or items that are some of many.
+        chances = [rng.choice([0.05, 0.2, 0.9]) for _ in range(20)]
+        if not within_tasks:
+            chances = [rng.random() for _ in range(40)]
+        rows = [
+            sample(float(rng.random() < p), str(i if within_tasks else 0), f"{n}")
+            for n, p in enumerate(chances)
+            for i in range(4)
+        ]
+        by = {} if within_tasks else {"clusters": "task"}
+        truth = fmean(chances) if within_tasks else 0.5
+        found = interval(rows, **by)
+        covered += found.low <= truth <= found.high
+    assert 0.9 <= covered / 150 <= 0.99
+
+
+@pytest.mark.parametrize("scores", [(0.0, 1.0, 1.0), (1.0,), (0.0, 0.0)])
+def test_a_share_of_independent_things_is_that_of_a_table(scores):
+    found = share_of(int(sum(scores)), len(scores))
+    assert vars(found) == pytest.approx(vars(interval(of(*scores))), abs=1e-12)
+
+
+# -- k completions ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_the_best_of_k_is_the_mean_of_the_best_of_all_draws(k):
+    scores = [0.1, 0.8, 0.0, 0.8, 1.0]
+    draws = [*map(max, itertools.combinations(scores, k))]
+    found = pl.DataFrame({"v": scores}).select(best_of(pl.col("v"), k)).item()
+    assert found == (pytest.approx(fmean(draws)) if draws else None)
+
+
+def test_the_best_of_k_is_of_the_items_that_have_k_completions():
+    found = results(table(of([0.0, 0.5], [0.0, 1.0], 1.0)), k=2)[WHOLE]
+    assert (found["best_of_k"].mean, found["pass_at_k"].mean) == (0.75, 0.5)
+    assert (found["items"], found["completions"]) == (3, 5)
+
+
+# -- differences -----------------------------------------------------------------------
+
+
+def test_a_difference_is_of_the_mean_of_each_item_that_both_have():
+    found = difference(
+        of(0.0, [0.5, 0.0, 1.0], 1.0, None), of(None, 1.0, 1.0, 1.0, 1.0)
+    )
+    assert found["by_item"].mean == pytest.approx(0.25)
+    assert (found["only_first"], found["only_second"]) == (1, 2)
+    assert found["means"] == [pytest.approx(0.75), 1.0]

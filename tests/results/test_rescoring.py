@@ -1,0 +1,254 @@
+"""Saved completions are scored again with their own items, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import jobs_for_items
+import pytest
+
+from rg_env.errors import SettingError
+from rg_env.library import worker_jobs
+from rg_env.library.installed_library import read_library
+from rg_env.results.rescoring import RescoredFile, Rescoring
+from rg_env.results.samples import Sample
+from rg_env.results.sources import Sources, files_of
+from rg_env.workers.pool_errors import JobError
+from tests.support import published
+
+pytestmark = pytest.mark.processes
+
+GCD = published.config_of(min_numbers=3, max_numbers=3)
+DEADLINE_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def entry_of(pool):
+    def made(task, config, index):
+        job = worker_jobs.dataset_entry
+        return pool.call(job, task, json.dumps(config), index, deadline_s=DEADLINE_S)
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def gcd(entry_of):
+    """The first items of a dataset."""
+    return [entry_of("gcd", GCD, index) for index in range(4)]
+
+
+def scored_again(pool, path):
+    samples = list(Sources(files_of([str(path)])).samples())
+
+    async def rescored():
+        rescoring = Rescoring(pool, await read_library(pool))
+        return [one async for each in rescoring.rescored(samples) for one in each]
+
+    places = [sample.row["place"] for sample in samples]
+    new = asyncio.run(rescored())
+    return sorted(new, key=lambda sample: places.index(sample.row["place"]))
+
+
+def of_lines(pool, tmp_path, *lines):
+    path = tmp_path / "lines.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return scored_again(pool, path)
+
+
+def line_of(make_entry, task, answer, seed=3, params=None, **more):
+    entry = make_entry(task, params or {}, seed)
+    text = f"<answer>{entry['answer'] if answer is None else answer}</answer>"
+    line = {"task": task, "seed": seed, "params": params or {}, "text": text}
+    return line | {"question": entry["question"]} | more
+
+
+# -- what a score becomes --------------------------------------------------------------
+
+SCORES = {
+    "right": ((1.0, 1.0, 1.0), "right"),
+    "formatted": (("saved", "saved", 1.0), "right"),
+    "wrong": ((0.0, 0.0, 0.0), "wrong"),
+    "twice": ((0.0, 0.0, 0.0), "several_answers"),
+    "untagged": ((0.0, 0.0, 0.0), "no_answer"),
+    "empty": ((0.0, 0.0, 0.0), "no_answer"),
+}
+
+
+@pytest.mark.parametrize("way", SCORES)
+def test_a_published_completion_has_three_scores_beside_the_saved_one(
+    pool, gcd, tmp_path, way
+):
+    found = published.document("gcd", "arithmetic", GCD, gcd, lambda place: [way])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    values, outcome = SCORES[way]
+    for sample, entry in zip(new, gcd, strict=True):
+        assert sample.outcome == outcome
+        assert sample.score == values[-1]
+        saved = published.WAYS[way](entry["answer"])[2]
+        expected = [saved, *(saved if v == "saved" else v for v in values)]
+        assert list(sample.row["scores"].values()) == pytest.approx(expected)
+        assert sample.row["gold_answer"] == entry["answer"]
+
+
+@pytest.mark.parametrize(
+    ("saved", "outcome"),
+    [
+        ({"score": 1.0, "outcome": "right"}, "right"),
+        ({}, "right"),
+        # The template had begun the thinking, and nobody ended it.
+        ({"score": 0.0, "outcome": "unfinished_thinking"}, "unfinished_thinking"),
+    ],
+    ids=["the same score", "no score", "unfinished thinking"],
+)
+def test_a_score_of_ours_is_the_same_again(pool, make_entry, tmp_path, saved, outcome):
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "gcd", None, **saved))
+    assert (new.outcome, new.score) == (outcome, float(outcome == "right"))
+
+
+def test_a_request_that_failed_has_no_score(pool, make_entry, tmp_path):
+    line = line_of(make_entry, "gcd", None, outcome="request_failed")
+    del line["text"]
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "request_failed")
+
+
+def test_an_answer_whose_scoring_takes_too_long_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rg_env.results.rescoring.ANSWER_DEADLINE_S", 1e-4)
+    (new,) = of_lines(pool, tmp_path, line_of(make_entry, "simple_integration", "x"))
+    assert (new.score, new.outcome) == (None, "timeout")
+    assert "used up 0.0001 s of CPU time" in new.row["reason"]
+
+
+def test_an_answer_whose_workers_are_killed_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path, monkeypatch
+):
+    line = line_of(make_entry, "gcd", jobs_for_items.KILLED)
+    for job in ("score_answers", "prepare_scores"):
+        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "unscored")
+    assert "signal 9" in new.row["reason"]
+
+
+# -- which item it is ------------------------------------------------------------------
+
+
+def test_items_with_one_question_are_told_apart_by_their_index(
+    pool, entry_of, tmp_path
+):
+    task, config = "puzzle24", {"size": 30, "seed": 45, "max_value": 4}
+    entries = [entry_of(task, config, index) for index in range(30)]
+    asked = [entry["question"] for entry in entries]
+    golds = [entry["answer"] for entry in entries]
+    assert len(set(asked)) < len(set(zip(asked, golds, strict=True)))
+    found = published.document(task, "c", config, entries, lambda place: ["right"])
+    new = scored_again(pool, published.write(tmp_path, "run", found))
+    assert [sample.row["gold_answer"] for sample in new] == golds
+    assert {sample.score for sample in new} == {1.0}
+    line = {"task": task, "config": config, "text": "x"}
+    new = of_lines(pool, tmp_path, *(line | {"question": q} for q in asked))
+    for sample, question in zip(new, asked, strict=True):
+        assert (sample.score is None) == (asked.count(question) > 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"question": "What is the gcd of 1 and 2?"}, "the installed library makes"),
+        ({"seed": -1}, "Seed must be between 0"),
+        ({"task": "gdc"}, "no such task"),
+        ({"params": {"max_number": 3}}, ""),
+        ({"params": {"min_numbers": 10**9, "max_numbers": 10**9}}, "its item was not"),
+        ({"config": {"size": 10**12, "seed": 1}}, ""),
+    ],
+)
+def test_a_completion_without_its_item_has_no_score_and_a_reason(
+    pool, make_entry, tmp_path, monkeypatch, changes, reason
+):
+    monkeypatch.setattr("rg_env.results.rescoring.ITEM_DEADLINE_S", 1.0)
+    line = line_of(make_entry, "gcd", None, score=1.0) | changes
+    (new,) = of_lines(pool, tmp_path, line)
+    assert (new.score, new.outcome) == (None, "unmatched")
+    assert new.row["scores"] == {"saved": 1.0}
+    assert new.row["reason"] and new.row["reason"].startswith(reason)
+
+
+def first_unusable(pool, task):
+    for seed in range(100):
+        try:
+            pool.call(worker_jobs.make_entry, task, {}, seed, deadline_s=DEADLINE_S)
+        except JobError as error:
+            if error.kind == "UnusableEntryError":
+                return seed
+    raise AssertionError("all can be used")
+
+
+def test_an_answer_to_an_item_that_is_not_used_has_no_score_rather_than_0(
+    pool, make_entry, tmp_path
+):
+    task = "propositional_logic"
+    seed = first_unusable(pool, task)
+    job = (worker_jobs.make_entry, task, {}, seed, False)
+    entry = pool.call(*job, deadline_s=DEADLINE_S)
+    line = {"task": task, "seed": seed, "question": entry["question"], "text": "x"}
+    as_dataset = {k: v for k, v in line.items() if k != "seed"}
+    as_dataset["config"] = {"size": 1, "seed": seed}
+    for new in of_lines(pool, tmp_path, line, as_dataset):
+        assert (new.score, new.outcome) == (None, "not_used")
+        assert "premises" in new.row["reason"]
+
+
+# -- the file --------------------------------------------------------------------------
+
+VERSION = "0.1.25"
+
+
+def new_sample(place, score=1.0, outcome="right"):
+    row = {"task": "gcd", "question": "\ud800\n", "score": score, "outcome": outcome}
+    row |= {"source": "x", "place": place, "scores": {"ours": 1}}
+    row["reasoning_gym"] = VERSION
+    return Sample("gcd", "arithmetic", row["question"], score, outcome, row=row)
+
+
+def opened(path):
+    """Return a file with all samples read, and their places."""
+    file = RescoredFile(path, VERSION)
+    return file, [sample.row["place"] for sample in file.samples()]
+
+
+def written(path, *places):
+    file, _ = opened(path)
+    file.write(map(new_sample, places))
+    file.close()
+    return path
+
+
+def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
+    path = written(tmp_path / "new" / "out.jsonl", "1", "2")
+    file, places = opened(path)
+    assert places == ["1", "2"]
+    missing = file.missing(map(new_sample, "1234"))
+    assert [s.row["place"] for s in missing] == ["3", "4"]
+    file.write([new_sample("3", None, "timeout"), new_sample("4", None, "unmatched")])
+    file.close()
+    file, places = opened(path)
+    assert places == ["1", "2", "4"]
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what I learned",
+        "[1]\n",
+        json.dumps(new_sample("1").row | {"reasoning_gym": "0.1.24"}) + "\n",
+    ],
+)
+def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path, text):
+    (tmp_path / "notes.txt").write_text(text)
+    with pytest.raises(SettingError, match="is not of reasoning-gym"):
+        opened(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == text

@@ -1,0 +1,198 @@
+"""Saved completions are read from files of every kind, and from damaged ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rg_env.results.samples import read_rows
+from rg_env.results.sources import Sources, files_of
+from rg_env.run.json_encoding import readable
+from tests.support import published
+
+ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
+TALK = [*ASKED, {"role": "assistant", "content": "<answer>4</answer>"}]
+ORIGIN = {"task": "sums", "seed": 7, "level": None, "params": {"a": 1}}
+
+DUMPED = {
+    "item_id": "sums",
+    **ORIGIN,
+    "gold_answer": "4",
+    "rollouts": [
+        {
+            "conversation": TALK,
+            "score": 1.0,
+            "reward": 0.5,
+            "outcome": "right",
+            "answer": "4",
+            "finish_reason": "length",
+        }
+    ]
+    * 2,
+}
+ROW = {
+    **ORIGIN,
+    "gold_answer": "4",
+    "tokens": [[1]],
+    "scores": [0.5],
+    "outcomes": ["right"],
+    "answers": ["4"],
+    "messages": [TALK],
+}
+EVALUATED = {
+    **ORIGIN,
+    "question": "2 + 2?",
+    "gold_answer": "4",
+    "answer": "4",
+    "score": 1.0,
+    "outcome": "right",
+    "finish_reason": "stop",
+    "messages": TALK,
+}
+OWN = {"task": "sums", "seed": 7, "parameters": {"a": 1}, "text": "<answer>4</answer>"}
+
+
+def read(path):
+    sources = Sources(files_of([str(path)]))
+    return list(sources.samples()), sources
+
+
+def lines(path, *values):
+    texts = [v if isinstance(v, str) else json.dumps(v) for v in values]
+    path.write_text("\n".join(texts) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("line", [DUMPED, ROW, EVALUATED])
+def test_lines_of_ours_are_read_with_item_text_and_score(tmp_path, line):
+    samples, _ = read(lines(tmp_path / "x.jsonl", line))
+    for sample in samples:
+        assert sample.item == ("sums", "2 + 2?")
+        assert (sample.score, sample.outcome) == (1.0, "right")
+        row = sample.row
+        assert (row["seed"], row["params"], row["answer"]) == (7, {"a": 1}, "4")
+        assert row["completion"] == "<answer>4</answer>"
+
+
+def test_each_rollout_of_a_dumped_group_is_a_sample_with_its_place(tmp_path):
+    samples, _ = read(lines(tmp_path / "x.jsonl", DUMPED, "", DUMPED))
+    places = [sample.row["place"] for sample in samples]
+    assert places == ["1.1", "1.2", "3.1", "3.2"]
+    assert all(sample.is_truncated for sample in samples)
+
+
+def test_a_line_of_somebody_needs_a_task_what_makes_its_item_and_the_text(tmp_path):
+    asked = {"task": "sums", "question": "2 + 2?", "text": "4", "params": {"a": 1}}
+    (seeded, sought), _ = read(lines(tmp_path / "x.jsonl", OWN, asked))
+    assert (seeded.score, seeded.row["params"]) == (None, {"a": 1})
+    assert sought.row["dataset"] == {"size": 50, "seed": 45, "a": 1}
+
+
+def test_a_sample_without_a_category_is_of_the_library_an_own_task_or_other(tmp_path):
+    of_original = {"item_id": "sums", "rollouts": DUMPED["rollouts"]}
+    groups = [DUMPED, ROW, DUMPED | {"task": "gcd"}, of_original]
+    groups += [OWN, OWN | {"task": "gcd"}, OWN | {"category": "games"}]
+    samples, _ = read(lines(tmp_path / "x.jsonl", *groups))
+    found = [sample.category for sample in samples]
+    of_groups = ["own"] * 3 + ["arithmetic"] * 2 + ["other"] * 2
+    assert found == [*of_groups, "other", "arithmetic", "games"]
+
+
+def test_a_published_file_is_read_whatever_its_name_and_place(tmp_path):
+    entries = [{"question": "q", "answer": "4"}, {"question": "r", "answer": "5"}]
+    found = published.document(
+        "sums", "arithmetic", {"a": 1}, entries, lambda place: ["right", "untagged"]
+    )
+    path = published.write(tmp_path, "model_1", found)
+    samples, _ = read(path)
+    assert [s.score for s in samples] == [1.0, 0.0] * 2
+    assert [s.outcome for s in samples] == ["right", "no_answer"] * 2
+    assert {s.category for s in samples} == {"arithmetic"}
+    assert [s.row["index"] for s in samples] == [0, 0, 1, 1]
+    assert samples[0].row["dataset"] == {"size": 50, "seed": 45, "a": 1}
+    assert samples[0].row["run"] == "model_1"
+    in_one_line = lines(tmp_path / "anything", found)
+    assert len(read(in_one_line)[0]) == 4
+
+
+def test_an_error_of_the_published_scorer_is_an_answer_without_score(tmp_path):
+    entries = [{"question": "q", "answer": "4"}]
+    found = published.document("s", "c", {}, entries, lambda place: ["wrong"])
+    found["results"][0]["completions"][0]["error"] = "ord() expected a character"
+    (sample,), _ = read(published.write(tmp_path, "m", found))
+    assert (sample.score, sample.outcome) == (0.0, "scorer_error")
+    assert sample.is_answered
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+DAMAGED = ['{"task": "sums", "tex', "\x00\x01", DEEP, '{"seed": ' + "9" * 5000 + "}"]
+FOREIGN = [
+    [1, 2],
+    "3",
+    {"task": 5, "text": "4"},
+    {"task": "sums"},
+    {"results": [{"question": "q"}]},
+    {"results": [], "rollouts": 3} | {"results": 4},
+    {"task": "sums", "rollouts": [None]},
+    {**ROW, "scores": [1.0, 2.0]},
+    {**ROW, "answers": 5},
+    {**EVALUATED, "params": [1]},
+    {**EVALUATED, "messages": [None]},
+    {**EVALUATED, "category": 5},
+    {**EVALUATED, "answer": [4]},
+    {**EVALUATED, "task": "\ud800"},
+]
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
+    bad = [*DAMAGED, *FOREIGN]
+    both = [*bad, OWN] if place == "first" else [OWN, *bad]
+    path = lines(tmp_path / "x.jsonl", *both)
+    samples, sources = read(path)
+    assert len(samples) == 1
+    assert sources.unread == {"damaged": len(DAMAGED), "foreign": len(FOREIGN)}
+    first = 1 if place == "first" else 2
+    assert sources.reasons() == [
+        f"damaged lines or files: 4, the first: {path}, line {first}",
+        f"foreign lines or files: 14, the first: {path}, line {first + 4}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "score", ["NaN", "1e999", "-1", "59.42", '"1"', "true", "null"]
+)
+def test_a_score_that_is_none_is_no_score(tmp_path, score):
+    text = json.dumps(EVALUATED).replace('"score": 1.0', f'"score": {score}')
+    (sample,), _ = read(lines(tmp_path / "x.jsonl", text))
+    assert sample.score is None
+    assert json.loads(readable(sample.row))["task"] == "sums"
+
+
+def test_a_torn_line_at_the_end_of_a_file_being_written_is_no_damage(tmp_path):
+    path = tmp_path / "rollouts.jsonl.part"
+    path.write_text(json.dumps(DUMPED) + "\n" + json.dumps(DUMPED)[:50])
+    samples, sources = read(tmp_path)
+    assert len(samples) == 2
+    assert not sources.unread
+
+
+def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
+    for run in ("step-1000", "step-200"):
+        (tmp_path / run).mkdir()
+        for task in ("x", "y"):
+            lines(tmp_path / run / f"{task}.json", OWN)
+        (tmp_path / run / "metrics.json").write_text("{}")
+    (tmp_path / "notes.txt").write_text("no results")
+    found = [(path.name, path.parent.name) for path in files_of([str(tmp_path)])]
+    runs = ("step-200", "step-1000")
+    assert found == [(f"{task}.json", run) for task in "xy" for run in runs]
+
+
+def test_of_two_lines_about_one_completion_the_last_counts(tmp_path):
+    failed = {k: v for k, v in EVALUATED.items() if k != "score"}
+    other = EVALUATED | {"completion": 1, "score": 0.5}
+    found = read_rows(lines(tmp_path / "samples.jsonl", failed, other, EVALUATED))
+    assert [row.get("score") for row in found] == [1.0, 0.5]
+    assert not any("messages" in row for row in found)

@@ -1,0 +1,290 @@
+"""Extraction: one answer outside the thinking, or the reason why there is none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.reward.extraction import (
+    MOST_CLOSING_WORDS,
+    THINKING,
+    Extraction,
+    extract_answer,
+)
+from rg_env.reward.prompt import SYSTEM_PROMPT
+
+TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
+ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
+
+any_text = st.one_of(st.text(), st.lists(st.sampled_from(TAGS + ODD_TEXT)).map("".join))
+plain_text = st.text(alphabet=st.characters(exclude_characters="<>[◁"))
+
+
+def answer_of(text, **settings):
+    return extract_answer(text, **settings).answer
+
+
+def failure_of(text, **settings):
+    return extract_answer(text, **settings).failure
+
+
+# -- the answer ------------------------------------------------------------------------
+
+
+ANSWERED = [
+    "<think>2 + 3</think> It is 5. <answer>5</answer>",
+    *("It is <answer>5</answer>.", "<answer>5</answer><think>let me check</think>"),
+    "<think><answer>3</answer></think>a<think><answer>4</answer></think><answer>5</answer>",
+    "maybe <answer>4</answer></think><answer>5</answer>",
+    "a</think><answer>4</answer></think><answer>5</answer>",
+    "<|channel|>commentary<|message|><answer>4</answer><|call|><answer>5</answer>",
+    *(
+        "<think>a</think><answer>5</answer></think>",
+        "<answer>5</answer><think>or <answer>",
+    ),
+    "<answer>4</answer></thinking><answer>5</answer>",
+]
+FINAL = "<|start|>assistant<|channel|>final<|message|>"
+"""What stands before the answer of gpt-oss, and says nothing."""
+
+
+@pytest.mark.parametrize(("opening", "closing"), THINKING.items())
+def test_a_draft_in_the_thinking_of_any_model_is_no_answer(opening, closing):
+    draft = f"{opening}maybe <answer>4</answer>"
+    final = f"{FINAL}<answer>5</answer>"
+    assert answer_of(f"{draft}{closing}{final}") == "5"
+    assert answer_of(f"{draft}{closing}{draft}{closing}{final}") == "5"
+    assert failure_of(draft) == "unfinished_thinking"
+    assert failure_of(f"<answer>{opening}4{closing}</answer>") == "nested_answer"
+
+
+CALL = "<|channel|>commentary to=functions.x <|constrain|>json<|message|>"
+HEADERS = {
+    "spaces": ("<|channel|> analysis <|message|>", "<|end|>"),
+    "a tool of the channel": ("<|channel|>analysis to=python code<|message|>", ""),
+    "a recipient before": (
+        "<|start|>assistant to=functions.x<|channel|>commentary json<|message|>",
+        "<|call|>",
+    ),
+    "a format": (CALL, "<|call|>"),
+    "no end": ("<|channel|>analysis<|message|>", ""),
+    "Muse": (" to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>"),
+    "Hunyuan": ("<think:opensource>", "</think:opensource>"),
+    "another case": ("<Think>", "</THINK>"),
+    "letters of Mistral": ("[think]", "[/Think]"),
+    "no special tokens": ("analysisWe ask: ", "assistantfinal"),
+    "a call and no special tokens": (
+        "commentary to=functions.x json{}assistantanalysis",
+        "assistantfinal",
+    ),
+    "Qwen's call": ("<tool_call>", "</tool_call>"),
+    "Cohere's call": ("<|START_ACTION|>", "<|END_ACTION|>"),
+    "Kimi's call": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+}
+
+
+@pytest.mark.parametrize(("opening", "closing"), HEADERS.values(), ids=HEADERS)
+def test_headers_as_models_write_them_open_what_holds_no_answer(opening, closing):
+    draft = f"{opening}maybe <answer>4</answer>"
+    final = (
+        "<answer>5</answer>"
+        if closing.startswith("assistant")
+        else (f"{FINAL}<answer>5</answer><|return|>")
+    )
+    assert answer_of(f"{draft}{closing}{final}") == "5"
+    if opening != HEADERS["a call and no special tokens"][0]:
+        assert failure_of(f"{draft} so") == "unfinished_thinking"
+
+
+def test_the_example_in_the_system_prompt_is_one_that_extraction_accepts():
+    assert answer_of(SYSTEM_PROMPT.partition("Example:")[2]) == "5"
+
+
+def test_the_sentence_before_granite_s_answer_ends_its_thinking():
+    thinking = "Here is my thought process: maybe <answer>4</answer>"
+    assert answer_of(f"{thinking} Here's my response: <answer>5</answer>") == "5"
+
+
+NO_THINKING = [
+    *("**Thinking:** 2 + 3 = 5.", "### Thought process", "Thought: add them.", "think"),
+    *("Analysis: 2 + 3 is 5.", "analysis\n2 + 3", "Reasoning: so"),
+    *("Here is my thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
+    *('The text "<think>" has 7 characters.', "It quotes `</think>` and '[THINK]'."),
+    *("The channel is <|channel|>, it says.", "to=5 and from=3", "I think> so, <thin>"),
+    *("<analysis of 2 + 3>", "x <think", "[thinking]", "<b>Thinking</b>"),
+    *("think<|end|>", "The words are thought, reasoning and </tool_call>."),
+]
+
+
+@pytest.mark.parametrize("text", NO_THINKING)
+def test_words_about_thinking_are_text(text):
+    assert answer_of(f"{text}\n<answer>5</answer>") == "5"
+    assert answer_of(f"<answer>5</answer>\n{text}") == "5"
+    assert answer_of(f"<answer>{text}</answer>") == text
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        *(".", "```", "</end_of_thought>", "I hope this helps!", "Order matters here."),
+        *("Let me know if you need more.", "Not 6, as 6 is even."),
+        " ".join(["word"] * MOST_CLOSING_WORDS),
+    ],
+)
+def test_closing_words_may_follow_the_answer(rest):
+    assert answer_of(f"<answer>5</answer> {rest}") == "5"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        *(
+            " but wait",
+            "? Hmm, no",
+            "\n\nWait, that's wrong.",
+            ". Let me check.",
+            " or 6",
+        ),
+        *(". However, 6", "... no, 6", " ".join(["word"] * (MOST_CLOSING_WORDS + 1))),
+    ],
+)
+@pytest.mark.parametrize("opening", ["", "<ponder>", "<|begin_plan|>"])
+def test_an_answer_that_the_text_goes_on_after_is_not_final(opening, rest):
+    text = f"{opening}so <answer>3</answer>{rest}"
+    assert failure_of(text) == "unfinished_thinking"
+    assert answer_of(f"<think>{text}</think><answer>5</answer>") == "5"
+
+
+def test_thinking_is_closed_by_its_own_tag_alone():
+    thinking = "<thinking>a</think>[/THINK]<|end|><answer>4</answer></thinking>"
+    assert answer_of(f"{thinking}<answer>5</answer>") == "5"
+    assert failure_of("<think>a[/THINK]<answer>5</answer>") == "unfinished_thinking"
+
+
+def test_the_end_of_a_message_is_no_end_of_thinking():
+    assert answer_of("<answer>5</answer><|end|>") == "5"
+    assert failure_of("<answer>4</answer><|end|><answer>5</answer>") == (
+        "several_answers"
+    )
+
+
+OPENED = [
+    "maybe <answer>4</answer></think><answer>5</answer>",
+    "<think>2 + 3</think><answer>5</answer>",
+    "a</think>b<think><answer>4</answer></think><answer>5</answer>",
+    *(f"<answer>4</answer>{end}<answer>5</answer>" for end in set(THINKING.values())),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking_open"),
+    [*((text, False) for text in ANSWERED), *((text, True) for text in sorted(OPENED))],
+)
+def test_the_one_answer_outside_of_the_thinking_is_the_answer(text, thinking_open):
+    assert answer_of(text, thinking_open=thinking_open) == "5"
+
+
+def test_the_answer_is_stripped_and_keeps_its_inner_whitespace():
+    assert answer_of("<answer>\r\n\t 1 2\n3 4 \n</answer>") == "1 2\n3 4"
+
+
+def test_an_empty_answer_is_an_answer():
+    assert extract_answer("<answer> \n\t </answer>") == Extraction("", None)
+
+
+@pytest.mark.parametrize("content", ["a\x00b", "\ud800", "x < 3 > y", "<b>5</b>", "</"])
+def test_what_is_no_tag_stays_as_it_is(content):
+    assert answer_of(f"<answer>{content}</answer>") == content
+
+
+# -- thinking --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["<answer>5</answer>", "", "<think>", "5"])
+def test_the_template_s_thinking_must_end(text):
+    assert failure_of(text, thinking_open=True) == "unfinished_thinking"
+
+
+# -- failures --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("", "no_answer"),
+        ("It is 5.", "no_answer"),
+        ("<think>5</think>", "no_answer"),
+        ("<answer>5</answer></think>", "no_answer"),
+        ("<think><answer>5</answer></think> So 5.", "no_answer"),
+        ("<think>", "unfinished_thinking"),
+        ("<think>hm <answer>5</answer>", "unfinished_thinking"),
+        ("<think>a</think>b<think>c", "unfinished_thinking"),
+        (
+            "<think>a</think><answer>4</answer> wait </think><answer>5</answer>",
+            "several_answers",
+        ),
+        ("<answer>5</answer><answer>5</answer>", "several_answers"),
+        ("<answer>4</answer> no: <answer>5</answer>", "several_answers"),
+        ("<answer>5", "unclosed_answer"),
+        ("<answer>4</answer><answer>5", "unclosed_answer"),
+        ("<answer><answer>5</answer></answer>", "nested_answer"),
+        ("<answer><think>2 + 3</think>5</answer>", "nested_answer"),
+        ("<think>a</think><answer>5</think></answer>", "nested_answer"),
+        ("<think>a</think>`<answer>` is: <answer>5</answer>", "nested_answer"),
+        ("As asked I used <think>. <answer>5</answer>", "unfinished_thinking"),
+        ("5</answer>", "stray_tag"),
+        ("<answer>5</answer></answer>", "stray_tag"),
+    ],
+)
+def test_a_failure_says_why(text, failure):
+    assert extract_answer(text) == Extraction(None, failure)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<ANSWER>5</ANSWER>", "<Answer>5</Answer>", "<answer >5</answer >"),
+        *("< answer>5</ answer>", '<answer id="1">5</answer id="1">'),
+        "[answer]5[/answer]",
+    ],
+)
+def test_tags_are_lower_case_and_bare(text):
+    assert failure_of(text) == "no_answer"
+
+
+# -- any text --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@given(text=any_text, thinking_open=st.booleans())
+def test_any_text_gives_a_stripped_part_of_itself_or_a_reason(text, thinking_open):
+    one = extract_answer(text, thinking_open=thinking_open)
+    answer, failure = one.answer, one.failure
+    assert (answer is None) != (failure is None)
+    if answer is not None:
+        assert answer in text and answer == answer.strip()
+        assert not any(tag in answer for tag in TAGS)
+
+
+@pytest.mark.slow
+@given(answers=st.lists(plain_text, max_size=4), between=plain_text)
+def test_exactly_one_answer_is_an_answer(answers, between):
+    text = between.join(f"<answer>{answer}</answer>" for answer in answers)
+    expected = answers[0].strip() if len(answers) == 1 else None
+    assert answer_of(between + text) == expected
+
+
+# A quadratic pass over these takes minutes; the limit guards against hanging only.
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("<answer>", "</answer>", "<think>", "</think>", "<answer><think>", "<"),
+        *("<answer", '"<think>"', "to=", "to=" + "x" * 90 + "<", "<|channel|>final "),
+        *("<|channel|>a<|constrain|>", "<|message|>", "<|end|>", "<think:x", "t"),
+        *("analysis", "assistantfinal", "Here is my thought process:", "Here is my "),
+        *("Here is my thought process: Here is my response", "commentaryA"),
+    ],
+)
+def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
+    assert answer_of(piece * (4_000_000 // len(piece))) is None

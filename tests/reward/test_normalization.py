@@ -1,0 +1,183 @@
+"""What is only formatting around an answer comes off, and nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.reward.normalization import MAX_ROUNDS, RULES, normalizing
+from rg_env.reward.score import Score, better_score
+from rg_env.reward.scoring_rules import ScoringRules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("**5**", "*5*", "***5***", "__5__", "`5`", "```\n5\n```", "```json\n5\n```"),
+        *("$5$", r"\[ 5 \]", r"\( 5 \)", r"\boxed{5}", r"$\boxed{\text{5}}$", "5."),
+        *('"5"', "\u201c5\u201d", "**5**.", "**5.**", "5\u00a0", "\ufeff5", "= 5"),
+        *("The answer is 5", "The final answer is: 5.", "**Answer:** 5", "Answer:\n5"),
+        *("**Answer: 5**", "x = 5", r"\boxed{5}.", "f(x) = 5", "Therefore, 5"),
+        *("**Final Answer**\n\n\\boxed{5}", "Here is the answer:\n\n```\n5\n```"),
+        *("The shortest path is 5.", "Answer\uff1a\uff15", "Sorted words: 5"),
+        *("### 5", "\u2022 5", "* 5", "<b>5</b>", "<p><code>5</code></p>", "5</s>"),
+        *("5<|im_end|>\n<|endoftext|>", "5 [EOS]", "5<\uff5cend\u2581of\uff5c>"),
+        *('{"answer": "5"}', '{"final_answer": 5}', "{'Result': '5'}"),
+        "There are a total of 5",
+    ],
+)
+def test_formatting_comes_off(text):
+    assert normalizing("7")(text) == "5"
+
+
+@pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        ("\u22125", "-5"),
+        ("\u20135", "-5"),
+        ("x \u2212 3", "x - 3"),
+        ("1,234,567", "1234567"),
+        (r"35^\circ", "35\u00b0"),
+        (r"\left(1, 2\right)", "(1, 2)"),
+        (r"274 \text{ legs}", "274  legs"),
+        ("35.5\u00ba", "35.5\u00b0"),
+        (r"\displaystyle \frac{1}{2}", r"\frac{1}{2}"),
+        (r"P /\ Q \, R", r"P /\ Q   R"),
+        (r"A\#", "A#"),
+        ("1 2 \r\n3 4\r", "1 2\n3 4"),
+        ("**Zoey** is a **knave**", "Zoey is a knave"),
+        ("`A#` `B#`", "A# B#"),
+        ('"["a", "b"]"', '["a", "b"]'),
+        ("-12,345.6", "-12345.6"),
+        ("'don't'", "don't"),
+        ("_a_b_", "a_b"),
+        ("- dog", "dog"),
+        ('{"answer": [1, "a"]}', '[1, "a"]'),
+    ],
+)
+def test_what_is_written_for_the_eye_becomes_plain(answer, rest):
+    assert normalizing("7")(answer) == rest
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("5", "A B C", "[1, 2, 3]", "1, 234", "a \u2014 b", "is that so?"),
+        *("the answers were two", "x = y = 5", "5 ...", "- 5", "- x + 1", "- sin(x)"),
+        *("> 5", "not = 5", "minus = 5", "x == 5", "1**2**3", "2**3*x**4"),
+        *("True = False", "mother = husband", "G6 = G8"),
+        *("a1 = b2", "A = B", "on: off", "on = off", '{"question": "5"}', "$5$x"),
+        *(r"\cancel{5}", "<b>5</i>", "<b>5</b> <b>6</b>", "5 (five)"),
+        *('{"answer": 5, "or": 6}', '{"answer": 5} {"answer": 6}', "[NOT]"),
+        *("f{x}", '"a", "b"', "'a', 'b'", "$a$, $b$", "__Q_\n_Q__", "down => up", "$"),
+        *("**", '""', ""),
+    ],
+)
+def test_what_is_no_formatting_stays(answer):
+    assert normalizing("7")(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "rest"),
+    [
+        ("He came.", "**She came.**", "She came."),
+        ('"abc"', '`"abx"`', '"abx"'),
+        ("x = 5", "**x = 6**", "x = 6"),
+        ("$5$", r"$\boxed{6}$", "6"),
+        ("It is.", r"\boxed{It was.}.", "It was."),
+        ("It is so.", "The answer is: It was so.", "It was so."),
+        ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
+        ("`a` b", "**`c` b**", "`c` b"),
+        ("1,000", "`1,001`", "1,001"),
+        ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
+    ],
+)
+def test_what_belongs_to_the_right_answer_is_no_formatting(gold, answer, rest):
+    assert normalizing(gold)(answer) == rest
+
+
+@given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax\u200b\u2212", max_size=60))
+def test_gold_answers_stay_as_they_are(text):
+    gold = text.strip()
+    assert normalizing(gold)(gold) == gold
+
+
+@given(st.text(alphabet="`*_$\\{}()[]\"'.=- \n5ax,:#<>isI\u200b\u2212", max_size=40))
+def test_no_formatted_answer_is_taken_for_a_plain_one(text):
+    text = text.strip()
+    for rule in RULES:
+        assert rule(text) == text or normalizing("7")(text) != text
+
+
+@given(st.text(max_size=200))
+def test_no_rule_makes_a_text_longer(text):
+    assert all(len(rule(text)) <= len(text) for rule in RULES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("*", "`", "$", "\\text{", "{", "(", "```\n", "answer is ", "= ", " "),
+        *("\u2212", "** a", "`a ", "\\left", "1,234", "here is the final answer "),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "x", "**", "}"])
+def test_no_text_keeps_it_long(part, end):
+    """It would take minutes if a rule were more than linear."""
+    text = "```" + part * 20_000 + end
+    assert len(normalizing(None)(text)) <= len(text)
+    assert len(normalizing(None)(part * 20_000 + end)) <= len(text)
+
+
+def test_many_layers_of_formatting_end_at_a_bound():
+    text = "5"
+    for _ in range(10 * MAX_ROUNDS):
+        text = f"\\text{{{text}}}."
+    assert normalizing(None)(text).startswith("\\text{")
+
+
+def best(answer, **scored):
+    return better_score(answer, normalizing("7"), lambda form: scored[f"of_{form}"])
+
+
+@pytest.mark.parametrize(
+    ("as_written", "normalized", "counts"),
+    [
+        ((0.0, "wrong"), (1.0, "right"), (1.0, "right", True)),
+        ((0.5, "partial"), (0.0, "wrong"), (0.5, "partial", False)),
+        ((0.2, "partial"), (0.5, "partial"), (0.5, "partial", True)),
+        ((0.5, "partial"), (0.5, "partial"), (0.5, "partial", False)),
+        ((0.0, "wrong"), (0.0, "wrong"), (0.0, "wrong", False)),
+        ((0.0, "wrong"), (0.0, "rejected"), (0.0, "wrong", False)),
+        ((0.0, "rejected"), (0.0, "wrong"), (0.0, "wrong", True)),
+        ((0.0, "scorer_error"), (0.0, "wrong"), (0.0, "wrong", True)),
+    ],
+)
+def test_the_higher_score_counts_and_of_equal_ones_that_which_was_read(
+    as_written, normalized, counts
+):
+    scores = {"of_5.": Score(*as_written, "5."), "of_5": Score(*normalized, "5")}
+    value, outcome, is_normalized = counts
+    assert best("5.", **scores) == Score(value, outcome, "5.", is_normalized)
+
+
+@pytest.mark.parametrize(("answer", "value"), [("5", 0.5), ("5.", 1.0)])
+def test_plain_answers_and_right_ones_are_scored_once(answer, value):
+    found = best(answer, of_5=Score(value, "partial", "5"))
+    assert found.normalized == (answer != "5")
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "written", "rules"),
+    [
+        ("codeio", '"5"', '"5"', {}),
+        ("lcm", '"5"', "5", {}),
+        ("lcm", '**"5"**', "5", {}),
+        ("lcm", "**5**", "**5**", {"normalize_answers": False}),
+    ],
+)
+def test_a_quoted_number_is_a_text_in_json_and_formatted_elsewhere(
+    task, answer, written, rules
+):
+    entry = {"question": "", "answer": "5"}
+    assert ScoringRules(**rules).normalizer(task, entry)(answer) == written

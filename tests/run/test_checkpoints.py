@@ -1,0 +1,134 @@
+"""Checkpoints and the ledger: whole or not at all, of this run or refused."""
+
+import json
+import resource
+from types import SimpleNamespace
+
+import pytest
+
+from rg_env.run.checkpoints import BadCheckpointError, Checkpoints, load, newest
+
+
+class Part:
+    def __init__(self, value):
+        self.value = value
+
+    def state_dict(self):
+        return {"value": self.value}
+
+    def load_state_dict(self, state):
+        self.value = int(state["value"])
+
+
+class OfPart(Checkpoints):
+    """The checkpoints of an environment whose state is one value."""
+
+    def __init__(self, folder, name="rg"):
+        config = SimpleNamespace(wandb_name=name, num_shards=1, stream_settings={})
+        env = SimpleNamespace(checkpoint_dir=str(folder), config=config, _items=None)
+        super().__init__(env, None, None)
+        self.part = Part(1)
+        env.curr_step, env.save_checkpoint = 4, lambda step: self.write(step, {})
+
+    def parts(self):
+        return {"a": self.part}
+
+
+@pytest.fixture
+def saves(tmp_path):
+    saves = OfPart(tmp_path)
+    yield saves
+    saves.release()
+
+
+def value_of(saves):
+    return json.loads((saves.folder / "step-4.json").read_bytes())["a"]["value"]
+
+
+# -- a write ---------------------------------------------------------------------------
+
+
+def test_a_full_disk_keeps_the_old_checkpoint_and_the_next_leaves_nothing_else(saves):
+    saves.write(4, {})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            saves.write(4, {"filler": "x" * 5000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert value_of(saves) == 1
+    saves.part.value = 2
+    saves.write(4, {})
+    assert value_of(saves) == 2
+    assert {path.name for path in saves.folder.iterdir()} == {
+        "step-4.json",
+        "ledger.json",
+    }
+
+
+# -- which checkpoint is continued -----------------------------------------------------
+
+
+def test_the_newest_step_is_found_by_number_and_not_by_name(saves):
+    for step in (9, 10, 30):
+        saves.write(step, {})
+    (saves.folder / "step-x.json").write_text("")
+    assert newest(saves.folder, 29) == saves.folder / "step-10.json"
+    assert newest(saves.folder, 8) is None
+
+
+def test_a_folder_that_a_living_instance_holds_is_left_to_it(saves, tmp_path):
+    second = OfPart(tmp_path)
+    assert (saves.folder.name, second.folder.name) == ("rg", "rg.1")
+    saves.release()
+    assert OfPart(tmp_path).folder == saves.folder
+    second.release()
+
+
+# -- what it holds ---------------------------------------------------------------------
+
+STATE = {"version": 2, "settings": {"seed": 1}, "a": {"value": 5}, "b": {"value": 6}}
+
+
+def loaded(folder, **changes):
+    """Load a checkpoint into two parts; return their values."""
+    path = folder / "step-4.json"
+    path.write_text(json.dumps(STATE | changes))
+    parts = {"a": Part(0), "b": Part(0)}
+    try:
+        load(path, parts, STATE["settings"])
+    except BadCheckpointError as error:
+        assert [part.value for part in parts.values()] == [0, 0]
+        return str(error)
+    return [part.value for part in parts.values()]
+
+
+def test_a_state_goes_through_a_file(tmp_path):
+    assert loaded(tmp_path) == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"b": {}}, "step-4.json: b: "),
+        ({"b": {"value": "x"}}, "step-4.json: b: "),
+        ({"b": None}, "step-4.json: b: "),
+        ({"settings": None}, "step-4.json: JSON: "),
+        ({"version": 1}, "has version 1, needed is 2"),
+        ({"settings": {"seed": 2}}, "of a run with another seed: 2, now 1"),
+    ],
+)
+def test_what_cannot_be_loaded_leaves_every_part_as_it_was(tmp_path, changes, reason):
+    assert reason in loaded(tmp_path, **changes)
+
+
+# -- the ledger ------------------------------------------------------------------------
+
+
+def test_a_shorter_ledger_leaves_nothing_of_a_longer_one(saves):
+    saves.begin()
+    for queried in (10**9, 1):
+        saves.ledger.load_state_dict({"queried": queried, "outcomes": {}})
+    ledger = json.loads((saves.folder / "ledger.json").read_bytes())
+    assert ledger == {"queried": 1, "outcomes": {}}

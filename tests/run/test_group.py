@@ -1,0 +1,122 @@
+"""Groups: a dumped one explains itself, each rollout ends once, rewards are shaped."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.run.group import (
+    SCHEMA_VERSION,
+    Ending,
+    Ledger,
+    Rollout,
+    has_variance,
+    is_worth_keeping,
+    penalise_length,
+)
+from tests.support.groups import scored
+
+# -- a line of a dump ------------------------------------------------------------------
+
+TALK = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "5"}]
+ORIGIN = {"index": 17, "seed": 99, "level": 0.7, "params": {"max_numbers": 3}}
+
+
+def group(*scores, **origin):
+    rollouts = [Rollout(TALK, n, n / 2, "right", "5", "stop", 12, 7) for n in scores]
+    return scored("gcd", rollouts, "5", **origin)
+
+
+def line(found):
+    return found.line({"reasoning_gym": "0.1.25"}, "2026-01-31T12:00:00+00:00")
+
+
+def test_a_line_has_every_field_in_one_order():
+    written = line(group(1.0, 0.0, **ORIGIN))
+    rollouts = written["rollouts"]
+    assert [(r["score"], r["reward"]) for r in rollouts] == [(1.0, 0.5), (0.0, 0.0)]
+    assert rollouts[0]["conversation"] == TALK
+    assert list(written.items()) == [
+        ("schema_version", SCHEMA_VERSION),
+        ("item_id", "gcd"),
+        ("rollouts", rollouts),
+        ("task", "gcd"),
+        ("split", "train"),
+        ("index", 17),
+        ("seed", 99),
+        ("level", 0.7),
+        ("params", {"max_numbers": 3}),
+        ("gold_answer", "5"),
+        ("versions", {"reasoning_gym": "0.1.25"}),
+        ("time", "2026-01-31T12:00:00+00:00"),
+    ]
+    assert json.loads(json.dumps(written)) == written
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "kept"),
+    [
+        ([0.0, 0.8], 0.7, True),
+        ([0.0, 0.7], 0.7, False),
+        ([1.0, 1.0], 0.7, True),
+        ([0.0, 1.0], 1.0, True),
+        ([0.99, 0.99], 1.0, False),
+        ([0.0, 0.0], 0.0, False),
+    ],
+)
+def test_a_group_is_kept_for_one_rollout_above_the_threshold(scores, threshold, kept):
+    assert is_worth_keeping(scores, threshold) is kept
+
+
+# -- the ledger ------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(1, 64), st.none() | st.sampled_from(Ending))))
+def test_what_was_queried_is_the_sum_of_the_outcomes_and_of_those_in_flight(groups):
+    ledger, again = Ledger(), Ledger()
+    for rollouts, ending in groups:
+        ledger.query(rollouts)
+        if ending is not None:
+            ledger.settle(ending, rollouts)
+    in_flight = sum(rollouts for rollouts, ending in groups if ending is None)
+    assert ledger.in_flight == in_flight
+    assert ledger.queried == sum(ledger.outcomes.values()) + in_flight
+    again.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
+    assert (again.outcomes, again.in_flight) == (ledger.outcomes, 0)
+
+
+@pytest.mark.parametrize(
+    "state", [[], {"queried": None, "outcomes": {}}, {"queried": 1, "outcomes": [""]}]
+)
+def test_a_broken_ledger_is_refused_and_changes_nothing(state):
+    ledger = Ledger()
+    with pytest.raises(ValueError, match="the ledger needs"):
+        ledger.load_state_dict(state)
+    assert (ledger.queried, ledger.outcomes) == (0, {})
+
+
+# -- rewards ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("length", "score"),
+    [(0, 1.0), (750, 1.0), (800, 0.8), (875, 0.5), (1000, 0.0), (1200, 0.0)],
+)
+def test_the_penalty_falls_linearly_from_three_quarters_of_the_limit(length, score):
+    assert penalise_length([1.0], [length], 1000) == pytest.approx([score])
+
+
+@pytest.mark.parametrize(
+    ("scores", "lengths", "shaped"),
+    [([0.5, 1.0], [875, 100], [0.25, 1.0]), ([1.0, 0.49], [999, 999], [1.0, 0.49])],
+)
+def test_one_score_below_a_half_spares_the_whole_group(scores, lengths, shaped):
+    assert penalise_length(scores, lengths, 1000) == shaped
+
+
+@pytest.mark.parametrize(
+    ("scores", "signal"), [([0.0, 0.0], False), ([1.0], False), ([0.3, 0.30001], True)]
+)
+def test_equal_scores_have_no_variance(scores, signal):
+    assert has_variance(scores) is signal

@@ -1,0 +1,100 @@
+"""What happened to the rollouts: outcomes, scores, the numbers for W&B and the log."""
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from rg_env.run.group import Ending, Ledger, Rollout
+from rg_env.run.metrics import Metrics
+from tests.support.groups import scored
+
+
+def group(task="gcd", level=None, **scores_by_outcome):
+    rollouts = [
+        Rollout([], score, score, outcome, None, "stop", 10, 5)
+        for outcome, score in scores_by_outcome.items()
+    ]
+    origin = {} if level is None else {"level": level}
+    return scored(task, rollouts, "5", **origin)
+
+
+def taken(*groups):
+    metrics = Metrics(Ledger())
+    take(metrics, *groups)
+    return metrics
+
+
+def take(metrics, *groups):
+    for each in groups:
+        asyncio.run(metrics.take(each))
+
+
+def numbers(metrics):
+    """Return the numbers, without the counts of alarms."""
+    found = metrics.numbers()
+    return {name: n for name, n in found.items() if not name.startswith("alarms/")}
+
+
+def test_there_are_numbers_before_the_first_rollout():
+    metrics = taken()
+    assert (metrics.mean_score, metrics.ledger.in_flight) == (0.0, 0)
+    assert numbers(metrics) == {
+        "ledger/rollouts_queried": 0,
+        "train/rollouts_scored": 0,
+    }
+
+
+def test_shares_and_means_are_of_all_groups_since_the_last_call():
+    both = group(level=0.25, right=1.0, wrong=0.4)
+    long = dataclasses.replace(
+        both.rollouts[0], completion_tokens=20, finish_reason="length"
+    )
+    metrics = taken(both, dataclasses.replace(both, rollouts=[long, long]))
+    found = numbers(metrics)
+    assert (found["outcomes/right"], found["outcomes/wrong"]) == (0.75, 0.25)
+    assert found["train/percent_correct"] == 0.75
+    assert found["train/mean_score"] == pytest.approx(0.85)
+    assert found["train/groups_with_variance"] == 0.5
+    assert (found["train/level"], found["train/truncated"]) == (0.25, 0.5)
+    assert found["train/completion_tokens"] == (5 + 5 + 20 + 20) / 4
+    take(metrics, group(right=1.0))
+    found = numbers(metrics)
+    assert (found["train/completion_tokens"], found["train/rollouts_scored"]) == (5, 5)
+    assert found["outcomes/right"] == 1.0
+    assert not {"train/level", "outcomes/wrong"} & found.keys()
+
+
+def test_the_ledger_and_the_events_are_totals():
+    metrics = taken()
+    metrics.ledger.query(8)
+    metrics.ledger.settle(Ending.SENT, 8)
+    metrics.events["prompts_too_long"] += 1
+    expected = {
+        "ledger/rollouts_queried": 8,
+        "ledger/sent": 8,
+        "events/prompts_too_long": 1,
+        "train/rollouts_scored": 0,
+    }
+    assert numbers(metrics) == numbers(metrics) == expected
+
+
+def test_the_summary_says_endings_and_outcomes_with_the_commonest_first(logged):
+    metrics = taken(group(right=1.0, wrong=0.0), group(right=1.0, no_answer=0.0))
+    metrics.ledger.query(4)
+    metrics.ledger.settle(Ending.ZERO_VARIANCE, 1)
+    metrics.ledger.settle(Ending.SENT, 2)
+    asyncio.run(metrics.log_summary())
+    assert logged.messages[-1] == (
+        "4 rollouts queried (2 sent, 1 zero_variance), mean score 0.500;"
+        " of 4 scored: right 50%, wrong 25%, no_answer 25%"
+    )
+
+
+def test_the_first_group_and_every_tenth_are_in_the_log(logged):
+    taken(*21 * [group(level=0.425, right=1.0, wrong=0.0)])
+    lines = [r.getMessage() for r in logged.records if r.levelname == "INFO"]
+    assert [line.split(":")[0] for line in lines] == ["group 1", "group 10", "group 20"]
+    assert lines[1] == (
+        "group 10: gcd at level 0.42, mean score 0.500 (right 1, wrong 1)"
+    )

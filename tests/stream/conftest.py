@@ -1,0 +1,14 @@
+"""The pool that all tests share, in the place of the one of this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from rg_env.stream import item as item_module
+
+
+@pytest.fixture(autouse=True)
+def own_pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "pool" in request.fixturenames:
+        pool = request.getfixturevalue("pool")
+        monkeypatch.setattr(item_module, "_shared", {(): pool})

@@ -1,0 +1,163 @@
+"""The curriculum: a task's level follows the results that were made at it."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rg_env.stream.curriculum import (
+    BAND,
+    FAST_STEP,
+    HISTORY_GROUPS,
+    MIN_GROUPS,
+    NEAR,
+    START,
+    STEP,
+    Curriculum,
+    TaskHistory,
+)
+from tests.support.learners import LEARNERS, run_task
+
+LEVELS = st.floats(0, 1)
+MEANS = st.lists(st.floats(0, 1), max_size=40)
+
+
+class Run:
+    """One task `gcd`, its curriculum and its results."""
+
+    def __init__(self, target=0.7, bounds=None, level=None):
+        self.curriculum = Curriculum(target)
+        if bounds is not None:
+            self.curriculum.limit({"gcd": bounds})
+        self.progress = TaskHistory({}, {}, {}, {})
+        if level is not None:
+            self.curriculum["gcd"] = level
+
+    @property
+    def level(self):
+        return self.curriculum.level_of("gcd")
+
+    def score(self, *means, at=None):
+        """Record group means, made at the level in force or at another one."""
+        changes = []
+        for mean in means:
+            made_at = self.level if at is None else at
+            self.progress.record_group("gcd", mean, made_at)
+            changes.append(self.curriculum.follow("gcd", self.progress))
+        return changes
+
+
+@given(MEANS, st.tuples(LEVELS, LEVELS).map(sorted))
+def test_results_never_move_a_level_out_of_its_bounds(means, bounds):
+    run = Run(bounds=tuple(bounds))
+    run.score(*means)
+    assert bounds[0] <= run.level <= bounds[1]
+
+
+@given(MEANS)
+def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
+    for change in filter(None, Run().score(*means)):
+        assert (change.new > change.old) == (change.accuracy > 0.7)
+        assert abs(change.new - change.old) <= FAST_STEP + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("level", "mean", "step"),
+    [
+        (0.3, 1.0, FAST_STEP),
+        (0.6, 1.0, STEP),
+        (0.3, 0.0, -STEP),
+        (0.6, 0.0, -FAST_STEP),
+        (0.6, 0.4, -STEP),
+        (0.3, 0.85, STEP),
+    ],
+)
+def test_steady_results_far_from_the_target_move_by_a_whole_step(level, mean, step):
+    run = Run(level=level)
+    *_, change = run.score(*[mean] * MIN_GROUPS)
+    assert change.new == pytest.approx(level + step)
+
+
+@given(st.lists(st.floats(0, 1), max_size=100), LEVELS, LEVELS)
+def test_stale_results_of_an_old_level_do_not_move_the_level(means, level, old):
+    run = Run(level=level)
+    run.score(*means, at=old)
+    assert run.level == level or abs(level - old) <= NEAR + 1e-6
+
+
+def test_results_before_a_level_was_set_do_not_count_even_when_it_is_near():
+    run = Run()
+    run.score(*[0.7] * 4)
+    run.curriculum["gcd"] = START + NEAR / 2
+    assert not any(run.score(1.0, 1.0))
+    assert run.score(1.0)[0].groups == 3
+
+
+@pytest.mark.parametrize("level", [-0.01, 1.01, float("nan")])
+def test_a_level_out_of_range_is_refused_and_changes_nothing(level):
+    run = Run(level=0.4)
+    with pytest.raises(ValueError, match="gcd"):
+        run.curriculum["gcd"] = level
+    assert run.level == 0.4
+
+
+def test_a_level_set_outside_the_bounds_is_used_and_comes_back_by_results_alone():
+    run = Run(bounds=(0.2, 0.5))
+    run.curriculum["gcd"] = 0.8
+    assert not any(run.score(*[1.0] * 5))
+    run.score(*[0.0] * 5)
+    assert run.level < 0.8
+    run.score(*[0.0] * 60)
+    assert run.level == 0.2
+
+
+@pytest.mark.slow
+@given(MEANS, MEANS, st.none() | LEVELS)
+def test_a_state_survives_json_and_continues(before, after, level):
+    first, second = Run(level=level), Run()
+    first.score(*before)
+    for name in ("curriculum", "progress"):
+        state = json.loads(json.dumps(getattr(first, name).state_dict()))
+        getattr(second, name).load_state_dict(state)
+    assert first.score(*after) == second.score(*after)
+    assert second.curriculum.stats() == first.curriculum.stats()
+
+
+@pytest.mark.parametrize("changes", [{"level": 1.5}, {"level": float("nan")}])
+def test_a_broken_state_is_refused_and_changes_nothing(changes):
+    run = Run(level=0.4)
+    before = run.curriculum.state_dict()
+    with pytest.raises(ValueError, match="Expected"):
+        run.curriculum.load_state_dict({"tasks": {"gcd": {"level": 0.5} | changes}})
+    assert run.curriculum.state_dict() == before
+
+
+def test_the_newest_group_means_are_kept_with_their_levels_and_all_are_counted():
+    history = TaskHistory({}, {}, {}, {})
+    for number in range(HISTORY_GROUPS + 5):
+        level = None if number % 2 else number / 40
+        history.record_group("gcd", number / 20, level, has_variance=bool(number % 3))
+    numbers = range(5, HISTORY_GROUPS + 5)
+    kept = [(n / 20, None if n % 2 else n / 40) for n in numbers]
+    assert history.results("gcd") == kept
+    assert history.group_counts == {"gcd": HISTORY_GROUPS + 5}
+    assert history.variance_counts == {"gcd": 10}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_a_simulated_learner_is_brought_to_the_target_and_held_there(learner):
+    trace = run_task(Curriculum(0.7), learner, 0.7, 8, 1, random.Random(1))
+    assert trace.reached is not None
+    assert trace.reached <= 100
+    assert sum(off > BAND for off in trace.off) <= 1
+
+
+@pytest.mark.parametrize("learner", LEARNERS[:6], ids=lambda learner: learner.name)
+def test_sixteen_groups_in_flight_do_not_shake_the_mean(learner):
+    trace = run_task(Curriculum(0.7), learner, 0.7, 8, 16, random.Random(1))
+    assert trace.reached is not None
+    assert trace.reached <= 100
+    assert sum(trace.off) / len(trace.off) <= BAND

@@ -1,0 +1,151 @@
+"""The evaluation's items, ours and those of the presets: made, or left out."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import reasoning_gym
+
+from rg_env.library import datasets
+from rg_env.library.scales import load_shipped
+from rg_env.stream import evaluation_items
+from rg_env.stream.curriculum import Curriculum
+from rg_env.stream.difficulty import Difficulty, LevelRule
+from rg_env.stream.evaluation_items import (
+    SEED,
+    SIZE,
+    EvaluationItems,
+    evaluation_specs,
+    load_preset,
+    wanted_items,
+)
+from rg_env.stream.item import Item
+from rg_env.stream.sampler import MAX_ATTEMPTS
+from rg_env.stream.selection import StreamSettings, TaskChoice
+from rg_env.stream.stream import Stream
+from rg_env.workers.pool_errors import WorkerLostError
+
+SCALES = load_shipped().scales
+CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
+PRESETS = ["rg-easy", "rg-hard"]
+
+
+def difficulty(mode, low=0.0, high=1.0):
+    rules = {choice.task: LevelRule(mode, low, high) for choice in CHOICES}
+    return Difficulty(SCALES, rules, Curriculum(0.7))
+
+
+# -- which -----------------------------------------------------------------------------
+
+
+def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked():
+    def evaluated(number, seed):
+        how = {"num_eval_tasks": number, "eval_seed": seed}
+        settings = StreamSettings(num_eval_samples_per_task=3, **how)
+        wanted, names = wanted_items(Stream(CHOICES, settings))
+        assert list(wanted) == [choice.task for choice in CHOICES]
+        assert all(len(wanted[t]) == (3 if t in names else 1) for t in wanted)
+        return frozenset(names)
+
+    assert evaluated(None, 1) == evaluated(99, 1) == {c.task for c in CHOICES}
+    chosen = [evaluated(2, seed) for seed in range(20)]
+    assert chosen == [evaluated(2, seed) for seed in range(20)]
+    assert len(set(chosen)) > 1 and {len(names) for names in chosen} == {2}
+
+
+@pytest.mark.parametrize("mode", ["random", "curriculum"])
+def test_evaluation_keeps_the_defaults_where_levels_move(mode):
+    specs = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
+    assert specs == evaluation_specs(CHOICES, 5, 123)
+
+
+def test_no_two_attempts_at_evaluation_items_share_a_seed():
+    specs = evaluation_specs(CHOICES, 50, 123)
+    seeds = {each.seed for attempts in specs for each in attempts}
+    assert len(seeds) == len(CHOICES) * 50 * MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
+def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
+    fixed = difficulty("fixed", 1.0, 1.0)
+    acre, gcd = (
+        attempts[0]
+        for attempts in evaluation_specs(CHOICES[:2], 1, 123, fixed, level=level)
+    )
+    assert gcd.params == SCALES["gcd"].steps[step].params
+    assert gcd.level == (1.0 if level is None else level)
+    assert (acre.level, acre.params) == (None, {})  # it has no scale
+
+
+# acre, gsm_symbolic: an entry is not its seed and index together.
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["acre", "gcd", "gsm_symbolic", "word_sorting"])
+def test_an_item_of_a_preset_is_that_of_the_published_data_set(task):
+    preset = load_preset("rg-hard")
+    params = preset.params[task]
+    dataset = reasoning_gym.create_dataset(task, seed=SEED, size=SIZE, **params)
+    for index, (spec,) in enumerate(preset.specs([task, "survo"])):  # not published
+        how = (spec.params, spec.seed, True, spec.published, spec.place)
+        entry = datasets.make_entry(task, *how)
+        assert entry["question"] == dataset[index]["question"]
+    assert index + 1 == SIZE
+
+
+def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
+    def refused(published):
+        tasks = set()
+        for (spec,) in load_preset("rg-easy").specs(["syllogism", "string_insertion"]):
+            try:
+                datasets.make_entry(spec.task, spec.params, spec.seed, True, published)
+            except datasets.UnusableEntryError:
+                tasks.add(spec.task)
+        return tasks
+
+    assert refused(published=False) == {"syllogism", "string_insertion"}
+    assert refused(published=True) == {"syllogism"}
+
+
+# -- made ------------------------------------------------------------------------------
+
+
+def specs_of(*tasks, **params):
+    """Return one attempt at an item of each task."""
+    return [[Item(task, params, 2**31 + n, None, n)] for n, task in enumerate(tasks)]
+
+
+def evaluation_of(pool, wanted, **settings):
+    """Return the evaluation items of some attempts, and the tasks that are left out."""
+    left_out = {}
+    items = SimpleNamespace(
+        leave_out=left_out.__setitem__,
+        left_out=left_out,
+        stream=Stream([], StreamSettings(**settings)),
+        keep_for_evaluation=set,
+    )
+    by_task = {attempts[0].task: [attempts] for attempts in wanted}
+    return EvaluationItems(pool, by_task, by_task, items), left_out
+
+
+async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_out(
+    pool,
+):
+    wanted = [*specs_of("gcd", min_numbers=-1), *specs_of("lcm")]
+    evaluation, left_out = evaluation_of(pool, wanted, scoring_deadline_s=3.5)
+    (item,) = await evaluation.finished()
+    of_item = (item.task, item.split, item.index, item.seed, item.deadline_s)
+    assert of_item == ("lcm", "evaluation", 0, 2**31, 3.5)
+    ((missing, reason),) = evaluation.missing
+    assert left_out == {"gcd": reason} and missing.task == "gcd" and reason
+
+
+async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
+    async def lost(*args, **how):
+        raise WorkerLostError("5 workers ended")
+
+    monkeypatch.setattr(evaluation_items, "first_usable", lost)
+    names = ["gcd", "a task of a user"]
+    evaluation, left_out = evaluation_of(None, specs_of(*names))
+    assert await evaluation.finished() == []
+    assert [item.task for item, _ in evaluation.missing] == names
+    assert left_out == {names[1]: "5 workers ended"}

@@ -1,0 +1,118 @@
+"""Results of whole completions, by `score` and `score_async`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import subprocess
+import sys
+from collections import Counter
+
+import jobs_for_items
+import pytest
+
+from rg_env import Item, Result, Tasks, outcome_counts, score
+from rg_env.library import worker_jobs
+from rg_env.reward.score import WRONG_AT_MOST
+from tests.support.hostile_texts import HOSTILE
+from tests.support.parts import REPO_ROOT
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def item(pool):
+    return next(Tasks("gcd"))
+
+
+def test_results_come_in_the_order_of_the_completions(item):
+    right = f"<think>so</think> <answer>{item.gold}</answer>"
+    results = score(item, ["no tags", right, "<answer>-7</answer>", right])
+    assert results == [
+        Result(0.0, "no_answer", None),
+        Result(1.0, "right", item.gold),
+        Result(0.0, "wrong", "-7"),
+        Result(1.0, "right", item.gold),
+    ]
+    (unfinished,) = score(item, [f"<answer>{item.gold}</answer>"], thinking_open=True)
+    assert unfinished == Result(0.0, "unfinished_thinking", None)
+
+
+@pytest.mark.parametrize("wanted", [None, "a text", [None], [b"5"]])
+def test_what_is_no_list_of_texts_is_refused(item, wanted):
+    with pytest.raises(TypeError):
+        score(item, wanted)
+
+
+def test_nothing_that_a_model_writes_raises(item):
+    texts = [one.text for one in HOSTILE]
+    texts += [f"<answer>{text}</answer>" for text in texts]
+    values = [result.value for result in score(item, texts)]
+    assert len(values) == len(texts)
+    assert max(values) <= WRONG_AT_MOST
+
+
+def test_a_thousand_answers_and_megabytes_of_them_have_a_result_each(item):
+    texts = [f"<answer>{number}</answer>" for number in range(1000, 2000)]
+    texts += [f"<answer>{'9' * 100_000}{number}</answer>" for number in range(100)]
+    results = score(item, texts)
+    assert [r.outcome for r in results] == ["wrong"] * 1000 + ["rejected"] * 100
+
+
+# -- no score --------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def counted():
+    """Yield a counter of what was scored inside, filled at its end."""
+    before, found = Counter(outcome_counts()), Counter()
+    yield found
+    found.update(Counter(outcome_counts()) - before)
+
+
+@pytest.fixture
+def odd_jobs(monkeypatch):
+    """Have workers make and score with the jobs of the tests."""
+    for job in ("make_entry", "score_answers", "prepare_scores"):
+        monkeypatch.setattr(worker_jobs, job, getattr(jobs_for_items, job))
+
+
+@pytest.mark.usefixtures("odd_jobs", "pool")
+def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
+    texts = ["7", jobs_for_items.KILLED, "no answer"]
+    texts = [f"<answer>{text}</answer>" for text in texts]
+    with counted() as found:
+        right, lost, _ = results = score(Item("gcd", {}, 7), texts)
+    assert right.value == 1.0
+    assert (lost.value, lost.outcome) == (None, "unscored")
+    assert lost.reason
+    assert found == Counter(result.outcome for result in results)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"digest": "0" * 16}, {"task": "no_such_task"}, {"params": {"no_such": 1}}],
+    ids=str,
+)
+def test_an_item_that_the_library_does_not_make_has_no_scores(item, change):
+    lost = Item.from_json(dataclasses.replace(item, **change).to_json())
+    with counted() as found:
+        results = score(lost, ["<answer>1</answer>", "no tags"])
+    assert [(r.value, r.answer) for r in results] == [(None, "1"), (None, None)]
+    assert found == {"unmatched": 2}
+
+
+@pytest.mark.parametrize("fault", ["os.close(0); os.close(1)", "no_folder()"])
+def test_workers_that_can_never_start_are_an_error_and_no_missing_scores(fault):
+    program = f"""
+import os, sys, tempfile
+from rg_env import Item, score
+def no_folder():
+    tempfile._candidate_tempdir_list = lambda: ["/proc/none"]
+{fault}
+item = Item.from_json('{{"task": "gcd", "params": {{}}, "seed": 1}}')
+print([score(item, ["<answer>1</answer>"])])
+"""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, cwd=REPO_ROOT, capture_output=True, text=True)
+    assert "rg_env.errors.LibraryError: " in ended.stderr
