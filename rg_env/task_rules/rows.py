@@ -256,19 +256,6 @@ ROWS = (
         item_checks=(seldom_answered({"5": 2}),),
     ),
     TaskRules(
-        "n_queens",
-        guard=lists.literal_guard(
-            r"[_Q.\s]*", "rows of _ and Q, plain or as lists of strings"
-        ),
-        notation=grids.grid_of(grids.QUEENS, compact=True),
-        kept_signs="_",
-        level_repair=LevelRepair(
-            {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},
-            "a board of 4 has two solutions and one of 6 four, and all queens may be"
-            " removed, so that one board is right in up to 70 of 100 items",
-        ),
-    ),
-    TaskRules(
         "puzzle24",
         guard=expression_guard(SUM_BOUNDS, "four whole numbers, + - * / ( )"),
         fix=ScorerFix(

@@ -18,14 +18,15 @@ from rg_env.task_rules.table import TABLE
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
-    *("arc_agi", "codeio", "figlet_font", "game_of_life", "game_of_life_halting"),
-    *("group_anagrams", "knight_swap", "zebra_puzzles"),
+    *("arc_agi", "bf", "codeio", "figlet_font", "game_of_life"),
+    *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens"),
+    *("word_ladder", "zebra_puzzles"),
 )
 MAKE_ENTRIES = """
 import hashlib, json, random, sys
 from rg_env.library import datasets, registry, scales
 if sys.argv[1] == "own":
-    library.replace = lambda functions: []
+    registry.replace = lambda functions: []
 shipped, made = scales.load_shipped(), {}
 for task in sys.argv[4:]:
     rng = random.Random(11)

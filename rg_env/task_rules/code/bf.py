@@ -1,0 +1,66 @@
+"""bf: loops that only add to cells are done in one step.
+
+The programs copy cells with loops such as `[<+>-]`. The library finds those that go to
+the right and takes the others step by step, a hundred thousand for an item of the
+highest level.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rg_env.task_rules.rules import FasterFunction, TaskRules
+
+
+def _make_parse(own: Any) -> Callable[[str], list[Any]]:
+    """Return `parse`, which finds the copying loops of all directions."""
+    bfi = importlib.import_module("bfi")
+    signs = {bfi.OPCODE_ADD: 1, bfi.OPCODE_SUB: -1}
+
+    def copies(body: Sequence[Any], last_move: int) -> Mapping[int, int] | None:
+        """Return how often a loop adds its first cell to others, by their distance.
+
+        It is None for a loop that does anything else.
+        """
+        place, added = 0, Counter[int]()
+        for opcode in body:
+            if opcode.code == bfi.OPCODE_MOVE:
+                place += opcode.value
+            elif opcode.code in signs:
+                place += opcode.move
+                added[place] += signs[opcode.code] * opcode.value
+            else:
+                return None
+        is_counted_down = added.pop(0, 0) == -1
+        return added if is_counted_down and place + last_move == 0 else None
+
+    def parse(program: str) -> list[Any]:
+        parsed = own(program)
+        # How far these look depends on the number of opcodes.
+        if any(opcode.code == bfi.OPCODE_SCANR for opcode in parsed):
+            return list(parsed)
+        opcodes: list[Any] = []
+        opened = []
+        for opcode in parsed:
+            if opcode.code == bfi.OPCODE_OPEN:
+                opened.append(len(opcodes))
+            elif opcode.code == bfi.OPCODE_CLOSE:
+                start = opened.pop()
+                added = copies(opcodes[start + 1 :], opcode.move)
+                if added is not None:
+                    opcodes[start:] = [bfi.Opcode(bfi.OPCODE_COPY, 0, added)]
+                    continue
+                opcodes[start].value, opcode.value = len(opcodes), start
+            opcodes.append(opcode)
+        return opcodes
+
+    return parse
+
+
+BF = TaskRules(
+    "bf",
+    faster=(FasterFunction("bfi", "parse", "41b60155a91ffb77", _make_parse),),
+)
