@@ -103,13 +103,13 @@ LOADING = """\
 import json, os, sys
 sys.path.insert(0, {root!r})
 from rg_env.library import registry, own_tasks
-library.load_factory()
+registry.load_factory()
 for case in json.loads(sys.stdin.read()):
     sys.stdout.flush()
     if os.fork() == 0:
         try:
             own_tasks.load(case)
-            print(json.dumps([sorted(library.OWN_TASKS), library.OWN_MODULES]))
+            print(json.dumps([sorted(registry.OWN_TASKS), registry.OWN_MODULES]))
         except own_tasks.SettingError as error:
             print(json.dumps(str(error)))
         sys.stdout.flush()

@@ -71,7 +71,7 @@ CURRICULA = {}
 @pytest.fixture
 def project(tmp_path, repo_root):
     """A copy of the rooms that know the library, without the submodule's folder."""
-    for name in ("tasks", "task_rules", "scoring"):
+    for name in ("library", "task_rules", "reward"):
         shutil.copytree(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
     for name in ("__init__.py", "errors.py"):
         shutil.copy2(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
@@ -93,7 +93,7 @@ import dataclasses, json
 from rg_env.errors import LibraryError
 from rg_env.library import registry
 try:
-    print(json.dumps(dataclasses.asdict(library.describe())))
+    print(json.dumps(dataclasses.asdict(registry.describe())))
 except LibraryError as error:
     print(json.dumps(str(error)))
 """
