@@ -40,7 +40,7 @@ The library's base scorer gives credit to any text that contains the right answe
 to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if the other
 words cannot be a second answer.
 
-{base_tasks}.
+It is that of {base_tasks} and others.
 
 ## Fixes of other scorers ({num_fixes})
 
@@ -76,7 +76,7 @@ def page() -> str:
         num_guards=len(guards),
         guards=", ".join(guards),
         num_base_tasks=len(base_tasks),
-        base_tasks=", ".join(base_tasks),
+        base_tasks=", ".join(base_tasks[::8]),
         num_fixes=len(fixes),
         fixes="\n".join(
             f"- {', '.join(tasks)}: {fault}"

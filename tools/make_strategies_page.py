@@ -44,12 +44,6 @@ scores more than {shown_from}, so that scores say little about a model (`screen`
 | Task | Defaults | Lowest and highest on the scale | Strategy |
 |---|--:|--:|---|
 {table}
-
-The choice by features was measured in acre, binary_alternation, knights_knaves,
-list_functions, mahjong_puzzle and tsumego. In others, such as circuit_logic,
-course_schedule, game_of_life_halting, isomorphic_strings, ransom_note and syllogism,
-features may score more; in number_sequence, they scored 0.68±0.05 on 300 items at the
-defaults.
 """
 
 

@@ -58,10 +58,7 @@ PUBLISHED = "published"  # `eval_system_prompt` that is the library's
 
 
 class ItemSettings(CheckedModel):
-    """Items.
-
-    With the same settings, the same items are sampled.
-    """
+    """Items."""
 
     decides = Decides.ITEMS
 
@@ -92,11 +89,7 @@ class ItemSettings(CheckedModel):
 
 
 class LevelSettings(CheckedModel):
-    """Difficulty.
-
-    A level is a number from 0 (easiest) to 1 (hardest); the command `tasks` shows what
-    each level of a task means.
-    """
+    """Difficulty, with levels from 0 (easiest) to 1 (hardest)."""
 
     decides = Decides.ITEMS
 
