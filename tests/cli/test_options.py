@@ -80,7 +80,6 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
         (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
         (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
         (["demo", "--batch_size=9"], "is no multiple of"),
-        (["show", "gcd", "--param", "x=["], "a value is no YAML"),
         (["simulated-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
         (["simulated-server", "--complexity_mode", "curriculum"], "--complexity_mode"),
         (["procezz"], "Did you mean 'process'"),
