@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rg_env.errors import on_one_line, visible
 from rg_env.library.registry import TaskInfo
 from rg_env.library.scales import Scale
-from rg_env.results.terminal import PIPE_WIDTH
 
 ASKS: Mapping[str, str] = json.loads(
     Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
@@ -73,54 +70,31 @@ def listing(tasks: Sequence[TaskFacts]) -> str:
     return "\n".join([*lines, LEGEND, total])
 
 
-def _task_json(facts: TaskFacts) -> dict[str, Any]:
-    info, scale = facts.info, facts.scale
-    task: dict[str, Any] = {
-        "task": info.name,
-        "category": info.category,
-        "asks_for": _asks(info) or None,
-        "has_curriculum": info.has_curriculum,
-        "parameters": dict(info.parameters),
-    }
-    if scale is None:
-        return {**task, "scale": None, "no_scale_reason": facts.no_scale_reason}
-    steps = [
-        {
-            "level": scale.level_of(number),
-            "rg_levels": list(step.levels),
-            "params": dict(step.params),
-            "item_ms": step.item_ms,
-        }
-        for number, step in enumerate(scale.steps)
-    ]
-    task["scale"] = {
-        "default_level": scale.default_level,
-        "items_change": not scale.is_dead,
-        "note": scale.note,
-        "steps": steps,
-        "skipped": [{"rg_level": s.level, "reason": s.reason} for s in scale.skipped],
-    }
-    return task
-
-
 def details(facts: TaskFacts) -> str:
     """Return everything about one task."""
-    task = json.loads(json.dumps(_task_json(facts), default=str))
-    how: Any = {"sort_keys": False, "default_flow_style": None, "width": PIPE_WIDTH}
-    return str(yaml.safe_dump(task, **how)).rstrip()
+    info, scale = facts.info, facts.scale
+    values: dict[str, Any]
+    values = {"task": info.name, "category": info.category, "asks_for": _asks(info)}
+    values["parameters"] = dict(info.parameters)
+    if scale is None:
+        return "\n".join(lines({**values, "no scale": facts.no_scale_reason}))
+    values["default_level"] = scale.default_level
+    values["note"] = scale.note or None
+    for number, step in enumerate(scale.steps):
+        name = f"level {scale.level_of(number):.4g} ({_cost(step.item_ms)} ms)"
+        values[name] = dict(step.params)
+    values |= {f"skipped level {of.level}": of.reason for of in scale.skipped}
+    return "\n".join(lines(values))
 
 
 # -- one item --------------------------------------------------------------------------
-
-Values = dict[str, Any]
-"""Names to what JSON can hold, in the order in which they are printed."""
 
 BLOCKS = ("question", "solution", "answer")
 """Foreign text."""
 
 
-def lines(values: Values) -> list[str]:
-    """Return what is known of an item or an answer; foreign text is indented."""
+def lines(values: Mapping[str, Any]) -> list[str]:
+    """Return names with their values, but None; foreign text is indented."""
     result = []
     for name, value in values.items():
         if value is None:

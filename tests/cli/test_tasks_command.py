@@ -83,8 +83,8 @@ def test_a_row_has_steps_levels_place_of_the_default_and_costs():
 
 def test_one_task_is_shown_with_all_that_is_known_of_it():
     lines = [line.strip() for line in task_sheets.details(FACTS).splitlines()]
-    assert {"weights: [0.5]", "min_disks: 5", "default_level: 0.0"} <= set(lines)
-    assert "- {rg_level: 2, reason: it hangs}" in lines
+    assert 'level 0.5 (20 ms): {"weights": [0.5], "min_disks": 5}' in lines
+    assert {"default_level: 0.0", "skipped level 2: it hangs"} <= set(lines)
     assert "nothing can be varied" in task_sheets.details(NO_SCALE)
 
 
