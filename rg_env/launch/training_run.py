@@ -23,7 +23,7 @@ from typing import Any
 
 from rg_env import ending
 from rg_env.launch.programs import Plan, Program, last_lines, wait_until_well
-from rg_env.results.sources import HISTORY, METRICS
+from rg_env.results.sources import METRICS
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class TrainingRun:
 
     def numbers(self) -> str:
         """Return the newest numbers of the trainer and of `serve`."""
-        trained = _last_row(self._plan.folder / HISTORY)
+        trained = _last_row(self._plan.folder / "checkpoints/history.jsonl")
         # Each start of `serve` begins a file of its own.
         paths = sorted(self._plan.dumps.rglob(f"*{METRICS}"), key=os.path.getmtime)
         now = _last_row(paths[-1]) if paths else {}

@@ -8,23 +8,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from rg_env.results.samples import finite
-from rg_env.results.sources import HISTORY, METRICS
+from rg_env.results.sources import METRICS
 from rg_env.run.dumps import METRICS_FOLDER
 
 # -- names -----------------------------------------------------------------------------
 
 RUN_ID = re.compile("(^|rollouts_)([0-9a-f-]{36})_")
 """Begins the name of a run's metrics, and is in the names of its dump files."""
-
-LAUNCHED = ("launch.yaml", "trainer.log")
-"""In a folder of `launch`, which is of one run."""
 
 Place = tuple[str, ...]
 """The parts of the path of a run, or the first letters of its id."""
@@ -48,9 +44,6 @@ def place_of(source: str, run: str | None = None) -> Place:
     path = Path(source).resolve()
     if run:
         return path.parts[:-2] if path.parts[-3:-2] == (run,) else (run,)
-    for folder in path.parents:
-        if all((folder / name).is_file() for name in LAUNCHED):
-            return folder.parts
     if match := RUN_ID.search(path.name):
         return (match[2][:8],)
     if path.name.startswith("samples.") or path.name == METRICS:
@@ -68,7 +61,7 @@ def names_of(places: Iterable[Place]) -> Mapping[Place, str]:
 
 CURVES = ["train/mean_score", "train/groups_with_variance", "train/level"]
 CURVES += ["train/completion_tokens", "train/truncated", "eval/mean_score"]
-CURVES += ["mean_score", "trainer/loss", "trainer/kl", "trainer/entropy"]
+CURVES += ["mean_score"]
 """What is drawn over the steps, in this order."""
 
 MOST_POINTS = 100
@@ -78,7 +71,7 @@ FEWEST_ROLLOUTS = 32
 Run = dict[str, Any]
 """What files of metrics say of a run: its `place`; the `steps` at the ends of the parts
 of its curves, shape (P,); `values`, curve to its mean in each part, None for none,
-shape (P,); the newest `alarms` of each start; and how many rollouts were `scored`."""
+shape (P,); the newest `alarms`; and how many rollouts were `scored`."""
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -87,9 +80,6 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     for text in path.read_bytes().splitlines():
         with contextlib.suppress(ValueError):
             line = json.loads(text)
-            if path.name == Path(HISTORY).name:
-                line = {f"trainer/{name}": value for name, value in line.items()}
-                line["step"] = line.pop("trainer/number", None)
             if finite(line.get("step")) is not None:
                 lines.append(line)
     return lines
@@ -97,24 +87,18 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def read_metrics(files: Iterable[Path]) -> list[Run]:
     """Read those of some files that are of metrics and have a line."""
-    starts: dict[Place, list[list[Any]]] = {}
-    for path in sorted(files, key=lambda path: path.stat().st_mtime):
-        if path.as_posix().endswith((METRICS, HISTORY)) and (lines := _lines(path)):
-            starts.setdefault(place_of(str(path)), []).append(lines)
-    return [_run(place, of) for place, of in starts.items()]
+    read = {place_of(str(of)): _lines(of) for of in files if of.name.endswith(METRICS)}
+    return [_run(place, lines) for place, lines in read.items() if lines]
 
 
-def _run(place: Place, starts: Sequence[Any]) -> Run:
-    newest = [finite(of[-1].get("train/rollouts_scored")) or 0 for of in starts]
-    alarms = [[of["alarms"] for of in start if "alarms" in of] for start in starts]
-    lines = [
-        [finite(line.get(name)) for name in ("step", *CURVES)]
-        for line in chain(*starts)
-    ]
+def _run(place: Place, lines: Sequence[Any]) -> Run:
+    scored = int(finite(lines[-1].get("train/rollouts_scored")) or 0)
+    alarms = [line["alarms"] for line in lines if "alarms" in line]
+    rows = [[finite(line.get(name)) for name in ("step", *CURVES)] for line in lines]
     # The last step has two lines, and a run that went on after a kill some again.
     schema = dict.fromkeys(("step", *CURVES), pl.Float64)
-    table, step = pl.DataFrame(lines, schema, orient="row"), pl.col("step")
-    steps, scored = table["step"].n_unique(), int(sum(newest))
+    table, step = pl.DataFrame(rows, schema, orient="row"), pl.col("step")
+    steps = table["step"].n_unique()
     groups = FEWEST_ROLLOUTS * steps // scored if scored else 0
     size = max(1, groups, -(-steps // MOST_POINTS))
     part = (step.rank("dense") - 1) // size
@@ -124,7 +108,7 @@ def _run(place: Place, starts: Sequence[Any]) -> Run:
         "place": place,
         "steps": means["step"].to_list(),
         "values": {key: means[key].to_list() for key in CURVES if means[key].count()},
-        "alarms": [*chain(*(of[-1] for of in alarms if of))],
+        "alarms": alarms[-1] if alarms else [],
         "scored": scored,
     }
 

@@ -34,9 +34,9 @@ PART = ".part"
 SUFFIXES = (".json", ".jsonl", f".jsonl{PART}")
 """Files with these are read in a folder; a file that is named is read anyway."""
 
-BESIDE = {"metrics.json", "summary.json", "checkpoint.json"}
-METRICS, HISTORY = "metrics.jsonl", "checkpoints/history.jsonl"
-"""What paths of files of numbers end in: a line a step; the second of our trainer."""
+BESIDE = {"metrics.json", "summary.json", "checkpoint.json", "history.jsonl"}
+METRICS = "metrics.jsonl"
+"""What names of files of numbers end in: a line a step."""
 
 KB = 1024
 
@@ -224,8 +224,8 @@ class Sources:
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        numbers = ("ledger.json", METRICS, HISTORY)
-        self._files = [f for f in files if not f.as_posix().endswith(numbers)]
+        numbers = ("ledger.json", METRICS)
+        self._files = [f for f in files if not f.name.endswith(numbers)]
         self._first_unread: dict[str, str] = {}
         self.unread: Counter[str] = Counter()
         self.read_kb = 0.0
