@@ -68,12 +68,6 @@ make_entry = datasets.make_entry
 dataset_entry = datasets.dataset_entry
 
 
-def dataset_questions(task: str, config: str) -> list[str | None]:
-    """Return the questions of a whole dataset; see `datasets.dataset_entries`."""
-    entries = datasets.dataset_entries(task, config)
-    return [None if entry is None else entry["question"] for entry in entries]
-
-
 def _score_all(
     task: str,
     dataset: Any,

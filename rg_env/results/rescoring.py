@@ -92,7 +92,6 @@ class Rescoring:
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
         self._pool, self._library = pool, library
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
-        self._questions = dict[tuple[str, str], asyncio.Future[Any]]()
 
     async def rescored(self, samples: Sequence[Sample]) -> AsyncIterator[list[Sample]]:
         """Yield the new samples of each item, as they come.
@@ -191,9 +190,12 @@ class Rescoring:
                     raise ANOTHER
             else:
                 config = json.dumps(params, sort_keys=True)
-                index = await self._index(sample, config)
+                if (index := row.get("index")) is None:
+                    raise _NoItemError("unmatched", "neither a seed nor an index")
                 call = (worker_jobs.dataset_entry, task, config, index)
                 entry = await self._pool.run(*call, deadline_s=DATASET_DEADLINE_S)
+                if entry["question"] != sample.question:
+                    raise ANOTHER
         except STOPS:
             raise
         except PoolError as error:
@@ -202,25 +204,6 @@ class Rescoring:
             raise _NoItemError(kind, why_no_entry(error)) from error
         params = {k: v for k, v in params.items() if k not in ("size", "seed")}
         return entry, Item(task=task, params=params)
-
-    async def _index(self, sample: Sample, config: str) -> int:
-        """Return where a question stands in a dataset.
-
-        One that stands there several times is the one of the sample's own index; there
-        is none without, since its entries may differ.
-        """
-        key = (sample.task, config)
-        if key not in self._questions:
-            job = (worker_jobs.dataset_questions, *key)
-            questions = self._pool.run(*job, deadline_s=DATASET_DEADLINE_S)
-            self._questions[key] = asyncio.ensure_future(questions)
-        # Other items wait for the same dataset: a cancelled one must not end it.
-        each = await asyncio.shield(self._questions[key])
-        places = [i for i, one in enumerate(each) if one == sample.question]
-        own = sample.row.get("index")
-        if own not in places and len(places) != 1:
-            raise ANOTHER
-        return own if own in places else places[0]
 
 
 @functools.cache
