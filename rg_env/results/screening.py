@@ -29,16 +29,16 @@ MOSTLY = 0.5
 
 Bounds = tuple[float, float]
 Sums = Sequence[float]
-"""Sums over groups: themselves, those with variance, completions, their scores, how
-many were cut off, their lengths, and seconds from a request to the scores."""
+"""Sums over groups: themselves, those with variance, completions, their scores, and how
+many were cut off."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskScreen:
     """What a screen shows of a task; its numbers are of the levels that remain.
 
-    `means` are of the completions' scores, before they are shaped to rewards, of what
-    was cut off, of their lengths, and of the seconds of a group.
+    `means` are of the completions' scores, before they are shaped to rewards, and of
+    what was cut off.
     """
 
     task: str
@@ -61,13 +61,11 @@ def _sums(row: Row) -> Sums:
         len(row["scores"]),
         sum(row["task_scores"]),
         sum(end == TRUNCATED for end in row["finish_reasons"]),
-        sum(row["completion_tokens"]),
-        row["seconds"],
     )
 
 
 def _total(parts: Iterable[Sums]) -> Sums:
-    return [sum(column) for column in zip([0] * 7, *parts, strict=True)]
+    return [sum(column) for column in zip([0] * 5, *parts, strict=True)]
 
 
 def _share(bands: Sequence[Sums]) -> Estimate | None:
@@ -111,10 +109,10 @@ def _task_screen(
     first, last = _remaining(totals)
     kept, width = totals[first:last], (high - low) / number
     levels = bounds and (round(low + first * width, 4), round(low + last * width, 4))
-    count, _, completions, *means, seconds = _total(kept)
+    count, _, completions, *means = _total(kept)
     variance, left_out = _share(kept), "no group"
     if variance is not None:
-        means = [*(total / completions for total in means), seconds / count]
+        means = [total / completions for total in means]
         left_out = "too easy" if means[0] >= MOSTLY else "too hard"
         left_out = "truncated" if means[1] >= MOSTLY else left_out
         left_out = "" if variance.mean >= least_share else left_out
@@ -145,15 +143,15 @@ def screen_rows(
 
 def table_for(tasks: Sequence[TaskScreen]) -> Table:
     """Return the results as a table for the terminal."""
-    headings = ["groups", "with variance", "levels", "score", "truncated", "tokens"]
+    headings = ["groups", "with variance", "levels", "score", "truncated"]
     title = "Groups with variance, with 95 % intervals"
-    table = NumberTable("task", [*headings, "s"], title)
+    table = NumberTable("task", headings, title)
     for task in tasks:
         levels = "" if task.levels is None else "{:g}-{:g}".format(*task.levels)
         cells = ["0", "", task.left_out or levels]
         if task.variance is not None:
             cells[0] = str(task.groups)
             cells[1] = f"{task.share:.2f} ({task.variance.interval(2)})"
-            cells += "{:.2f} {:.0%} {:.0f} {:.1f}".format(*task.means).split()
+            cells += "{:.2f} {:.0%}".format(*task.means).split()
         table.add_row(task.task, *cells, style="dim" if task.left_out else None)
     return table

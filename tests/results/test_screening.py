@@ -17,8 +17,6 @@ def row(scores, level=None, task="gcd", finish_reason="stop"):
         "scores": scores,
         "task_scores": scores,
         "finish_reasons": [finish_reason] * len(scores),
-        "completion_tokens": [10, 30],
-        "seconds": 2.0,
     }
 
 
@@ -49,7 +47,7 @@ def test_the_share_is_that_of_groups_whose_rewards_differ():
 def test_variance_is_of_the_rewards_and_all_else_are_means():
     penalised = row(RIGHT, finish_reason="length") | {"scores": [1.0, 0.4]}
     task = screened([penalised, row(MIXED)], bounds=None)
-    assert (task.share, *task.means) == (1.0, 0.75, 0.5, 20.0, 2.0)
+    assert (task.share, *task.means) == (1.0, 0.75, 0.5)
 
 
 # -- levels ----------------------------------------------------------------------------
@@ -107,5 +105,5 @@ def test_the_table_has_each_task_in_a_line():
     found = screen_rows(rows, {"gcd": WHOLE, "lcm": None, "maze": None}, 0.1)
     lines = [line.split() for line in rendered(table_for(found)).splitlines()]
     assert ["gcd", "120", "0.80", "(0.72", "to", "0.86)"] in [x[:6] for x in lines]
-    assert ["too", "easy"] in [x[-6:-4] for x in lines if x[:1] == ["lcm"]]
+    assert ["too", "easy"] in [x[-4:-2] for x in lines if x[:1] == ["lcm"]]
     assert ["maze", "0", "no", "group"] in lines
