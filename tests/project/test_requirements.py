@@ -26,8 +26,8 @@ OF_THE_LIBRARY = {"bfi", "cellpylib", "pycosat"}
 EXTRAS = {
     "server": "cli.server_commands adapters.http serving",
     "export": "cli.export_command cli.result_commands adapters.files",
-    "ray": "evaluation.rescoring",
-    "report": "pages.report",
+    "ray": "results.rescoring",
+    "report": "results.report",
 }
 """Extra to the modules of the commands that need nothing else."""
 
