@@ -42,7 +42,7 @@ KB = 1024
 
 TEXT_KEYS = ("completion", "text", "response")
 PUBLISHED = {"size": 50, "seed": 45}
-"""Every published dataset has these; a question without a seed is sought in it."""
+"""Every published dataset has these."""
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
 KEPT += ["level", "formats", "normalized", "reward", "reason"]
