@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import dataclasses
 import json
 import math
 import sys
@@ -19,13 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.library import worker_jobs
-from rg_env.library.baselines import (
-    TABLE,
-    Baseline,
-    Baselines,
-    TaskBaselines,
-    load_shipped,
-)
+from rg_env.library.baselines import TABLE
 from rg_env.library.installed_library import DEADLINE_S, read_library
 from rg_env.library.scales import Scale
 from rg_env.library.scales import load_shipped as load_scales
@@ -79,6 +72,8 @@ CHECK_ITEMS = 4
 is another one today, the baselines are of other scorers."""
 
 Params = Mapping[str, Any]
+Baseline = Mapping[str, Any]
+"""What the best trivial baseline scores at one task and level, with standard error."""
 Cell = tuple[str, Params, float]
 """A task, the parameters of its defaults or of a step, and the milliseconds that an
 item takes, 0 where that is not known."""
@@ -127,13 +122,13 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
     strategy, one = next(iter(found.items()), ("", None))
     if one is None or one.mean < WORTH_SHIPPING:
         return None
-    return Baseline(
-        params=params,
-        value=round(min(one.mean, HIGHEST), 3),
-        error=round(one.error, 3),
-        items=one.items,
-        strategy=strategy if len(strategy) <= 50 else f"{strategy[:50]}...",
-    )
+    return {
+        "params": params,
+        "value": round(min(one.mean, HIGHEST), 3),
+        "error": round(one.error, 3),
+        "items": one.items,
+        "strategy": strategy if len(strategy) <= 50 else f"{strategy[:50]}...",
+    }
 
 
 async def check_score(pool: WorkerPool, task: str) -> float:
@@ -143,18 +138,15 @@ async def check_score(pool: WorkerPool, task: str) -> float:
     return round(math.fsum(one.mean * one.items for one in found.values()), 4)
 
 
-def table_text(baselines: Baselines) -> str:
+def table_text(library_version: str, tasks: Mapping[str, Any]) -> str:
     """Return a table as JSON, one line a baseline, tasks by name."""
     rows = []
-    for task, row in sorted(baselines.by_task.items()):
-        found = (
-            json.dumps(dataclasses.asdict(one), ensure_ascii=False)
-            for one in row.baselines
-        )
+    for task, row in sorted(tasks.items()):
+        found = (json.dumps(one, ensure_ascii=False) for one in row["baselines"])
         lines = ",".join(f"\n   {one}" for one in found)
-        measured = f'"digest": "{row.digest}", "check_score": {row.check_score}'
+        measured = f'"digest": "{row["digest"]}", "check_score": {row["check_score"]}'
         rows.append(f'  "{task}": {{{measured}, "baselines": [{lines}]}}')
-    version = json.dumps(baselines.library_version)
+    version = json.dumps(library_version)
     body = ",\n".join(rows)
     return f'{{\n "library_version": {version},\n "tasks": {{\n{body}\n }}\n}}\n'
 
@@ -173,13 +165,16 @@ async def make(names: Sequence[str]) -> None:
         for task in tasks:
             cells = cells_of(task, scales.get(task))
             found = await asyncio.gather(*(measure(pool, cell) for cell in cells))
-            baselines = tuple(one for one in found if one is not None)
+            baselines = [one for one in found if one is not None]
             score = await check_score(pool, task)
-            row = TaskBaselines(digests[task], score, baselines)
             print(task, *baselines, sep="\n  ", file=sys.stderr)
-            rows = {**load_shipped().by_task, task: row}
-            table = Baselines(library.version, rows)
-            TABLE.write_text(table_text(table), encoding="utf-8")
+            rows = json.loads(TABLE.read_text(encoding="utf-8"))["tasks"]
+            rows[task] = {
+                "digest": digests[task],  # of the library's sources
+                "check_score": score,
+                "baselines": baselines,
+            }
+            TABLE.write_text(table_text(library.version, rows), encoding="utf-8")
     finally:
         pool.close()
 

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import statistics
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,17 +113,22 @@ class ProbeTally:
         return None
 
 
+def timed(*call: Any) -> tuple[float, dict[str, Any]]:
+    """Make an entry; return the milliseconds that it takes, and the entry."""
+    began = time.perf_counter()
+    entry = worker_jobs.make_entry(*call)
+    return 1000 * (time.perf_counter() - began), entry
+
+
 async def probe(pool: WorkerPool, task: str, params: Mapping[str, Any]) -> ProbeTally:
     """Make items of a configuration and score their gold answers."""
     tally = ProbeTally()
     spent_s = 0.0
     while tally.needs_more() and spent_s < BUDGET_S:
         seed = entry_seed("evaluation", f"scales/{task}", tally.begun)
-        call: tuple[Any, ...] = (worker_jobs.make_entry, task, dict(params), seed)
+        call: tuple[Any, ...] = (timed, task, dict(params), seed)
         try:
-            took_ms, entry = await pool.run(
-                worker_jobs.timed, *call, deadline_s=DEADLINE_S
-            )
+            took_ms, entry = await pool.run(*call, deadline_s=DEADLINE_S)
         except DeadlineExceededError:
             tally.hung += 1
             spent_s += DEADLINE_S
@@ -180,9 +186,8 @@ def table_text(shipped: ShippedScales) -> str:
 
 
 async def _make(names: Sequence[str]) -> ShippedScales:
-    pool = WorkerPool(
-        AT_ONCE, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
-    )
+    preload = (*worker_jobs.PRELOAD, "tools.make_scales")
+    pool = WorkerPool(AT_ONCE, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=preload)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def made(task: str) -> Scale | None:
@@ -206,5 +211,8 @@ async def _make(names: Sequence[str]) -> ShippedScales:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table_text(asyncio.run(_make(sys.argv[1:]))), encoding="utf-8")
+    from tools import make_scales  # the name by which workers know `timed`
+
+    made = asyncio.run(make_scales._make(sys.argv[1:]))
+    TABLE.write_text(table_text(made), encoding="utf-8")
     print(f"wrote {TABLE.name}")

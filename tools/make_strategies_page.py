@@ -6,12 +6,13 @@ this when `make_baselines` has measured again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.installation import PROJECT
 from rg_env.library import scales
-from rg_env.library.baselines import EASILY_GUESSED, Baseline, load_shipped
+from rg_env.library.baselines import EASILY_GUESSED, TABLE
 from tools import make_baselines as made
 from tools.trivial_baselines.learned_guesses import GUESSES
 from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
@@ -47,26 +48,29 @@ scores more than {shown_from}, so that scores say little about a model (`screen`
 """
 
 
-def _highest(row: Sequence[Baseline]) -> float:
-    return max((baseline.value for baseline in row), default=0.0)
+def _highest(row: Sequence[made.Baseline]) -> float:
+    return max((baseline["value"] for baseline in row), default=0.0)
 
 
-def _table_row(task: str, row: Sequence[Baseline], scale: scales.Scale | None) -> str:
+def _table_row(
+    task: str, row: Sequence[made.Baseline], scale: scales.Scale | None
+) -> str:
     def shown(params: Mapping[str, Any]) -> str:
         for one in row:
-            if one.params == params:
-                return f"{one.value:.2f}±{NORMAL_95 * one.error:.2f}"
+            if one["params"] == params:
+                return f"{one['value']:.2f}±{NORMAL_95 * one['error']:.2f}"
         return NOTHING
 
     is_scaled = scale is not None and not scale.is_dead
     steps = [shown(s.params) for s in scale.steps] if scale and is_scaled else ["none"]
-    strategy = max(row, key=lambda one: one.value).strategy.replace("|", r"\|")
+    strategy = max(row, key=lambda one: one["value"])["strategy"].replace("|", r"\|")
     return f"| {task} | {shown({})} | {min(steps)}, {max(steps)} | {strategy} |"
 
 
 def page() -> str:
-    shipped, by_scale = load_shipped(), scales.load_shipped().scales
-    rows = {t: row.baselines for t, row in shipped.by_task.items() if row.baselines}
+    shipped = json.loads(TABLE.read_text(encoding="utf-8"))
+    by_scale, tasks = scales.load_shipped().scales, shipped["tasks"]
+    rows = {t: row["baselines"] for t, row in tasks.items() if row["baselines"]}
     ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
     table = [
         _table_row(task, rows[task], by_scale.get(task))
@@ -74,18 +78,18 @@ def page() -> str:
         if _highest(rows[task]) > EASILY_GUESSED
     ]
     return TEXT.format(
-        version=shipped.library_version,
+        version=shipped["library_version"],
         num_strategies=len(STRATEGIES),
         num_learned=len(GUESSES),
         num_phrases=len(PHRASES),
         finalists=made.FINALISTS,
         measured=made.MEASURED_ON,
-        least=min(one.items for row in rows.values() for one in row),
+        least=min(one["items"] for row in rows.values() for one in row),
         worth=made.WORTH_SHIPPING,
         shown_from=EASILY_GUESSED,
         learned=made.LEARNED_ON,
         num_tasks=len(rows),
-        all_tasks=len(shipped.by_task),
+        all_tasks=len(tasks),
         table="\n".join(table),
     )
 

@@ -96,10 +96,6 @@ def as_letters(answer, entry):
 register_dataset(TASK, LakeDataset, LakeConfig, LakeCurriculum)
 RULES = TaskRules(
     TASK,
-    guard=Guard(
-        danger="plays every move of an answer",
-        admitted="at most 1,000 characters",
-        why_not=lambda answer, gold: "too many moves" if len(answer) > 1000 else None,
-    ),
+    guard=Guard(lambda answer, gold: "too many moves" if len(answer) > 1000 else None),
     notation=as_letters,
 )

@@ -8,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import pickle
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rg_env.library import datasets, registry, scales
 from rg_env.library.own_tasks import preloads
@@ -25,8 +24,6 @@ from rg_env.reward.score import (
 from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
-
-T = TypeVar("T")
 
 _scored: set[str] = set()
 """Tasks of which this process has scored an answer, and so loaded what that takes."""
@@ -52,13 +49,6 @@ PRELOAD = (f"{__name__}:{preload.__name__}",)
 def preload_of(task_modules: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return the same with the modules of a user's own tasks."""
     return (*preloads(task_modules or ()), *PRELOAD)
-
-
-def timed(job: Callable[..., T], *args: Any) -> tuple[float, T]:
-    """Run another job; return its time in milliseconds and its result."""
-    began = time.perf_counter()
-    result = job(*args)
-    return 1000 * (time.perf_counter() - began), result
 
 
 describe_library = registry.describe

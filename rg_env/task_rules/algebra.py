@@ -213,10 +213,7 @@ def _expanded_polynomial(answer: str, entry: Entry, library: LibraryScore) -> fl
 
 POLYNOMIAL_MULTIPLICATION = TaskRules(
     "polynomial_multiplication",
-    guard=expression_guard(
-        _BOUNDS,
-        "a polynomial; at high levels 6,174 characters, 83 digits, exponents to 99",
-    ),
+    guard=expression_guard(_BOUNDS),
     fix=ScorerFix(
         scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
         fault="A second expression behind `or`, a comment, `expand(...)` and"

@@ -404,11 +404,8 @@ def _of_cube(entry: Entry) -> str | None:
 
 RUBIKS_CUBE = TaskRules(
     "rubiks_cube",
-    guard=Guard(
-        "turns the cube a million times for R1000000, and lists the moves",
-        "moves in words; the solver's own solutions have up to 200",
-        _too_many_turns,
-    ),
+    # The scorer turns the cube a million times for R1000000, and lists the moves.
+    guard=Guard(_too_many_turns),
     notation=list_of(_WRITTEN_TURN, " ".join, _BETWEEN_TURNS, _turn),
     fix=ScorerFix(
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",

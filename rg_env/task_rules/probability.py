@@ -115,11 +115,8 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 COIN_FLIP = TaskRules(
     "coin_flip",
-    guard=Guard(
-        "converts it to a Fraction, which computes 10**exponent",
-        "a decimal such as 3.051757812e-05 or a fraction",
-        _large_exponent,
-    ),
+    # The scorer converts an answer to a Fraction, which computes 10**exponent.
+    guard=Guard(_large_exponent),
     notation=_as_probability,
     fix=ScorerFix(
         scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",

@@ -38,23 +38,18 @@ ROWS = (
     # -- algebra -----------------------------------------------------------------------
     integration_rules(
         "intermediate_integration",
-        "elementary functions of x, and C; exponents to 5, up to 63 characters",
         "8e765c309e3eb03c5eb9c1bb9cd5146ceb9a2cb13af3df1f2f354cad95b6e2ac",
     ),
     TaskRules("simple_equations", notation=as_number),
     integration_rules(
         "simple_integration",
-        "elementary functions of x or X, and C; exponents to 10",
         "25c67a197cbef4e232019e0c3dffb727c1df7d8690550f8147c71954e5f4d2b0",
     ),
     # -- algorithmic -------------------------------------------------------------------
     TaskRules("binary_alternation", notation=as_number),
     TaskRules(
         "binary_matrix",
-        guard=lists.literal_guard(
-            r"[0-9\s]*",
-            "rows of numbers, plain or as lists; 20,000 characters at the top level",
-        ),
+        guard=lists.literal_guard(r"[0-9\s]*"),
         notation=grids.grid_of(grids.WHOLE),
     ),
     TaskRules("count_primes", notation=as_number),
@@ -109,9 +104,7 @@ ROWS = (
     ),
     TaskRules(
         "spiral_matrix",
-        guard=lists.literal_guard(
-            r"[0-9\s]*", "numbers, plain, with commas or as a list"
-        ),
+        guard=lists.literal_guard(r"[0-9\s]*"),
         notation=lists.list_of(lists.WHOLE, " ".join),
     ),
     TaskRules(
@@ -240,9 +233,7 @@ ROWS = (
     # -- games -------------------------------------------------------------------------
     TaskRules(
         "countdown",
-        guard=expression_guard(
-            SUM_BOUNDS, "whole numbers, + - * / ( ); up to 84 characters and 15 numbers"
-        ),
+        guard=expression_guard(SUM_BOUNDS),
         fix=ScorerFix(
             "5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
             "Also finds the numbers in a comment, in a decimal and behind a letter.",
@@ -257,7 +248,7 @@ ROWS = (
     ),
     TaskRules(
         "puzzle24",
-        guard=expression_guard(SUM_BOUNDS, "four whole numbers, + - * / ( )"),
+        guard=expression_guard(SUM_BOUNDS),
         fix=ScorerFix(
             "85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
             "Does not compare the numbers used with those given; drops fractions.",
@@ -301,8 +292,6 @@ ROWS = (
     TaskRules(
         MIXTURE,
         guard=Guard(
-            "depends on the task that made the entry",
-            "what the guard of that task admits",
             lambda answer, gold: "an entry of a mixture is guarded by its own task",
         ),
         fixed_level=(

@@ -86,15 +86,11 @@ class Guard:
     `sympy.simplify` takes for an ordinary wrong integral.
 
     Attributes:
-        danger: What the scorer does with text.
-        admitted: What a correct answer holds.
         why_not: (answer, gold answer or None) to the reason of a rejection, None where
             it is admitted; pure, never raises, evaluates nothing.
         evaluates: Whether the scorer runs the text of an answer.
     """
 
-    danger: str
-    admitted: str
     why_not: Callable[[str, str | None], str | None]
     evaluates: bool = False
 

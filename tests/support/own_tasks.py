@@ -148,11 +148,7 @@ RULES = [
     TaskRules(
         "double",
         notation=without_zeros,
-        guard=Guard(
-            danger="none",
-            admitted="everything else",
-            why_not=lambda answer, gold: "it says so" if answer == "reject" else None,
-        ),
+        guard=Guard(lambda answer, gold: "it says so" if answer == "reject" else None),
         item_checks=(
             ItemCheck(
                 "number is odd", lambda entry: int(entry["answer"]) // 2 % 2 == 1

@@ -28,7 +28,7 @@ AB = TaskRules("ab", notation=_with_spaces)
 
 STRING_INSERTION = TaskRules(
     "string_insertion",
-    guard=literal_guard(r"[A-Z]*", "capital letters, plain or as a list of characters"),
+    guard=literal_guard(r"[A-Z]*"),
     item_checks=(
         seldom(
             "string has no place for an insertion",

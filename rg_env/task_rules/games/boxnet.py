@@ -134,11 +134,6 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
 
 
-def agent_at(place: Position) -> str:
-    """Return the name that the question gives to the agent of a square."""
-    return f"Agent[{place[0]}, {place[1]}]"
-
-
 _SAFE_CHARS = 2_000
 """A text up to this length holds no string worth a look."""
 
@@ -175,11 +170,8 @@ def _stand_at_targets(entry: Entry) -> bool:
 
 BOXNET = TaskRules(
     "boxnet",
-    guard=Guard(
-        "takes quadratic time for a string of the plan",
-        "JSON: move(box_blue, square[0.5, 1.5]) by agent",
-        _too_costly,
-    ),
+    # The scorer takes quadratic time for a string of the plan.
+    guard=Guard(_too_costly),
     notation=as_json,
     fix=ScorerFix(
         scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",

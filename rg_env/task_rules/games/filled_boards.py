@@ -232,7 +232,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 
 N_QUEENS = TaskRules(
     "n_queens",
-    guard=literal_guard(r"[_Q.\s]*", "rows of _ and Q, plain or as lists of strings"),
+    guard=literal_guard(r"[_Q.\s]*"),
     notation=grid_of(QUEENS, compact=True),
     kept_signs="_",
     level_repair=LevelRepair(

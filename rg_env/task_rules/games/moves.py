@@ -238,11 +238,8 @@ def _too_many_steps(answer: str, gold: str | None) -> str | None:
 
 RUSH_HOUR = TaskRules(
     "rush_hour",
-    guard=Guard(
-        "moves a car a billion times for A+999999999",
-        "moves by at most 4",
-        _too_many_steps,
-    ),
+    # The scorer moves a car a billion times for A+999999999.
+    guard=Guard(_too_many_steps),
     notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",

@@ -238,14 +238,8 @@ def why_not_expression(text: str, bounds: ExpressionBounds) -> str | None:
     return None
 
 
-def expression_guard(
-    bounds: ExpressionBounds, admitted: str, *, simplifies: bool = False
-) -> Guard:
+def expression_guard(bounds: ExpressionBounds) -> Guard:
     """Return the guard of a scorer that hands the answer to sympy."""
-    danger = "runs sympy's parse_expr, which uses eval, and computes exact numbers"
     return Guard(
-        danger + " and simplifies" * simplifies,
-        admitted,
-        lambda answer, gold: why_not_expression(answer, bounds),
-        evaluates=True,
+        lambda answer, gold: why_not_expression(answer, bounds), evaluates=True
     )

@@ -181,17 +181,12 @@ def why_not_list(text: str, plain: re.Pattern[str]) -> str | None:
     return None if _ITEMS.fullmatch(shape) else "not rows or a list of plain values"
 
 
-def literal_guard(plain: str, admitted: str) -> Guard:
+def literal_guard(plain: str) -> Guard:
     """Return the guard of a scorer that compares with the gold text or calls `eval`.
 
     So `[[0, 1], [1, 0]]` scores a little. Admitted are plain rows of the task's own
     characters, and nested lists or tuples of numbers and strings: no name, operator,
-    call, index, prefix or backslash. `plain` and `admitted` say the rows.
+    call, index, prefix or backslash. `plain` says the rows.
     """
     pattern = re.compile(plain)
-    return Guard(
-        "runs eval on it",
-        admitted,
-        lambda answer, gold: why_not_list(answer, pattern),
-        evaluates=True,
-    )
+    return Guard(lambda answer, gold: why_not_list(answer, pattern), evaluates=True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from rg_env.task_rules.games.boxnet import agent_at
 from tests.support.fixed_scores import both_scores, entries, fixed_score
+
+
+def agent_at(place: Sequence[float]) -> str:
+    return f"Agent[{place[0]}, {place[1]}]"
 
 
 def box_by_box(entry: dict[str, Any], boxes: int) -> str:
