@@ -214,9 +214,7 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
 
 
 async def first_usable(
-    pool: WorkerPool,
-    attempts: Iterable[Item],
-    deadline_s: float = MAKING_DEADLINE_S,
+    pool: WorkerPool, attempts: Iterable[Item], deadline_s: float = MAKING_DEADLINE_S
 ) -> Item:
     """Return the first of several attempts whose entry can be used, with its entry.
 

@@ -292,7 +292,7 @@ ROWS = (
     TaskRules(
         MIXTURE,
         guard=Guard(
-            lambda answer, gold: "an entry of a mixture is guarded by its own task",
+            lambda answer, gold: "an entry of a mixture is guarded by its own task"
         ),
         fixed_level=(
             "it is a mixture; its items take the level of the task that made them"

@@ -90,7 +90,5 @@ def _each_rule_in_turn(entry: Entry) -> list[Entry]:
 
 
 STRING_SYNTHESIS = TaskRules(
-    "string_synthesis",
-    notation=counts_of(_BLOCKS),
-    other_readings=_each_rule_in_turn,
+    "string_synthesis", notation=counts_of(_BLOCKS), other_readings=_each_rule_in_turn
 )

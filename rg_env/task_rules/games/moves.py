@@ -9,12 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.lists import (
-    list_of,
-    plain,
-    read_sequence,
-    repetitions,
-)
+from rg_env.task_rules.reading.lists import list_of, plain, read_sequence, repetitions
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     READABLE,

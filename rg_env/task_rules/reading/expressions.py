@@ -110,10 +110,7 @@ class _Size:
 
 
 _SYMBOL = _Size(0.0, 0.0, 1.0)
-_CONSTANTS = {
-    "E": _Size(_LOG2_E, 0.0, 0.0),
-    "pi": _Size(math.log2(math.pi), 0.0, 0.0),
-}
+_CONSTANTS = {"E": _Size(_LOG2_E, 0.0, 0.0), "pi": _Size(math.log2(math.pi), 0.0, 0.0)}
 
 
 def _size_of_number(text: str) -> _Size:
