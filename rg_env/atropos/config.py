@@ -113,7 +113,7 @@ def server_list(
 # -- a model and a tokenizer that nobody has named -------------------------------------
 
 
-def served_models(server: Any, give_up_s: float) -> dict[str, str]:
+def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str, str]:
     """Return the models of a server, once it answers; {} if it does not list them.
 
     Each name has its tokenizer: a folder if vLLM names one that is here, or the name.
@@ -126,23 +126,26 @@ def served_models(server: Any, give_up_s: float) -> dict[str, str]:
         finally:
             await connection.close()
 
-    ends_s, is_waiting = time.monotonic() + give_up_s, False
+    ends_s, log = time.monotonic() + give_up_s, logger.warning
     while True:
         try:
             names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
             return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
-        except (LookupError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError):
             return {}
         except RequestFailedError as error:
             fault = error.failure
+            if fault.setting:
+                address = without_path(server.base_url)
+                raise SettingError(f"{fault.setting}: {address}: {error}") from error
             may_come = fault.how == NOTHING or fault.status == UNAVAILABLE
-            if fault.setting or not may_come or time.monotonic() >= ends_s:
+            if not may_come and not is_needed:
+                return {}
+            if not may_come or time.monotonic() >= ends_s:
                 raise
-        if not is_waiting:
-            line = "inference at %s %s (%s); waiting for it; start it or set %s"
-            where = server.base_url, fault.how, fault.text, "--openai.base_url"
-            logger.warning(line, *where)
-        is_waiting = True
+        line = "inference at %s %s (%s); waiting for it; start it or set %s"
+        log(line, server.base_url, fault.how, fault.text, "--openai.base_url")
+        log = logger.debug
         time.sleep(ASK_EVERY_S)
 
 
@@ -166,26 +169,14 @@ def with_model(
     changed, tokenizers = [], []
     for server, is_named in zip(servers, named, strict=True):
         name, models = server.model_name, {}
-        address = without_path(server.base_url or "")
         lacks = bool(server.base_url) and not is_named and name == START_MODEL
         if lacks or (follows and server.server_type != "openai"):
-            try:
-                models = served_models(server, limit_s)
-            except RequestFailedError as error:
-                fault = error.failure
-                if fault.setting is not None and lacks:
-                    raise SettingError(
-                        f"{fault.setting}: {address}: {error}"
-                    ) from error
-                if lacks or fault.how == NOTHING:
-                    raise
+            models = served_models(server, limit_s, is_needed=lacks)
         if lacks and name not in models:
             if len(models) != 1:
                 has = printable(", ".join([*models][:12])) or "no model"
-                raise SettingError(
-                    f"openai.model_name: {address} has {has}; name one with"
-                    " --openai.model_name"
-                )
+                where = f"openai.model_name: {without_path(server.base_url)} has {has}"
+                raise SettingError(f"{where}; name one with --openai.model_name")
             (name,) = models
         tokenizers.append(models.get(name, name))
         changed.append(server.model_copy(update={"model_name": name}))

@@ -66,7 +66,7 @@ def chosen(monkeypatch):
 
     def choose(*argv, name="serve", models=ALONE):
         if models is not None:
-            monkeypatch.setattr(config, "served_models", lambda *of: models)
+            monkeypatch.setattr(config, "served_models", lambda *of, **how: models)
         command = run_commands.serve(ReasoningGymEnv)
         values = command.make_context(name, list(argv)).params
         given = command.read(values)
@@ -117,7 +117,7 @@ def models_of(says):
     async def run():
         async with serving(Odd({"GET /v1/models": (200, says)})) as url:
             server = CheckedServer(base_url=f"{url}/v1")
-            return await asyncio.to_thread(served_models, server, 0.0)
+            return await asyncio.to_thread(served_models, server, 0.0, is_needed=True)
 
     return asyncio.run(run())
 
