@@ -89,12 +89,8 @@ def is_marked(product: float) -> bool:
 class ApiSession:
     """This environment as one Atropos API knows it.
 
-    Attributes:
-        name: Address for messages, without a path, which may be a secret.
-        is_far: Whether it is on another machine, as far as its address tells.
-        events: Counts requests that had to be tried again.
-        env_id: The API's number for this environment, None before it has one.
-        status: The API's newest status of this environment, {} before the first.
+    `env_id` is None before it has one, the newest `status` {} before the first;
+    `events` counts requests that had to be tried again.
     """
 
     def __init__(self, url: str) -> None:

@@ -101,11 +101,7 @@ class Rows:
         self._writer = writer
 
     async def take(self, group: Group) -> None:
-        """Write the row of a group; the ending of one that nobody else gets.
-
-        Raises:
-            RowRefusedError: The disk does not take that.
-        """
+        """Write the row of a group; the ending of one that nobody else gets."""
         for part in listed(group.data):
             if self._writer is not None:
                 await self._write(self._writer, part, group.is_for_trainer)
@@ -130,13 +126,7 @@ class Rows:
 
 
 class Trainer:
-    """The API, with the trainer behind it.
-
-    Args:
-        env: Its hook sends.
-        session: This environment, as the API knows it.
-        dumps: Keeps a group that the API did not take, with the reason.
-    """
+    """The API, with the trainer behind it; dumps keep a group that it did not take."""
 
     def __init__(self, env: BaseEnv, session: ApiSession, dumps: Dumps) -> None:
         self._env, self._session, self._dumps = env, session, dumps

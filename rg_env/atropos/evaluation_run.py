@@ -34,16 +34,11 @@ class Evaluating(Pipeline):
     """The hooks of an evaluation: k completions of each of its items.
 
     It runs in `evaluate`, or beside the training of `serve`.
-
-    Attributes:
-        eval_metrics: Name and value of each number of the newest evaluation.
-        evaluation_folder: Its folder once it is complete, if it was saved.
-        shows_json, shows_tasks: What `evaluate` prints: JSON, a table with the tasks.
     """
 
-    eval_metrics: list[tuple[str, float]]
-    evaluation_folder: Path | None = None
-    shows_json = shows_tasks = False
+    eval_metrics: list[tuple[str, float]]  # of the newest evaluation
+    evaluation_folder: Path | None = None  # once it is complete, if it was saved
+    shows_json = shows_tasks = False  # what `evaluate` prints
 
     async def _run_evaluate(self) -> None:
         """`evaluate`: one evaluation."""
@@ -65,10 +60,8 @@ class Evaluating(Pipeline):
     async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
 
-        The group that the task works on, if it is on any, gets the completion.
-
-        Args:
-            test_data_tuple: The item, whole or as (entry, dataset).
+        The group that the task works on, if it is on any, gets the completion. The item
+        is whole, or (entry, dataset).
         """
         entry, dataset = tuple(test_data_tuple)[-2:]
         messages = self._requests.messages(entry["question"], evaluates=True)
@@ -124,14 +117,9 @@ class Evaluating(Pipeline):
     async def _samples(
         self, items: Sequence[tuple[Mapping[str, Any], Any]], files: EvaluationFiles
     ) -> list[Row]:
-        """Request all completions that are still missing, concurrently.
+        """Request all completions that `files` lacks, concurrently.
 
-        Args:
-            items: (entry, dataset), shape (N,).
-            files: Has the lines of completions that are there, and gets the others.
-
-        Returns:
-            One line per completion, without messages, shape (N * k,), same order.
+        Returns a line per completion, without messages, shape (N * k,), same order.
         """
         completions = range(self.config.eval_completions)
         known = [self._known(*item, n) for item in items for n in completions]
@@ -184,18 +172,14 @@ class Evaluating(Pipeline):
     def _not_used(self) -> Iterator[Row]:
         missing = [] if self._items is None else self._items.evaluation.missing
         for spec, reason in missing:
-            names = ("seed", "index", "level")
-            origin = {name: getattr(spec, name) for name in names}
-            origin |= {"params": dict(spec.params), "question": ""}
-            line = self._line(spec.task, **origin)
+            origin = {"seed": spec.seed, "index": spec.index, "level": spec.level}
+            line = self._line(
+                spec.task, **origin, params=dict(spec.params), question=""
+            )
             yield {**line, "outcome": NOT_USED, "reason": reason}
 
     async def _result(self, item: tuple[Mapping[str, Any], Any]) -> Row:
-        """Return what a line says of a completion; one that fails has no score.
-
-        The group of this task gets the completion, unless a subclass has queried by
-        itself.
-        """
+        """Return what a line says of a completion; one that fails has no score."""
         current_group.set(group := Group(item))
         while not self._servers.gave_up.is_set():
             try:
@@ -211,7 +195,7 @@ class Evaluating(Pipeline):
                 return {"outcome": UNSCORED, "reason": str(error)}
         else:
             return {"outcome": "request_failed", "reason": "given up"}
-        if not group.rollouts:
+        if not group.rollouts:  # a subclass has queried by itself
             return {"score": value, "outcome": outcome_of(value)}
         (rollout,) = group.rollouts
         has_tokens = self.config.tokenizer_name != start_checks.NO_TOKENIZER

@@ -53,11 +53,7 @@ def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout
 
 
 class GroupRewards:
-    """Scores groups; the levels learn from the scores, and sinks get each group.
-
-    Attributes:
-        pool: The workers that score; None for those that the process shares.
-    """
+    """Scores groups; the levels learn from the scores, and sinks get each group."""
 
     def __init__(
         self,

@@ -63,12 +63,7 @@ current_group: ContextVar[Group | None] = ContextVar("current_group", default=No
 
 
 class Flight:
-    """What is worked on at the same time.
-
-    Attributes:
-        workers: The task of each.
-        freed: Set when another one may perhaps begin.
-    """
+    """What is worked on at once; `freed` is set when another may perhaps begin."""
 
     def __init__(self) -> None:
         self.workers: set[asyncio.Task[Any]] = set()
@@ -104,8 +99,7 @@ class Flight:
     ) -> None:
         """Work until nothing more may begin and all has ended.
 
-        Raises:
-            Exception: What some work has raised; the rest is ended after a short grace.
+        If some work raises an error, the rest is ended after a short grace.
         """
         try:
             while True:
@@ -157,9 +151,6 @@ class Pipeline(BaseEnv):
 
         What a hook drops is `discarded`. What it loses to an error is `failed`, and
         the item is sampled again. `how` is what `handle_send_to_api` is told besides.
-
-        Raises:
-            RowRefusedError: The disk does not take its row.
 
         Source: atroposlib 0.4.0, BaseEnv.handle_env(); differs: that, and errors have
         their traceback.

@@ -35,25 +35,18 @@ logger = logging.getLogger(__name__)
 FRUITLESS_GROUPS_IN_A_ROW = 200
 """Groups in a row that give no row before `process` ends with a failure."""
 
+# By default, a screen samples a share of the run's rollouts, at least 5 groups a task.
 SHARE_OF_RUN, LEAST_GROUPS = 0.02, 5
-"""What a screen samples by default: a share of the run's rollouts, at least so many
-groups of each task."""
 
-HEAD = "# Written by `screen`"
-"""A file of settings that begins so may be replaced by a screen."""
+HEAD = "# Written by `screen`"  # a file that begins so may be replaced by a screen
 
 
 class Processing(Pipeline):
-    """The hook of `process`, and of `screen`.
-
-    Attributes:
-        n_groups_to_process, group_size_to_process: Number and size of the groups.
-        screen: Decides the number of groups in `screen`; None in `process`.
-    """
+    """The hook of `process`, and of `screen`."""
 
     n_groups_to_process: int
     curr_step: int
-    screen: ScreenRun | None = None
+    screen: ScreenRun | None = None  # None in `process`
 
     async def process_manager(self) -> None:
         """Write a number of groups, several at a time."""
@@ -145,16 +138,7 @@ def _drawn(setting: Any) -> Any:
 
 
 class ScreenRun:
-    """One screen.
-
-    Args:
-        run: The settings of the run.
-        groups_each: Groups of each task; None for `SHARE_OF_RUN`.
-        rows: File of the groups.
-
-    Attributes:
-        config: The settings of the screen itself.
-    """
+    """One screen of a run; `config` has the settings of the screen itself."""
 
     def __init__(
         self, run: ReasoningGymEnvConfig, groups_each: int | None, rows: str
@@ -179,18 +163,12 @@ class ScreenRun:
         )
 
     def begin(self, stream: Stream) -> int:
-        """Return how many groups are screened of what the run may sample.
-
-        Raises:
-            SettingError: A task is chosen with several parameters.
-        """
+        """Return how many groups are screened of what the run may sample."""
         self._stream, run, each = stream, self._run, self._groups_each
         tasks = [choice.task for choice in stream.choices]
         if len(set(tasks)) < len(tasks):
-            raise SettingError(
-                "env.tasks: one is chosen with several parameters, which a screen"
-                " cannot tell apart; keep one of them"
-            )
+            why = "one is chosen with several parameters, which a screen cannot tell"
+            raise SettingError(f"env.tasks: {why} apart; keep one of them")
         if each is None:
             rollouts = max(0, run.total_steps) * max(0, run.batch_size)
             share = int(SHARE_OF_RUN * rollouts / run.group_size / len(tasks))

@@ -63,6 +63,9 @@ def settings_text(
     return str(yaml.safe_dump(settings, sort_keys=False))
 
 
+_NO_FORM = AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError
+
+
 def _why_not(path: Path, settings: str, *without: Decides) -> str:
     """Say why results made with the settings at `path` cannot be continued, or ""."""
     names = deciding(*{*Decides} - {Decides.NOTHING, *without})
@@ -80,14 +83,7 @@ def _why_not(path: Path, settings: str, *without: Decides) -> str:
 
     try:
         then = of_results(path.read_text(encoding="utf-8"))
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        yaml.YAMLError,
-    ):
+    except (OSError, *_NO_FORM):
         return "has no settings of a run beside it"
     now = of_results(settings)
     both = [*now, *(name for name in then if name not in now)]
@@ -102,14 +98,7 @@ class RowWriter:
     """Appends rows to a JSONL file, each on disk when `write` returns.
 
     It stands in for the framework's writer, which buffers and fails on lone surrogates.
-
-    Args:
-        path: Where they go, a free name.
-        wanted: The name in the settings, which may have been taken.
-        with_tokens: Whether rows have their lists of tokens.
-
-    Attributes:
-        rows_lost: Rows that the disk did not take.
+    `path` is free; `wanted` is the name in the settings, which may have been taken.
     """
 
     def __init__(self, path: Path, wanted: Path, *, with_tokens: bool = True) -> None:
@@ -195,8 +184,8 @@ def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
     if env.jsonl_writer is not None:
         env.jsonl_writer.close()
         path = Path(env.config.data_path_to_save_groups)
-        how = {"with_tokens": with_tokens}
-        env.jsonl_writer = RowWriter(path, Path(wanted or path), **how)
+        wanted = wanted or str(path)
+        env.jsonl_writer = RowWriter(path, Path(wanted), with_tokens=with_tokens)
 
 
 Resumed = tuple[dict[int, tuple[str, int]], list[tuple[str, float, float | None, bool]]]
@@ -247,13 +236,8 @@ class EvaluationFiles:
     items, completions and scores are the same. Otherwise an existing evaluation is left
     unchanged, and the new one goes to `folder_1`.
 
-    Args:
-        wanted: `data_dir_to_save_evals`; None keeps nothing.
-        completions: Number of completions that the evaluation needs.
-        resumes: Whether it may be continued; not in `serve`, whose model has learned.
-
-    Attributes:
-        done: Samples that an earlier run has left.
+    `wanted` None keeps nothing. `resumes` says whether an evaluation may be continued;
+    not in `serve`, whose model has learned. `done` has what an earlier run has left.
     """
 
     def __init__(

@@ -29,11 +29,7 @@ PROMPT_LOGPROB = 1.0
 
 
 class RolloutRequests:
-    """Queries the inference servers for rollouts.
-
-    Attributes:
-        published_prompt: The system prompt of the library's published evaluations.
-    """
+    """Queries the inference servers for rollouts."""
 
     def __init__(
         self,
@@ -50,11 +46,7 @@ class RolloutRequests:
         self.published_prompt = ""
 
     def take_published_prompt(self, prompt: str) -> None:
-        """Take the prompt of the installed library.
-
-        Raises:
-            SettingError: It is wanted, and the library has none.
-        """
+        """Take the prompt of the installed library, which may have none."""
         if self._config.eval_system_prompt == PUBLISHED and not prompt:
             reason = "the installed reasoning-gym has no published prompt"
             raise SettingError(reason, "env.eval_system_prompt")
@@ -74,11 +66,7 @@ class RolloutRequests:
     async def next_that_fits(
         self, items: RunStream, events: Counter[str], limit_tokens: int
     ) -> tuple[Sequence[Message], Mapping[str, Any], Item]:
-        """Return messages, entry, dataset of the next item whose prompt leaves room.
-
-        Raises:
-            NoItemsError: No item could be made, or no prompt fitted, for too long.
-        """
+        """Return messages, entry, dataset of the next item whose prompt leaves room."""
         for _ in range(LONG_PROMPTS_IN_A_ROW):
             item = await items.next()
             messages = self.messages(item.question)
@@ -146,14 +134,7 @@ class RolloutRequests:
     ) -> list[dict[str, Any]]:
         """Return what the hook `score` takes of each completion of an item, shape (G,).
 
-        Args:
-            item: (messages, entry, dataset).
-            limit_tokens: The longest sequence that may be generated.
-            on_reply: Called when the replies have come.
-            split: train or eval.
-
-        Raises:
-            RequestFailedError: The servers did not answer, or it is time to give up.
+        `limit_tokens` is the longest sequence; `split` is train or eval.
         """
         messages, entry, dataset = item
         prompt = await self.prompts.render(messages)

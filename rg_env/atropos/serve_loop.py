@@ -114,9 +114,6 @@ class Serving(Pipeline):
         """Register at the API, and take over what it says of the run.
 
         The first registration loads the checkpoint, unless the run is at step 0.
-
-        Raises:
-            SettingError: Neither the settings nor the trainer say how long the run is.
         """
         config = self.config
         is_first = self._session.env_id is None

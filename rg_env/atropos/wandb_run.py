@@ -29,11 +29,7 @@ class Reporting(BaseEnv):
     _kind: str
 
     async def _start_wandb(self, name: str | None) -> None:
-        """Start a run named so, with the day and some letters; None is W&B's own.
-
-        Raises:
-            RunError: W&B did not start it.
-        """
+        """Start a run named so, with the day and some letters; None is W&B's own."""
         if not self.config.use_wandb:
             return
         suffix = "".join(random.choices(string.ascii_lowercase, k=6))

@@ -126,10 +126,9 @@ class Alarms:
         self._quiet_until: dict[tuple[str, str], int] = {}
 
     def take(self, group: Group) -> list[str]:
-        """Take in a scored group.
+        """Take in a scored group; return lines for the log.
 
-        Returns:
-            Lines for the log: the first, second, fourth ... time that each alarm rings.
+        They are for the first, second, fourth ... time that each alarm rings.
         """
         facts, lines = _facts_of(group, self._groups[group.task]), list[str]()
         for place, conditions in ((group.task, OF_TASKS), (ALL, OF_SHARES)):

@@ -65,15 +65,12 @@ def load(
     source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Load a checkpoint into its parts, all or none; return a subclass' own data."""
-    before = {name: part.state_dict() for name, part in parts.items()}
-    name = "JSON"
+    before, name = {n: part.state_dict() for n, part in parts.items()}, "JSON"
     try:
         state = json.loads(source.read_bytes())
         if (version := state.get("version")) != VERSION:
-            raise BadCheckpointError(
-                f"{source} has version {version!r}, needed is {VERSION}; move it away"
-                " to begin anew"
-            )
+            why = f"has version {version!r}, needed is {VERSION}"
+            raise BadCheckpointError(f"{source} {why}; move it away to begin anew")
         then = state["settings"]
         both = sorted(then.keys() | settings.keys())
         different = [key for key in both if then.get(key) != settings.get(key)]
@@ -97,12 +94,10 @@ def load(
 
 
 class Checkpoints:
-    """The checkpoints and the ledger of one environment.
+    """The checkpoints and the ledger of one environment; files from `begin` on.
 
-    Attributes:
-        ledger: What became of the rollouts; on disk from `begin` on.
-        beside_dumps: Whether the state is kept there, as the trainer saves none.
-        kept_names: Attributes that a subclass' data in a checkpoint does not replace.
+    `beside_dumps` says that the state is kept there, as the trainer saves none;
+    `kept_names` are attributes that a subclass' data does not replace.
     """
 
     def __init__(self, env: Any, dumps: Dumps, feedback: Feedback) -> None:
@@ -184,9 +179,8 @@ class Checkpoints:
                 self._env.save_checkpoint(step)
                 return
             self.write(step, {})
-            for path in self.folder.glob("step-*.json"):
-                if path.name != f"step-{step}.json":
-                    path.unlink()
+            for path in {*self.folder.glob("step-*.json")} - {self._path(step)}:
+                path.unlink()
         except OSError as error:
             logger.error("the checkpoint of step %d is not saved: %s", step, error)
 
@@ -200,8 +194,7 @@ class Checkpoints:
 
     def parts(self) -> dict[str, Any]:
         """Return the owner of each part of a checkpoint."""
-        feedback = self._feedback
-        adaptive = feedback.adaptive
+        feedback, adaptive = self._feedback, self._feedback.adaptive
         return {
             "items": self._env._made(),
             "progress": feedback.progress,
@@ -214,10 +207,9 @@ class Checkpoints:
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings that decide the items, and the modules of own tasks."""
-        items = self._env._items
+        items, settings = self._env._items, self._env.config.stream_settings
         modules = {} if items is None else dict(items.library.modules)
-        own = {"task_modules": modules} if modules else {}
-        return {**self._env.config.stream_settings, **own}
+        return {**settings, "task_modules": modules} if modules else settings
 
     def write(self, step: int, data: Mapping[str, Any]) -> None:
         """Write the checkpoint of a step; at any time, the old or new one is there."""
@@ -231,7 +223,10 @@ class Checkpoints:
             json.dump({**settings, **states, **own}, file)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(self.folder / f"step-{step}.json")
+        part.replace(self._path(step))
+
+    def _path(self, step: int) -> Path:
+        return self.folder / f"step-{step}.json"
 
     async def end(self) -> None:
         """Save a last checkpoint, if checkpoints are saved, and release the folder."""
@@ -247,8 +242,8 @@ class Checkpoints:
         step = self._env.curr_step
         source = newest(self.folder, sys.maxsize if self.beside_dumps else step)
         if source is None:
-            where = f"{self.folder} at or before step {step}"
-            logger.warning("no checkpoint in %s: starting anew", where)
+            line = "no checkpoint in %s at or before step %s: starting anew"
+            logger.warning(line, self.folder, step)
             return
         try:
             own = load(source, self.parts(), self._settings())

@@ -37,15 +37,9 @@ METRICS_FOLDER = "metrics"
 class DumpWriter:
     """Writes the groups of one kind into numbered files; calls block on the disk.
 
-    Args:
-        run: Has the `folder` and the `run_uuid`, as which several can share a folder.
-        stem: What the file names begin with.
-        groups_per_file: Groups in a complete file, at least 1.
-
-    Attributes:
-        batch_num: Number of the next file, from 0, or of the one being written.
-        groups_total: Groups accepted, those of continued runs included.
-        groups_lost: Groups that neither the disk nor the memory took, nor JSON holds.
+    `run` has the `folder` and the `run_uuid`, as which several can share a folder.
+    `batch_num` is the number of the next file, or of the one being written;
+    `groups_total` counts those of continued runs too.
     """
 
     def __init__(
@@ -132,7 +126,7 @@ class DumpWriter:
         self.finish()
         if (file := self._file) is None:
             return
-        if lost := len(file.waiting):
+        if lost := self.groups_waiting:
             self.groups_lost += lost
             self.groups_total -= lost
             file.waiting.clear()  # without them, the file can be completed
@@ -155,14 +149,7 @@ class DumpWriter:
 class Dumps:
     """The dump files of a run: good groups, failed ones, and those that were not sent.
 
-    Args:
-        config: The settings of the run, which say what is dumped, and where.
-
-    Attributes:
-        folder: Where later files are written.
-        run_uuid: What stands for the run in their names.
-        versions: What a line of a group names.
-        saved, failed, unsent: The writers.
+    `folder` and `run_uuid` are of later files; a line of a group names `versions`.
     """
 
     def __init__(self, config: Any) -> None:
@@ -233,10 +220,9 @@ class Dumps:
 
     def losses(self) -> dict[str, int]:
         """Return the groups that wait for the disk, and those that are lost."""
-        return {
-            "dump_groups_lost": sum(writer.groups_lost for writer in self._all),
-            "dump_groups_waiting": sum(writer.groups_waiting for writer in self._all),
-        }
+        lost = sum(writer.groups_lost for writer in self._all)
+        waiting = sum(writer.groups_waiting for writer in self._all)
+        return {"dump_groups_lost": lost, "dump_groups_waiting": waiting}
 
 
 def _now() -> str:

@@ -131,16 +131,10 @@ class Group:
 
     Attributes:
         item: (messages, entry, dataset), or what a subclass samples.
-        ledger: Counts how its rollouts end.
         tries: How often groups of this item were lost before.
-        entry, dataset: What was scored; see `score` of the environment.
-        rollouts: Its scored completions, shape (G,).
         data: What the trainer gets, as the newest hook returned it: one group, a list
             of several, or None where there is none.
-        is_for_trainer: Whether the data are sent, or only written.
         in_flight: Number of its rollouts that were queried and have not ended.
-        endings: How its rollouts ended.
-        on_reply: Called when the servers have answered.
     """
 
     item: Any = None

@@ -18,14 +18,8 @@ GROUP_LINE_EVERY = 10
 class Metrics:
     """Counters of one run, which takes its scored groups.
 
-    Attributes:
-        ledger: The outcomes of its rollouts.
-        groups: Groups scored so far.
-        outcomes: Number of rollouts by outcome.
-        events: Other things worth counting (retries, prompts too long), by name.
-        alarms: What looks wrong in the scores.
-        correct_since_log: 1.0 for each rollout since the last log that counts as
-            correct, 0.0 for the others.
+    `events` are other things worth counting, such as retries; `correct_since_log` has
+    1.0 for each rollout since the last log that counts as correct, 0.0 for the others.
     """
 
     def __init__(self, ledger: Ledger) -> None:
