@@ -123,9 +123,7 @@ class Export:
         for split in self.tasks:
             name = f"{split}.{self._form}"
             files.append({"split": split, "path": name})
-            with (self._folder / name).open("rb") as file:
-                while block := file.read(2**20):
-                    digest.update(block)
+            digest.update((self._folder / name).read_bytes())
         head = {
             "pretty_name": title,
             "tags": ["reasoning-gym"],
