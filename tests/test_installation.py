@@ -125,4 +125,4 @@ def test_an_atropos_that_lacks_what_is_used_is_named_with_its_version(
     done = run_entry(str(ENTRY), "process", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "is needed, found 0.3.0" in done.stderr
-    assert done.stderr.splitlines()[1:] == [done.stderr.splitlines()[-1]]
+    assert len(done.stderr.splitlines()) == 1
