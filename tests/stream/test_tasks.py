@@ -51,7 +51,7 @@ def test_an_item_that_no_worker_has_made_comes_when_it_is_asked_again(
         raise WorkerLostError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool, "run", lost)
+        patch.setattr(pool, "call", lost)
         with pytest.raises(WorkerLostError):
             next(tasks)
     assert first + taken(tasks, 4) == taken(Tasks(*CHOSEN), 5)
