@@ -102,12 +102,15 @@ def test_an_item_that_the_library_does_not_make_has_no_scores(item, change):
     assert found == {"unmatched": 2}
 
 
-def test_workers_that_can_never_start_are_an_error_and_no_missing_scores():
-    program = """
-import tempfile
+@pytest.mark.parametrize("fault", ["os.close(0); os.close(1)", "no_folder()"])
+def test_workers_that_can_never_start_are_an_error_and_no_missing_scores(fault):
+    program = f"""
+import os, sys, tempfile
 from rg_env import Item, score
-tempfile._candidate_tempdir_list = lambda: ["/proc/none"]
-item = Item.from_json('{"task": "gcd", "params": {}, "seed": 1}')
+def no_folder():
+    tempfile._candidate_tempdir_list = lambda: ["/proc/none"]
+{fault}
+item = Item.from_json('{{"task": "gcd", "params": {{}}, "seed": 1}}')
 print([score(item, ["<answer>1</answer>"])])
 """
     command = [sys.executable, "-c", program]
