@@ -279,6 +279,6 @@ def _result(extraction: Extraction, score: Score | RunError) -> Result:
     is_pool = isinstance(score, PoolError)
     error = score if is_pool or score.__cause__ is None else score.__cause__
     # A process that was killed or is slow may start the next time; else none ever will.
-    if isinstance(error, PreloadError):
+    if isinstance(error, PreloadError) and (error.kind or "status" in error.message):
         raise explained(error) from error
     return Result(None, UNSCORED, extraction.answer, str(error))

@@ -16,6 +16,7 @@ import itertools
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -235,16 +236,18 @@ class _ServerProcess:
             self._control.close()
         scratch_folder.remove(self._scratch)
 
-    def failure(self, error: Exception) -> WorkerLostError | NotStartedError:
+    def failure(self, error: Exception) -> PreloadError | NotStartedError:
         """Return why a closed process never forked a worker, for what `fork` raised."""
         if self._report:
             return PreloadError(*json.loads(self._report))
-        server, status = "the process that starts workers", self._process.returncode
         if isinstance(error, TimeoutError):
-            return WorkerLostError(f"{server} was not done after {START_LIMIT_S:g} s")
+            return PreloadError("", f"was not done after {START_LIMIT_S:g} s")
+        status = self._process.returncode
         if status < 0:  # it may come from elsewhere, so it says nothing of an import
-            return NotStartedError(f"{server} was ended by signal {-status}")
-        return PreloadError("Exit", f"{server} ended with status {status}")
+            name = signal.strsignal(-status)
+            how = f"was ended by signal {-status} ({name})"
+            return NotStartedError(f"the process that starts workers {how}")
+        return PreloadError("", f"ended with status {status}")
 
     def _kill(self, number: int) -> None:
         """Have a worker killed; without a fork server it is dead already."""

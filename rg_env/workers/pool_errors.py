@@ -62,7 +62,17 @@ class JobError(RaisedElsewhereError):
 
 
 class PreloadError(RaisedElsewhereError, WorkerLostError):
-    """What workers are forked with could not be imported, so there is no worker."""
+    """What workers are forked with could not be imported, so there is no worker.
+
+    Its `kind` is "" where nothing was raised and the process ended, or did not get
+    done; `message` says which.
+    """
+
+    def __str__(self) -> str:
+        """Return a sentence with a subject."""
+        if self.kind:
+            return super().__str__()
+        return f"the process that starts workers {self.message}"
 
 
 class PoolClosedError(PoolError):

@@ -36,8 +36,8 @@ import time
 import typing
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -186,15 +186,10 @@ class WorkerPool:
         return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
     def submit(
-        self,
-        job: Callable[..., T],
-        /,
-        *args: Any,
-        deadline_s: float,
-        trust: Trust = BELIEVED,
+        self, job: Callable[..., T], /, *args: Any, deadline_s: float
     ) -> Future[T]:
         """As `run`, without waiting for the result; thread-safe."""
-        return self._enqueue(_Call(job, args, deadline_s, trust)).future
+        return self._enqueue(_Call(job, args, deadline_s, BELIEVED)).future
 
     async def run(
         self,
@@ -226,9 +221,21 @@ class WorkerPool:
         finally:
             call.abandon()
 
-    def call(self, job: Callable[..., T], /, *args: Any, **limits: Any) -> T:
+    def call(
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
+    ) -> T:
         """As `run`, for callers without an event loop; thread-safe."""
-        return self.submit(job, *args, **limits).result()
+        call = self._enqueue(_Call(job, args, deadline_s, trust))
+        try:
+            result: T = call.future.result()
+            return result
+        finally:
+            call.abandon()
 
     def close(self) -> None:
         """End every worker and fail what is pending; idempotent, from any thread."""
@@ -256,12 +263,22 @@ class WorkerPool:
             if self._closed:
                 raise PoolClosedError("the pool is closed")
             if self._idle:
-                self._idle.pop().take(call)
+                self._idle_for(call).take(call)
             else:
                 self._waiting[call.future] = call
         # Outside of the lock: of a future that is done, this calls `_forget` at once.
         call.future.add_done_callback(self._forget)
         return call
+
+    def _idle_for(self, call: _Call) -> _Thread:
+        """Take the idle worker that ran the same kind last, or else the newest.
+
+        A worker that does all jobs would build what each needs: time and memory.
+        """
+        for place in range(len(self._idle) - 1, -1, -1):
+            if self._idle[place].last_kind == call.kind:
+                return self._idle.pop(place)
+        return self._idle.pop()
 
     def _next_call(self, thread: _Thread) -> _Call | None:
         with self._lock:
@@ -307,6 +324,7 @@ class _Call:
         trust: Trust,
     ) -> None:
         self.trust, self.deadline_s = trust, deadline_s
+        self.kind = (job, trust.brief)
         self.future: Future[Any] = Future()
         self.abandoned = False
         self._returns = _returns(job)
@@ -374,6 +392,7 @@ class _Thread:
         next_call: Callable[[_Thread], _Call | None],
         note_death: Callable[[str], None],
     ) -> None:
+        self.last_kind: tuple[Callable[..., Any], bool] | None = None
         self._fork_server = fork_server
         self._next_call = next_call
         self._note_death = note_death
@@ -386,6 +405,7 @@ class _Thread:
 
     def take(self, call: _Call) -> None:
         """Serve this call next; for a thread that waits, one caller at a time."""
+        self.last_kind = call.kind
         self._inbox.put(call)
         if self._thread.ident is None:
             self._thread.start()
@@ -542,12 +562,33 @@ class _Worker:
         return self._used_s
 
 
+# -- callers without an event loop -----------------------------------------------------
+
+
+class _BlockingPool:
+    """A pool whose `run` blocks, so a coroutine that awaits it is not suspended."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.preload = pool.preload
+        self._call = pool.call
+
+    async def run(self, *args: Any, **limits: Any) -> Any:
+        return self._call(*args, **limits)
+
+
 def run_blocking(
     job: Callable[[WorkerPool], Coroutine[Any, Any, T]], pool: WorkerPool
 ) -> T:
-    """Return the result of a coroutine to a caller without an event loop.
+    """Return the result of a coroutine that awaits nothing but `pool.run`.
 
-    It has a loop of its own in a thread, because the caller's may run one already.
+    This makes code for an event loop usable for callers without one, and in threads
+    that already run one. `job` makes the coroutine of the pool that it is given.
     """
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, job(pool)).result()
+    coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
+    try:
+        # It never suspends, so the first step is also its last.
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError(f"{coroutine} waits for something else than a worker")

@@ -104,7 +104,7 @@ def test_a_kill_while_the_library_is_imported_is_no_refusal_but_status_1(
     )
     assert run_main(PROCESS) == 1
     assert tries.read_text() == MAX_ATTEMPTS * "x"
-    assert "workers was ended by signal 9" in capsys.readouterr().err
+    assert "workers was ended by signal 9 (Killed)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["tasks"], PROCESS])
