@@ -55,7 +55,7 @@ from rg_env.inference.routes import (
     Route,
 )
 from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import off_loop
+from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +77,15 @@ Call = Callable[[], None]
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 """The limit, and what some models want it called."""
+
+SHORT_REPLY_BYTES, SHORT_CHAT_BYTES = 2**16, 2**12
+"""A reply up to here is read in about a millisecond, in place; the text of a chat is
+encoded, which takes longer than decoding token ids."""
+
+HEAD_START_S = 0.003
+"""What a reply waits before it is read, so that the next request goes out first: many
+groups end together where completions are equally long, and the server would wait until
+all their replies have been read."""
 
 
 class ServerLeftOutError(Exception):
@@ -258,12 +267,12 @@ class Client(APIServer):
             extra = sampling_extra_of(self.config)
             return route.body(prompt, fields | {"n": n}, self.config.model_name, extra)
 
-        def read(bodies: Iterator[bytes]) -> list[Completion]:
+        def read(bodies: Iterator[bytes], release: Call) -> list[Completion]:
             parts = (route.read(body, prompt) for body in bodies)
             completions = itertools.chain.from_iterable(parts)
             if route is CHAT:
                 return read_texts(self.tokenizer, completions)
-            return read_tokens(self.tokenizer, completions)
+            return read_tokens(self.tokenizer, completions, release)
 
         n = fields.get("n", 1)
         completions = await self._query(route.path, body, read, n, on_reply)
@@ -282,11 +291,14 @@ class Client(APIServer):
         self,
         path: str,
         body: Callable[[int], Body],
-        read: Callable[[Iterator[bytes]], T],
+        read: Callable[[Iterator[bytes], Call], T],
         n: int,
         on_reply: Call | None = None,
     ) -> T:
-        """Query once for `n` completions, or `n` times where the server ignores it."""
+        """Query once for `n` completions, or `n` times where the server ignores it.
+
+        `read` gets the bodies of the replies, and what to call between completions.
+        """
         times, at_once = (n, 1) if self._ignores_n else (1, n)
         requests = [
             asyncio.ensure_future(self.connection.post(path, body(at_once)))
@@ -303,10 +315,14 @@ class Client(APIServer):
                 request.cancel()
         if on_reply is not None:
             on_reply()
+            await asyncio.sleep(HEAD_START_S)
         bodies = map(b"".join, replies)
         try:
+            short_bytes = SHORT_CHAT_BYTES if path == CHAT.path else SHORT_REPLY_BYTES
+            if sum(map(len, itertools.chain(*replies))) <= short_bytes:
+                return read(bodies, keep_gil)
             # Put together there, too: 5 MB take 16 ms.
-            return await off_loop(read, bodies)
+            return await off_loop(read, bodies, release_gil)
         except NO_SUCH_FORM as error:
             begin = b"".join(replies[0])[:LONGEST_READ].decode("utf-8", "replace")
             text = body_summary(begin, *secrets_of(self.config)) or "empty"
@@ -328,7 +344,7 @@ class Client(APIServer):
         return tokens, ids, logprobs, [row.finish_reason for row in rows]
 
     async def _chat_completion_wrapper(self, **fields: Any) -> ChatCompletion:
-        def read(bodies: Iterator[bytes]) -> ChatCompletion:
+        def read(bodies: Iterator[bytes], _: Call) -> ChatCompletion:
             chats = [json.loads(body) for body in bodies]
             choices = [choice for chat in chats for choice in chat["choices"]]
             return ChatCompletion.construct(**{**chats[0], "choices": choices})

@@ -12,10 +12,11 @@ search, because another route could only hide the problem.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -33,9 +34,12 @@ from rg_env.inference.connection import (
     RequestFailedError,
 )
 from rg_env.inference.routes import CHAT, Completion, Prompt, Route
-from rg_env.off_loop import off_loop, release_gil
+from rg_env.off_loop import keep_gil, off_loop
 from rg_env.reward.extraction import THINKING
 from rg_env.reward.prompt import Message
+
+SHORT_PROMPT_CHARS = 1536
+"""A prompt up to here is rendered and encoded in half a millisecond, in place."""
 
 NOT_WHOLE = (
     *("abort", "aborted", "cancelled", "content_filter", "error", "none"),
@@ -86,9 +90,12 @@ class Prompts:
         self._rendered = rendered
 
     async def render(self, messages: Sequence[Mapping[str, str]]) -> Prompt:
-        """Return a prompt, rendered off the event loop."""
+        """Return a prompt, rendered off the event loop where it is long."""
         key = [tuple(sorted(dict(message).items())) for message in messages]
-        return await off_loop(self._rendered, *key)
+        if len(repr(key)) > SHORT_PROMPT_CHARS:
+            return await off_loop(self._rendered, *key)
+        await asyncio.sleep(0)  # several in a row must not add up
+        return self._rendered(*key)
 
 
 # -- completions -----------------------------------------------------------------------
@@ -102,8 +109,12 @@ def _highest_id(tokenizer: Any) -> float:
     return max(tokenizer.get_vocab().values(), default=math.inf)
 
 
-def read_tokens(tokenizer: Any, completions: Iterable[Completion]) -> list[Completion]:
-    """Check completions of token ids and decode them, pausing for the event loop."""
+def read_tokens(
+    tokenizer: Any,
+    completions: Iterable[Completion],
+    release_gil: Callable[[], None] = keep_gil,
+) -> list[Completion]:
+    """Check completions of token ids and decode them, calling `release_gil` between."""
     read, highest = [], _highest_id(tokenizer)
     for each in completions:
         each.finish_reason = _end_of(each.finish_reason)

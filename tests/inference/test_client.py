@@ -14,9 +14,8 @@ from atroposlib.envs.server_handling.vllm_server import VLLMServer
 from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
 from rg_env.inference import client as limits
-from rg_env.inference import completions as completions_module
 from rg_env.inference.client import Client
-from rg_env.inference.completions import Sampling
+from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
 from rg_env.inference.routes import Prompt
 from tests.support.parts import (
@@ -117,8 +116,33 @@ async def test_a_connection_serves_many_requests_and_over_100_are_open():
 ONE = Sampling(500, 1.0, 1.0, "train")
 
 
+async def test_the_next_request_goes_out_before_a_reply_is_read(monkeypatch):
+    order, nexts, prompt = [], [], Prompt([], [5], False)
+
+    def watched(*args):
+        order.append("read")
+        return read_tokens(*args)
+
+    async with talking("vllm", lambda: vllm_reply([RIGHT])) as (c, _):
+        monkeypatch.setattr(client_module, "read_tokens", watched)
+
+        async def ask_next():
+            order.append("next request")
+            return await c.complete(prompt, 1, ONE)
+
+        def refill():
+            nexts.append(asyncio.ensure_future(ask_next()))
+
+        await c.complete(prompt, 1, ONE, refill)
+        await nexts[0]
+    assert order == ["next request", "read", "read"]
+
+
 @KINDS
-async def test_a_reply_is_read_off_the_event_loop_with_pauses(kind, monkeypatch):
+@pytest.mark.parametrize(("words", "is_off"), [(10, False), (20_000, True)])
+async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
+    kind, words, is_off, monkeypatch
+):
     off, pauses = [], []
 
     async def watched(function, *args):
@@ -126,12 +150,12 @@ async def test_a_reply_is_read_off_the_event_loop_with_pauses(kind, monkeypatch)
         return function(*args)
 
     monkeypatch.setattr(client_module, "off_loop", watched)
-    monkeypatch.setattr(completions_module, "release_gil", lambda: pauses.append(1))
-    texts = ["word " * 10] * 3
+    monkeypatch.setattr(client_module, "release_gil", lambda: pauses.append(1))
+    texts = ["word " * words] * 3
     async with talking(kind, lambda: SHAPES[kind](texts)) as (c, _):
         made = await c.complete(Prompt([], [5], False), 3, ONE)
-    assert (len(off), len(pauses)) == (1 + 1, 2 + 3)  # with the probe's two
-    assert len(made[0].tokens) > 10
+    assert (len(off), len(pauses)) == ((1, 3) if is_off else (0, 0))
+    assert len(made[0].tokens) > words
 
 
 # -- whether it is queried -------------------------------------------------------------

@@ -238,13 +238,14 @@ class Template:
         return [1, 1, *text.encode()]
 
 
-def test_a_prompt_is_rendered_once_with_one_bos():
+@pytest.mark.parametrize("size", [1, 9999])
+def test_a_prompt_is_rendered_once_with_one_bos_also_off_the_event_loop(size):
     async def run():
-        messages = [{"role": "user", "content": "a"}]
+        messages = [{"role": "user", "content": "a" * size}]
         return [await prompts.render(messages) for _ in range(3)]
 
     tokenizer = Template()
     prompts = Prompts(tokenizer, {"more": "!"})
     first, *others = asyncio.run(run())
     assert others == [first] * 2 and len(tokenizer.rendered) == 1
-    assert list(first.tokens) == [1, *b"a!"]
+    assert list(first.tokens) == [1, *b"a" * size, *b"!"]
