@@ -13,11 +13,13 @@ nothing and never calls `close()`.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import gc
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextvars import ContextVar
@@ -158,6 +160,9 @@ def signals_cancel(
             signal.signal(number, before[number] or signal.SIG_DFL)
 
 
+_guards: list[threading.Timer] = []
+
+
 def _end_in_time(status: int, within_s: float) -> None:
     """End this process when its end takes too long.
 
@@ -171,6 +176,22 @@ def _end_in_time(status: int, within_s: float) -> None:
     timer = threading.Timer(within_s, give_up)
     timer.daemon = True
     timer.start()
+    _guards.append(timer)
+    atexit.register(_leave, status)
+
+
+def _leave(status: int) -> NoReturn:
+    """End this process after its other `atexit` functions.
+
+    Python would take all objects apart, for 10 s on a busy machine, without a thread
+    that could end it.
+    """
+    atexit.unregister(_leave)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a pipe without a reader
+            stream.flush()
+    os._exit(status)
 
 
 def run(
@@ -213,10 +234,15 @@ def run(
 def undoing() -> Iterator[None]:
     """Have a signal raise where work without an event loop stands, to be undone.
 
+    The work takes its time, also after a signal that has ended something before it.
+
     Raises:
         StoppedError: A signal came.
     """
     signals = _heard_here()
+    atexit.unregister(_leave)
+    while _guards:
+        _guards.pop().cancel()
 
     def stop(number: int, frame: object) -> NoReturn:
         for other in signals:

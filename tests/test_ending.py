@@ -11,6 +11,7 @@ import pytest
 from rg_env import ending
 from rg_env.ending import Lifetime
 from rg_env.errors import EXIT_FAILED
+from tests.support.worker_attacks import start_script
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +99,30 @@ def test_work_without_a_loop_is_undone(number, handlers):
     undone = [file.closed for file in undone]
     assert (end.value.status, undone) == (128 + number, [True])
     assert handlers_now() == handlers
+
+
+@pytest.mark.processes
+def test_a_signal_ends_a_process_without_taking_its_objects_apart(tmp_path):
+    source = """
+import asyncio, atexit, os
+from rg_env import ending
+
+class Kept:
+    def __del__(self):
+        print("taken apart")
+
+kept = Kept()
+atexit.register(print, "undone")
+
+async def work():
+    os.kill(os.getpid(), 15)
+    await asyncio.sleep(60)
+
+ending.run(work())
+"""
+    with start_script(tmp_path, source) as script:
+        said = script.communicate()[0]
+    assert (said, script.returncode) == ("undone\n", 128 + signal.SIGTERM)
 
 
 # -- an environment --------------------------------------------------------------------

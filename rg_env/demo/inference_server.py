@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Annotated, Any
@@ -226,7 +227,11 @@ async def serve_app(
 
 
 async def serve_as_child(app: web.Application, port: int, what: str) -> None:
-    """Serve an application, announced to the parent, until the process ends."""
+    """Serve an application, announced to the parent, until SIGINT or SIGTERM."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
     async with serve_app(app, port=port, notices_departures=True) as url:
         announce(url, what)
-        await asyncio.Event().wait()
+        await stopped.wait()
