@@ -47,7 +47,7 @@ QUEENS = Item("n_queens", {"n": 12, "min_remove": 2, "max_remove": 10}, 16633470
 
 ANTIDERIVATIVES = {
     64: "(-(16*sin(x)**5 - 20*sin(x)**3 + 5*sin(x))*sin(3)"
-    " + (16*cos(x)**5 - 20*cos(x)**3 + 5*cos(x))*cos(3))**2",
+    " + (16*cos(x)**5 - 20*cos(x)**3 + 5*cos(x))*cos(3))**2"
 }
 """Seed of intermediate_integration, and a right answer that takes 0.5 s."""
 

@@ -118,11 +118,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(
-    served: Any,
-    listener: socket.socket,
-    **options: Any,
-) -> None:
+async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
     """Serve an ASGI application at a socket until cancelled, and end what has begun.
 
     Further options are those of `uvicorn.Config`.

@@ -35,9 +35,7 @@ from tests.support.shared_fork_server import SharedForkServers  # noqa: E402
 
 # Set before anything imports these libraries, and inherited by every child process.
 os.environ.update(
-    HF_HUB_OFFLINE="1",
-    TOKENIZERS_PARALLELISM="false",
-    WANDB_MODE="disabled",
+    HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", WANDB_MODE="disabled"
 )
 
 # On a busy machine an example may take long, which is no fault of what it tries.

@@ -16,12 +16,7 @@ from typing import Any
 from fastapi import HTTPException
 from openenv.core.env_server import create_app
 from openenv.core.env_server.interfaces import Environment
-from openenv.core.env_server.types import (
-    Action,
-    ConcurrencyConfig,
-    Observation,
-    State,
-)
+from openenv.core.env_server.types import Action, ConcurrencyConfig, Observation, State
 from pydantic import Field
 
 from rg_env.errors import shown

@@ -11,12 +11,7 @@ from importlib import metadata
 import click
 
 from rg_env import ending
-from rg_env.cli.command import (
-    command,
-    option,
-    task_modules_option,
-    workers,
-)
+from rg_env.cli.command import command, option, task_modules_option, workers
 from rg_env.errors import counted, in_section, printable
 from rg_env.library.installed_library import read_library
 from rg_env.library.task_check import check_task

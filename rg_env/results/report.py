@@ -132,11 +132,7 @@ def _write_page(folder: Path, **values: Any) -> None:
 
 
 def write_report(
-    paths: Sequence[str],
-    folder: Path,
-    *,
-    title: str = "",
-    note: str = "",
+    paths: Sequence[str], folder: Path, *, title: str = "", note: str = ""
 ) -> int:
     """Write a report of files; one that was there is replaced when it is whole.
 

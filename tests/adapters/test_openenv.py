@@ -21,9 +21,7 @@ from openenv.validation.runtime.contracts import RuntimePlan
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters.http import ScoreServer
-from rg_env.adapters.openenv import (
-    application,
-)
+from rg_env.adapters.openenv import application
 from rg_env.serving import ClientCheck
 from rg_env.stream import item as item_module
 from rg_env.workers.worker_pool import WorkerPool

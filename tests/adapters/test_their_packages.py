@@ -13,11 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.commands,
-    pytest.mark.processes,
-    pytest.mark.timeout(1500),
-]
+pytestmark = [pytest.mark.commands, pytest.mark.processes, pytest.mark.timeout(1500)]
 
 TORCH = "torch==2.13.0"
 """The version that the example of the small model installs."""

@@ -5,11 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rg_env.atropos.process_run import (
-    LEAST_GROUPS,
-    Processing,
-    ScreenRun,
-)
+from rg_env.atropos.process_run import LEAST_GROUPS, Processing, ScreenRun
 from rg_env.errors import SettingError
 from rg_env.library.scales import load_shipped
 from rg_env.results.screening import screen_rows

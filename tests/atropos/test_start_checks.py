@@ -86,8 +86,7 @@ def change(folder: Path, **changes: object) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("file", "content"),
-    [("tokenizer.json", '{"a": '), ("tokenizer_config.json", "[]")],
+    ("file", "content"), [("tokenizer.json", '{"a": '), ("tokenizer_config.json", "[]")]
 )
 def test_a_folder_that_cannot_be_loaded_is_refused(
     file: str, content: str, folder: Path

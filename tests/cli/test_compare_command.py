@@ -144,10 +144,7 @@ def test_of_a_file_of_rescore_any_of_its_scores_is_compared(
     [
         (["nowhere"], "no such file"),
         (["foreign.json"], "no completion in foreign.json: foreign lines or files: 1"),
-        (
-            ["a.jsonl", "--score", "saved"],
-            "saved: a.jsonl has a sample without it",
-        ),
+        (["a.jsonl", "--score", "saved"], "saved: a.jsonl has a sample without it"),
     ],
 )
 def test_wrong_input_ends_with_status_2_and_a_sentence(

@@ -70,10 +70,7 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
         (["--env.group_sise", "3"], "one of: '--env.group_size'"),
         (["--group_size", "3"], "'--env.group_size'"),  # without its section
         (["--env.seed=-1"], "env.seed: '-1' is not allowed; Input should be greater"),
-        (
-            ["--openai.server_type", "vlm"],
-            "'vlm' is not allowed; Input should be",
-        ),
+        (["--openai.server_type", "vlm"], "'vlm' is not allowed; Input should be"),
         (["--slurm", "perhaps"], "'perhaps' is not a valid boolean"),
         (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
         (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),

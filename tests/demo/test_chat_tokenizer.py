@@ -5,10 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from rg_env.demo.chat_tokenizer import (
-    TOKENIZER_FOLDER,
-    build_prompt,
-)
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, build_prompt
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))
 MESSAGES = [("system", "Think, then answer."), ("user", "What is 17 + 25?\n")]

@@ -108,10 +108,7 @@ async def served_from(api, simulated, folder, steps=3):
     """Serve for a trainer that starts at step 4 and saves every few steps."""
     env = build_env(simulated.url, rollout_server_url=api, total_steps=4 + steps)
     config = trainer_config(
-        api,
-        starting_step=4,
-        checkpoint_dir=str(folder),
-        save_checkpoint_interval=2,
+        api, starting_step=4, checkpoint_dir=str(folder), save_checkpoint_interval=2
     )
     await serve(env, config, steps)
     return env

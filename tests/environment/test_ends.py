@@ -14,12 +14,7 @@ import pytest
 from tests.support import faults
 from tests.support.faults import always, listed
 from tests.support.inference_server import faulty_server
-from tests.support.parts import (
-    NOWHERE,
-    end_of,
-    run_main,
-    until,
-)
+from tests.support.parts import NOWHERE, end_of, run_main, until
 from tests.support.real_api import RealApi
 from tests.support.world import World
 

@@ -5,12 +5,7 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv, system_prompt
-from tests.support.parts import (
-    build_env,
-    env_config,
-    ready_env,
-    server_config,
-)
+from tests.support.parts import build_env, env_config, ready_env, server_config
 from tests.support.runs import next_items, rollout_of
 
 pytestmark = pytest.mark.processes
@@ -62,9 +57,7 @@ async def test_a_prompt_that_leaves_no_room_is_replaced():
 
 
 @pytest.mark.parametrize("length", [1, 3])
-def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(
-    length,
-):
+def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length):
     async def work(env):
         item = await env.get_next_item()
         texts = [WRONG, right(item), "no tags", right(item)]

@@ -194,10 +194,7 @@ async def test_an_evaluation_waits_out_an_outage(monkeypatch):
     monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
     enough = 2 * len(FAST_TASKS)
 
-    async with (
-        faulty_server(always("reset")) as server,
-        ready_env(server.url) as env,
-    ):
+    async with faulty_server(always("reset")) as server, ready_env(server.url) as env:
         env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
         evaluating = asyncio.ensure_future(env.evaluate())
         waits = env._servers.kinds

@@ -7,13 +7,7 @@ import random
 import pytest
 
 import reasoning_gym_environment
-from tests.support.parts import (
-    RIGHT,
-    WRONG,
-    build_env,
-    ready_env,
-    rollout,
-)
+from tests.support.parts import RIGHT, WRONG, build_env, ready_env, rollout
 from tests.support.runs import next_items, questions
 
 

@@ -13,10 +13,7 @@ import pytest
 from examples.train_small.servers import start_small
 from examples.trainer import train
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from tests.examples.policies import (
-    AnswerPolicy,
-    load_policy,
-)
+from tests.examples.policies import AnswerPolicy, load_policy
 from tests.support.documents import ROOT
 from tests.support.parts import ENTRY, free_port
 

@@ -9,11 +9,7 @@ import pytest
 from examples.train_small.task_run import ShuffledSource
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.policy import TrainingError
-from examples.trainer.training_loop import (
-    EndedError,
-    Plan,
-    train,
-)
+from examples.trainer.training_loop import EndedError, Plan, train
 from tests.examples.groups_of_rows import group_of
 from tests.examples.policies import AFTER, BEFORE, DIGITS, AnswerPolicy
 

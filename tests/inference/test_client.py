@@ -18,13 +18,7 @@ from rg_env.inference.client import Client
 from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
 from rg_env.inference.routes import Prompt
-from tests.support.parts import (
-    RIGHT,
-    build_env,
-    server_config,
-    until,
-    vllm_reply,
-)
+from tests.support.parts import RIGHT, build_env, server_config, until, vllm_reply
 
 pytestmark = pytest.mark.slow
 

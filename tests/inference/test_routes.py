@@ -49,8 +49,7 @@ def as_host_reads_sglang(reply):
 
 
 NUMBERS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.integers(-(2**40), 2**40),
+    st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**40), 2**40)
 )
 SEQUENCES = st.lists(
     st.lists(st.tuples(st.integers(0, 2**31), NUMBERS), max_size=5), max_size=4

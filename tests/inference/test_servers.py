@@ -20,13 +20,7 @@ from tests.support.odd_servers import (
     serving,
     with_changes,
 )
-from tests.support.parts import (
-    ENTRY_OF_FOUR,
-    NOWHERE,
-    Exact,
-    env_config,
-    server_config,
-)
+from tests.support.parts import ENTRY_OF_FOUR, NOWHERE, Exact, env_config, server_config
 
 pytestmark = pytest.mark.slow
 

@@ -4,13 +4,7 @@ import random
 
 import pytest
 
-from rg_env.run.alarms import (
-    ALL,
-    GOLD_CHARS,
-    OF_TASKS,
-    WINDOW,
-    Alarms,
-)
+from rg_env.run.alarms import ALL, GOLD_CHARS, OF_TASKS, WINDOW, Alarms
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 

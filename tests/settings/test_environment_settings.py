@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from rg_env.settings.environment_settings import (
-    GROUPS,
-    CheckedSettings,
-    deciding,
-)
+from rg_env.settings.environment_settings import GROUPS, CheckedSettings, deciding
 from rg_env.settings.setting_types import Decides
 
 

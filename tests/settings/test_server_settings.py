@@ -13,12 +13,7 @@ from rg_env.inference.completions import Sampling, render_prompt
 from rg_env.inference.connection import RequestFailedError
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
-from tests.support.parts import (
-    NOWHERE,
-    TOKENIZER,
-    build_env,
-    env_config,
-)
+from tests.support.parts import NOWHERE, TOKENIZER, build_env, env_config
 
 SECRET = "sk-very-secret"
 

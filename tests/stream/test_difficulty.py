@@ -5,12 +5,7 @@ import pytest
 from rg_env.errors import SettingError
 from rg_env.library.scales import Scale, Step
 from rg_env.stream.curriculum import START, Curriculum
-from rg_env.stream.difficulty import (
-    Difficulty,
-    LevelRule,
-    build_rules,
-    level_setting,
-)
+from rg_env.stream.difficulty import Difficulty, LevelRule, build_rules, level_setting
 
 KNOWN = ["acre", "gcd", "lcm", "maze", "number_sorting", "word_sorting"]
 NO_SCALE = {"acre": "the library has no curriculum for it"}

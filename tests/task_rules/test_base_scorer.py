@@ -7,12 +7,7 @@ import pytest
 from rg_env.library import datasets, registry
 from rg_env.task_rules.reading.filler_words import base_fix
 from rg_env.task_rules.table import TABLE
-from tests.support.fixed_scores import (
-    BASE_TASKS,
-    both_scores,
-    entry_of,
-    fixed_score,
-)
+from tests.support.fixed_scores import BASE_TASKS, both_scores, entry_of, fixed_score
 
 WITHOUT_UNITS = {task for task, rules in TABLE.items() if not rules.has_units}
 

@@ -105,11 +105,7 @@ def test_an_answer_is_paid_as_the_library_expects(task, entry, answer, expected)
 
 @pytest.mark.parametrize(
     ("answer", "least", "most"),
-    [
-        ("((3.0 + 2.0i ) )", 1.0, 1.0),
-        ("10 + 10i", 0.0, 0.01),
-        ("inf + 2i", 0.0, 0.0),
-    ],
+    [("((3.0 + 2.0i ) )", 1.0, 1.0), ("10 + 10i", 0.0, 0.01), ("inf + 2i", 0.0, 0.0)],
 )
 def test_a_complex_number_is_paid_by_its_distance_as_the_library_expects(
     answer, least, most
@@ -141,17 +137,9 @@ NEAR_MISSES = [
     ("word_sorting", WORDS, "apple, cherry, banana"),
     ("complex_arithmetic", {"metadata": {"result": (3.0, 2.0)}}, "3.1 + 2i"),
     ("figlet_font", {"answer": "TESTY"}, "WESTY"),
-    (
-        "letter_jumble",
-        {"answer": "big world", "metadata": {}},
-        "big w",
-    ),
+    ("letter_jumble", {"answer": "big world", "metadata": {}}, "big w"),
     ("polynomial_equations", {"answer": "4,-4.12"}, "4.0001,-4.120001"),
-    (
-        "calendar_arithmetic",
-        {"answer": "60", "metadata": {"task": "count_days"}},
-        "61",
-    ),
+    ("calendar_arithmetic", {"answer": "60", "metadata": {"task": "count_days"}}, "61"),
     ("game_of_life", *_dead_board()),
 ]
 
@@ -182,10 +170,10 @@ def _otherwise():
             ("tsumego", POINT, "move: H5"),
         ],
         "guessing has as much right": [
-            ("knights_knaves", ROLES, "Zoey is a fool and Riley is a fool."),
+            ("knights_knaves", ROLES, "Zoey is a fool and Riley is a fool.")
         ],
         "the numbers of the question are to be returned as they are": [
-            ("number_sorting", order, "['-97.8', '-92.85']"),
+            ("number_sorting", order, "['-97.8', '-92.85']")
         ],
         "it cannot be read, or a guard rejects it": [
             ("countdown", COUNTDOWN, ""),
@@ -197,7 +185,7 @@ def _otherwise():
             ("rush_hour", entry_of("rush_hour"), "A+1 B-2 INVALID"),
         ],
         "what follows a step that is no word is not looked at": [
-            ("word_ladder", rungs, "COLD,COXD,CORD,CARD,WARD,WARM"),
+            ("word_ladder", rungs, "COLD,COXD,CORD,CARD,WARD,WARM")
         ],
     }
 

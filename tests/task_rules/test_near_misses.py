@@ -25,9 +25,7 @@ from tools.answer_texts.surely_wrong import is_wrong
 
 pytestmark = pytest.mark.slow
 
-NEAR_ENOUGH = {
-    "coin_flip": "a number within 0.0001 of the probability is right",
-}
+NEAR_ENOUGH = {"coin_flip": "a number within 0.0001 of the probability is right"}
 """Tasks of which the library's own scorer of the plain text tells what is right."""
 
 PASSED_OVER = {

@@ -8,11 +8,7 @@ import pytest
 
 from rg_env.stream.item import Item
 from rg_env.workers.worker_pool import WorkerPool
-from tools.trivial_baselines.expected_scores import (
-    expected_scores,
-    guesses,
-    make_items,
-)
+from tools.trivial_baselines.expected_scores import expected_scores, guesses, make_items
 
 
 def item(gold: str, question: str = "?") -> Item:

@@ -39,12 +39,7 @@ WEEKDAYS = [
             ],
             "8",
         ),
-        (
-            "commonest answer to such a wording",
-            "Is 1999 a leap year?",
-            WEEKDAYS,
-            "No",
-        ),
+        ("commonest answer to such a wording", "Is 1999 a leap year?", WEEKDAYS, "No"),
         (
             "commonest answer of the form asked for",
             "We met in June. Which day follows Friday?",

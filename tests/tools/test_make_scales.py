@@ -18,12 +18,7 @@ def tally(*, made: int, each_ms: float = 1.0, **lost: Any) -> ProbeTally:
 
 
 @pytest.mark.parametrize(
-    "usable",
-    [
-        tally(made=20),
-        tally(made=19, hung=1),
-        tally(made=20, each_ms=7_000.0),
-    ],
+    "usable", [tally(made=20), tally(made=19, hung=1), tally(made=20, each_ms=7_000.0)]
 )
 def test_rare_trouble_leaves_a_level_usable(usable: ProbeTally) -> None:
     assert usable.reason_against() is None

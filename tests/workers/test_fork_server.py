@@ -11,12 +11,7 @@ import pytest
 
 from rg_env.workers.pool_errors import PreloadError
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.worker_attacks import (
-    LONG_S,
-    evaluate,
-    execute,
-    run_script,
-)
+from tests.support.worker_attacks import LONG_S, evaluate, execute, run_script
 
 pytestmark = pytest.mark.processes
 

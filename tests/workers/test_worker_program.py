@@ -33,10 +33,7 @@ def test_base_exception_becomes_job_failed(single, kind):
 
 @pytest.mark.parametrize(
     ("members", "value"),
-    [
-        ("lock = open", "lambda: 0"),
-        ("def __str__(self): raise SystemExit(1)", ""),
-    ],
+    [("lock = open", "lambda: 0"), ("def __str__(self): raise SystemExit(1)", "")],
     ids=["does not pickle", "its text raises"],
 )
 def test_exception_of_any_kind_becomes_job_failed(pool, members, value):

@@ -258,12 +258,7 @@ SOLVING: Mapping[str, str] = {
 """Task to the strategy that solves it, which is not counted there."""
 
 
-def answers(
-    task: str,
-    question: str,
-    seen: Seen,
-    key: str,
-) -> dict[str, str]:
+def answers(task: str, question: str, seen: Seen, key: str) -> dict[str, str]:
     """Return the answers of strategies by name, without those that have none.
 
     What is left to chance is decided by `key`. The one that solves the task says

@@ -61,6 +61,5 @@ def _make_parse(own: Any) -> Callable[[str], list[Any]]:
 
 
 BF = TaskRules(
-    "bf",
-    faster=(FasterFunction("bfi", "parse", "41b60155a91ffb77", _make_parse),),
+    "bf", faster=(FasterFunction("bfi", "parse", "41b60155a91ffb77", _make_parse),)
 )

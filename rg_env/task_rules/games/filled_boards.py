@@ -6,13 +6,7 @@ import re
 from typing import Any
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.grids import (
-    BIT,
-    DIGIT,
-    QUEENS,
-    WHOLE,
-    grid_of,
-)
+from rg_env.task_rules.reading.grids import BIT, DIGIT, QUEENS, WHOLE, grid_of
 from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import (
     MOST_FOR_A_WRONG_ANSWER,

@@ -40,10 +40,7 @@ def build_entry_afresh(task: str, seed: int) -> dict[str, Any]:
     return (
         entry
         if correct is None
-        else {
-            **entry,
-            "metadata": {**entry["metadata"], **correct(entry)},
-        }
+        else {**entry, "metadata": {**entry["metadata"], **correct(entry)}}
     )
 
 

@@ -199,7 +199,7 @@ case(
     {
         "(P \u2227 \u00acQ) \u2192 R": ["(P & ~Q) -> R", "(P && !Q) => R"],
         "(P \u2227 \u00ac Q) \u2192 R": [
-            *(r"(P \land \neg Q) \rightarrow R", "(P and not Q) implies R"),
+            *(r"(P \land \neg Q) \rightarrow R", "(P and not Q) implies R")
         ],
         "P \u2194 Q": ["P <-> Q", r"P \leftrightarrow Q", "P iff Q"],
     },
@@ -260,9 +260,7 @@ for task, text, right in (
 case(
     "list_functions",
     {
-        "[28, -8, 49]": [
-            *("[28,-8,49]", "28, -8, 49", "(28, -8, 49)", "28 -8 49"),
-        ],
+        "[28, -8, 49]": [*("[28,-8,49]", "28, -8, 49", "(28, -8, 49)", "28 -8 49")],
         "[]": ["[ ]", "()"],
     },
     same=["28, 8 or 49", "[28, 8] [49]", "28, 8.5", "28, x", "28 and x"],
