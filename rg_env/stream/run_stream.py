@@ -20,6 +20,7 @@ import math
 import struct
 from collections import Counter, deque
 from collections.abc import Collection
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -44,6 +45,7 @@ logger = logging.getLogger(__name__)
 LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
 REMEMBERED = 1_000  # questions of each task, the oldest forgotten first
+SLOW_MS = 50.0
 PATIENCE_S = 0.05
 """How long a run waits for its next item before others overtake it: as long, a place in
 which the inference server could work stays empty."""
@@ -114,8 +116,9 @@ class RunStream:
         self._pool = pool
         self.stream = stream
         self._lookahead = lookahead
-        # One worker is left free to score.
-        self._places = asyncio.Semaphore(max(1, stream.settings.worker_count - 1))
+        slow = max(1, stream.settings.worker_count - 1)
+        self._slow_places = asyncio.Semaphore(slow)
+        self._places = asyncio.Semaphore(slow + 1)
         self._drawn = 0
         self._ahead: list[_Ahead] = []
         self._turn = asyncio.Lock()
@@ -195,7 +198,9 @@ class RunStream:
 
     async def _make(self, item: Item) -> Item | None:
         """Make an item while there is a place, once its task is checked."""
-        async with self._places:
+        # A slow one may not take the last worker, which scores.
+        is_slow = self.stream.difficulty.expected_ms(item.task, item.level) > SLOW_MS
+        async with self._slow_places if is_slow else nullcontext(), self._places:
             await self.evaluation.checked(item.task)
             if item.task in self.left_out:
                 return None
