@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
+from rich.text import Text
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,10 @@ def width_of(console: Console) -> int:
 
 
 class NumberTable(Table):
-    """A table of names and numbers, folded where it must be: nothing is cut."""
+    """A table of names and numbers, without its last columns until it fits.
+
+    A cell is folded if it must be: nothing of it is cut.
+    """
 
     def __init__(self, name: str, numbers: Sequence[str], title: str = "") -> None:
         how: Any = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
@@ -39,6 +43,21 @@ class NumberTable(Table):
         self.add_column(name, overflow="fold")
         for heading in numbers:
             self.add_column(heading, overflow="fold", justify="right")
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> RenderResult:
+        """Draw the columns that have room, and name the others below."""
+        whole, widest = self.columns, options.update(width=PIPE_WIDTH)
+        while len(self.columns) > 2:
+            if self.__rich_measure__(console, widest).maximum <= options.max_width:
+                break
+            self.columns = self.columns[:-1]
+        yield from super().__rich_console__(console, options)
+        if gone := whole[len(self.columns) :]:
+            names = ", ".join(str(column.header) for column in gone)
+            yield Text(f"no room for: {names}")
+        self.columns = whole
 
 
 class WorkProgress:
