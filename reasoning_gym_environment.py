@@ -270,6 +270,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
     async def env_manager(self) -> None:
         """`serve`: feed the trainer until its last step."""
         start_checks.check_can_train(self.config, self._server_types)
+        start_checks.warn_of_temperature(self.config, self._server_types)
         self._servers.require_tokens()
         await self._live("serve", self._serve())
 

@@ -31,6 +31,16 @@ def check_can_train(config: Any, server_types: Sequence[str]) -> None:
     check_texts_do(config, server_types, trains=True)
 
 
+def warn_of_temperature(config: Any, server_types: Sequence[str]) -> None:
+    """Warn where vLLM's default gives the trainer log-probabilities of another one."""
+    if config.temperature != 1 and "vllm" in server_types:
+        logger.warning(
+            "env.temperature is %g: unless vLLM was started with --logprobs-mode"
+            " processed_logprobs, its log-probabilities are those of temperature 1",
+            config.temperature,
+        )
+
+
 def check_texts_do(config: Any, server_types: Iterable[str], *, trains: bool) -> None:
     """Refuse settings that need servers that are sent texts, not token ids."""
     if not trains and all(kind == "openai" for kind in server_types):

@@ -42,6 +42,18 @@ def test_only_texts_need_no_tokenizer() -> None:
         build_env(kind="vllm", tokenizer_name="none")
 
 
+@pytest.mark.parametrize(
+    ("temperature", "kind", "is_warned"),
+    [(0.7, "vllm", True), (0.7, "sglang", False), (1.0, "vllm", False)],
+)
+def test_a_temperature_that_vllm_leaves_out_by_default_is_warned_of(
+    temperature: float, kind: str, is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = env_config(temperature=temperature)
+    start_checks.warn_of_temperature(config, [kind])
+    assert ("--logprobs-mode" in caplog.text) == is_warned
+
+
 @pytest.mark.processes  # W&B asks git where it is
 @pytest.mark.parametrize(
     ("name", "value"), [("WANDB_API_KEY", "short"), ("WANDB_MODE", "bogus")]
