@@ -38,7 +38,7 @@ from rg_env.stream.tasks import Tasks
 from rg_env.workers.pool_errors import WorkerLostError
 
 TRIES, PAUSE_S = 4, 0.5
-"""Of an item whose workers were lost, which would end the training."""
+"""For an item whose workers were lost; its error would end the training."""
 
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
