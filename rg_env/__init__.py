@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rg_env.stream.group_scorer import Result, outcome_counts, score, score_async
+    from rg_env.stream.guarded_scorer import guard
     from rg_env.stream.item import Item
     from rg_env.stream.tasks import Tasks
 
-__all__ = ["Item", "Result", "Tasks", "outcome_counts", "score", "score_async"]
+__all__ = ["Item", "Result", "Tasks", "guard", "outcome_counts", "score"]
+__all__ += ["score_async"]
 
-_MODULES = {"Item": "item", "Tasks": "tasks"}
+_MODULES = {"Item": "item", "Tasks": "tasks", "guard": "guarded_scorer"}
 
 
 def __getattr__(name: str) -> object:

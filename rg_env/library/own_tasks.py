@@ -114,12 +114,12 @@ def _load(
     library = set(factory.DATASETS)
     for task, places in registered.items():
         classes: list[Any] = [
-            place and operator.attrgetter(place[1])(_imported(place[0]))
+            place and operator.attrgetter(place[1])(imported(place[0]))
             for place in places
         ]
         if factory.DATASETS.get(task) != tuple(classes[:2]):
             factory.register_dataset(task, *classes)
-    modules = {module.__name__: module for module in map(_imported, named)}
+    modules = {module.__name__: module for module in map(imported, named)}
     OWN_TASKS.update(factory.DATASETS.keys() - library)
     if named and not OWN_TASKS:
         call = f"{PACKAGE}.factory.register_dataset"
@@ -135,7 +135,7 @@ def _load(
         _take_rules(module)
 
 
-def _imported(module: str) -> ModuleType:
+def imported(module: str) -> ModuleType:
     """Import a module by name, or from its file, which may import what is beside it."""
     file = Path(module)
     if not file.is_absolute():

@@ -117,12 +117,14 @@ class Trust:
         prepare: Called in the worker before the job begins and its deadline runs, to
             load and keep what the job needs; pickled. It must not depend on what is
             not to be believed.
+        wall_limit_s: Wall time of the job; None for a multiple of its deadline.
     """
 
     max_reply_bytes: int = MAX_REPLY_BYTES
     read: Callable[[Any], Any] | None = None
     brief: bool = False
     prepare: Callable[[], object] | None = None
+    wall_limit_s: float | None = None
 
 
 BELIEVED = Trust()
@@ -186,10 +188,15 @@ class WorkerPool:
         return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
     def submit(
-        self, job: Callable[..., T], /, *args: Any, deadline_s: float
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
     ) -> Future[T]:
         """As `run`, without waiting for the result; thread-safe."""
-        return self._enqueue(_Call(job, args, deadline_s, BELIEVED)).future
+        return self._enqueue(_Call(job, args, deadline_s, trust)).future
 
     async def run(
         self,
@@ -518,7 +525,8 @@ class _Worker:
         if first.kind is Frame.FAILURE:  # it cannot read the call, or prepare it
             return first.kind, first.body
         try:
-            answer = self._receive(call.deadline_s, max_bytes)
+            wall_limit_s = call.trust.wall_limit_s
+            answer = self._receive(call.deadline_s, max_bytes, wall_limit_s)
         except NoFrameError:
             raise WorkerDiedError("the worker sent what is no answer") from None
         except EOFError:
@@ -537,9 +545,15 @@ class _Worker:
         self.kill()
         self._channel.close()
 
-    def _receive(self, cpu_limit_s: float, max_body_bytes: int) -> Message:
+    def _receive(
+        self,
+        cpu_limit_s: float,
+        max_body_bytes: int,
+        wall_limit_s: float | None = None,
+    ) -> Message:
         """Wait for a frame until the worker has used so much CPU time from now on."""
-        wall_limit_s = max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_limit_s)
+        if wall_limit_s is None:
+            wall_limit_s = max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_limit_s)
         end_s = time.monotonic() + wall_limit_s
         limit_s = self._read_clock() + cpu_limit_s
         while (left_s := limit_s - self._read_clock()) > 0:

@@ -14,6 +14,7 @@ import pickle
 import resource
 import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 from typing import NoReturn
@@ -70,6 +71,7 @@ def _is_spent(start_kib: int) -> bool:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return (
         usage.ru_maxrss - start_kib > MAX_GROWTH_KIB
+        or threading.active_count() > 1  # its CPU time would be the next call's
         or usage.ru_utime + usage.ru_stime > MAX_CPU_S / 2
     )
 

@@ -58,6 +58,8 @@ UNPROTECTED = {
 }
 """What it means that a layer is missing."""
 
+_has_layers = True
+
 _ROOT = Path(__file__).resolve().parents[3]
 _OF_THE_PROJECT = ("rg_env", "reasoning-gym")
 _OF_THE_SYSTEM = (
@@ -69,6 +71,12 @@ _OF_THE_SYSTEM = (
     *("/dev/random", "/dev/urandom"),
 )
 _SITE_FOLDERS = ("site-packages", "dist-packages")
+
+
+def keep_only_limits() -> None:
+    """Leave out all other layers, unreported, in workers forked from now on."""
+    global _has_layers
+    _has_layers = False
 
 
 def harden(
@@ -87,6 +95,8 @@ def harden(
         if highest != resource.RLIM_INFINITY:
             limit = min(limit, highest)
         resource.setrlimit(kind, (limit, limit))
+    if not _has_layers:
+        return {}
     rights = dict.fromkeys(readable, READ)
     rights |= {os.devnull: READ | Right.WRITE_FILE, str(folder): OWN}
     # In this order: the filter of seccomp denies Landlock's system calls.

@@ -1,0 +1,125 @@
+"""Reward functions of anyone, in workers: what they return, or None and its cause."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import pickle
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from rg_env import guard
+from rg_env.errors import SettingError
+from tests.support.worker_attacks import HANG_IN_C, run_script
+
+pytestmark = pytest.mark.processes
+
+HOSTILE, MATCHES = "jobs_for_guard:hostile", "jobs_for_guard:matches"
+HOW = {"cpu_seconds": 0.5, "wall_seconds": 3.0}
+SPAWN = "result = subprocess.run('true').returncode"
+THREAD = "threading.Thread(target=time.sleep, args=[99]).start(); result = 0"
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (f"signal.signal(signal.SIGALRM, signal.SIG_IGN); {HANG_IN_C}", "timeout"),
+        ("while True: print('x' * 10**6)", "timeout"),
+        ("time.sleep(99)", "lost"),
+        ("os._exit(0)", "died"),
+        ("result = 'x' * 2**21", "died"),
+        ("bytearray(20 * 2**30)", "raised"),
+        ("result = object()", "raised"),
+        ("result = float('nan')", "no_number"),
+        ("result = 'yes'", "no_number"),
+        ("result = 10**400", "no_number"),
+    ],
+)
+def test_a_scorer_that_fails_gives_no_score_and_a_cause(answer, cause, sandbox, logged):
+    reward = guard(HOSTILE, sandbox=sandbox, **HOW)
+    assert reward(answer) is None
+    assert reward("result = 0.25") == 0.25
+    assert reward.counts == {cause: 1, "returned": 1}
+    assert f"the last one {cause}: " in " ".join(logged.messages)
+
+
+def test_the_sandbox_is_the_users_choice():
+    for source in (SPAWN, THREAD):
+        assert guard(HOSTILE)(source) is None
+        assert guard(HOSTILE, sandbox=False)(source) == 0
+
+
+@pytest.mark.parametrize("value", [1, True, None, -2.5, [1.0, None], {"score": 0.5}])
+def test_a_scorer_returns_what_it_returned(value):
+    assert guard(HOSTILE)(f"result = {value!r}") == value
+
+
+def test_a_fault_in_a_batch_costs_its_own_completion():
+    texts = ["time", HANG_IN_C, "time", "1 / 0", "time", "result = 1"]
+    columns = {"completions": texts, "solution": ["time"] * 6, "prompts": [[]] * 6}
+    reward = guard(MATCHES, **HOW)
+    assert reward.__name__ == "matches"
+    scores = reward(**columns, trainer_state=object(), log_metric=print)
+    assert scores == [1.0, None, 1.0, None, 1.0, 0.0]
+    assert reward.counts == {"returned": 4, "timeout": 1, "raised": 1}
+    assert reward(completions=["1 / 0"], solution=[""]) == [None]
+    assert guard(MATCHES, split=False, **HOW)(**columns) == [None] * 6
+    assert guard("jobs_for_guard:ranks")(completions=["b", "a"]) == [1.0, 0.0]
+
+
+async def test_an_event_loop_is_not_blocked_and_a_cancelled_call_is_killed():
+    reward = guard(MATCHES, cpu_seconds=30)
+    columns = {"completions": ["time", "1 / 0"], "solution": ["time"] * 2}
+    begin_s = time.monotonic()
+    endless = reward.acall(completions=[HANG_IN_C] * 9, solution=["time"] * 9)
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(endless, 0.5)
+    assert await reward.acall(**columns) == [1.0, None]
+    assert time.monotonic() - begin_s < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "sentence"),
+    [
+        ("jobs_for_guard:hostil", {}, "no attribute 'hostil'"),
+        ("no_such_module:check", {}, "No module named 'no_such_module'"),
+        ("exact", {}, "':exact' is no scorer"),
+        ("/nowhere/rewards.py:check", {}, "No such file"),
+        ("jobs_for_guard:__doc__", {}, "not a function"),
+        ("jobs_for_guard:eventual", {}, "`async`"),
+        (HOSTILE, {"wall_seconds": 0}, "above 0"),
+    ],
+)
+def test_a_wrong_name_or_limit_stops_with_one_sentence(name, how, sentence):
+    with pytest.raises(SettingError, match=f"^guard: .*{sentence}"):
+        guard(name, **how)
+
+
+def test_it_pickles_into_a_spawned_process():
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert pool.submit(guard(HOSTILE), answer="result = 5").result() == 5
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        guard(HOSTILE)(lambda: 0)
+
+
+def test_a_script_guards_a_thread_and_a_fork_and_ends_beside_a_call(tmp_path):
+    (tmp_path / "rewards.py").write_text("def check(a):\n    return pow(a, a**a)\n")
+    source = """\
+import os, sys, threading, time
+from rg_env import guard
+reward = guard("rewards:check", cpu_seconds=0.5)
+endless = guard(sys.path[0] + "/rewards.py:check", cpu_seconds=500)
+values = []
+thread = threading.Thread(target=lambda: values.append(reward(9)))
+thread.start()
+if not (child := os.fork()):
+    os._exit(reward(2) != 16 or reward(9) is not None)
+print(os.waitpid(child, 0)[1], reward(2), thread.join(), values, flush=True)
+threading.Thread(target=endless, args=[9], daemon=True).start()
+time.sleep(0.5)
+"""
+    assert run_script(tmp_path, source) == "0 16 None [None]\n"
