@@ -11,12 +11,12 @@ PYTHON is an interpreter that has the package. The ways, each with a limit of 2 
             in the place of the one that its pool of four processes runs, from eight
             threads, as its reward loop calls it
     pebble  `ProcessPool(2)`; an error is no score
-    guard   `cpu_seconds=2`, and 8 s of wall time
+    guard   `cpu_seconds=2`, and 6 s of wall time
 
 One completion in eight meets the bad scorer, and none deserves a 0. A cell is the
 completions per second and what was wrong: completions with a 0, good ones without a
 score, rewards that are no number, a program that hangs, dies or does not exit. Each is
-a program of its own with 6 GiB of memory, ended after 45 s; the fork bomb stops at 64
+a program of its own with 6 GiB of memory, ended after 40 s; the fork bomb stops at 64
 processes, and output goes to /dev/null.
 """
 
@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT_S, WALL_S, LONGEST_S, MEMORY_BYTES = 2, 8, 45, 6 * 2**30
+LIMIT_S, WALL_S, LONGEST_S, MEMORY_BYTES = 2, 6, 40, 6 * 2**30
 COMPLETIONS, FEW, EVERY, LOOPS, THREADS = 48, 8, 8, 16, 8
 BUSY = "16 busy loops beside"
 HARD = "(10**40 + 121) * (3 * 10**40 + 11)"  # primes

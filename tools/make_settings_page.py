@@ -22,6 +22,7 @@ LINKS = {
     "task_modules": "own_tasks.md",
     "tasks": "tasks_and_levels.md#choosing-tasks",
     "complexity_mode": "tasks_and_levels.md#difficulty",
+    "answer_format": "answers_and_rewards.md#prompt-and-answer-format",
     "num_shards": "long_runs.md#several-instances",
     "scorer_fixes": "scoring.md",
     "normalize_answers": "answers_and_rewards.md#normalization",

@@ -24,7 +24,7 @@ import yaml
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import VERSION
 from rg_env.results.samples import Sample, grouped
-from rg_env.reward.prompt import SYSTEM_PROMPT
+from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
 from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.sampler import split_of
@@ -331,10 +331,11 @@ def _message(role: str, text: str) -> list[Row]:
 
 def _item(sample: Sample) -> Row:
     """Return the columns of the item; its JSON is null where nothing makes it again."""
-    names = ("seed", "params", "level")
+    names = ("seed", "params", "level", "answer_format")
     saved = {name: sample.row[name] for name in names if name in sample.row}
     system = sample.row.get("system")
-    own = {} if system == SYSTEM_PROMPT else {"system_prompt": system}
+    built_in = built_in_prompt(sample.row.get("answer_format", "tags"))
+    own = {} if system == built_in else {"system_prompt": system}
     try:
         return _whole(Item.from_json(json.dumps(saved | own | {"task": sample.task})))
     except ValueError:

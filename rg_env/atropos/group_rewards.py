@@ -68,6 +68,7 @@ class GroupRewards:
         extractions = await extract_in_time(
             [each["messages"][-1]["content"] for each in completed],
             [each.get("thinking_open", False) for each in completed],
+            self._config.answer_format,
         )
         first, task_modules = completed[0], self._config.task_modules
         scorer = GroupScorer(self.pool or shared_pool(tuple(task_modules)), *self._how)

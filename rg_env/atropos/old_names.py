@@ -167,7 +167,8 @@ class OldNames:
 
     def _extract_final_answer(self, text: str) -> str | None:
         """Return the final answer of a completion, None where there is none."""
-        return extract_answer(text).answer
+        how = self._settings.answer_format
+        return extract_answer(text, answer_format=how).answer
 
     def _score_answer_with_both_formats(
         self, model_answer: str | None, rg_item: Mapping[str, Any], dataset_obj: Any

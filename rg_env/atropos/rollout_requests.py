@@ -12,7 +12,7 @@ from rg_env.errors import SettingError
 from rg_env.inference.completions import ProbeRequest, Prompts, Sampling, render_prompt
 from rg_env.inference.connection import extra_body_of
 from rg_env.inference.servers import Servers
-from rg_env.reward.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.reward.prompt import Message, build_messages, built_in_prompt
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
 from rg_env.stream.item import Item
@@ -56,7 +56,8 @@ class RolloutRequests:
         self, question: str, *, evaluates: bool = False
     ) -> tuple[Message, Message]:
         """Return the system and the user message of a question."""
-        own = self._config.system_prompt or SYSTEM_PROMPT
+        own = self._config.system_prompt
+        own = own or built_in_prompt(self._config.answer_format)
         if evaluates and self._config.eval_system_prompt is not None:
             own = self._config.eval_system_prompt
             own = self.published_prompt if own == PUBLISHED else own

@@ -50,7 +50,7 @@ SWITCH: Any = {"is_flag": False, "flag_value": "true"}
 
 OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
 OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
-OF_STREAM |= {"system_prompt", "task_modules"}
+OF_STREAM |= {"system_prompt", "answer_format", "task_modules"}
 """Settings that a stream of items outside a run follows."""
 
 
@@ -66,6 +66,7 @@ def stream_of(settings: Any) -> Tasks:
         exclude=settings.exclude_tasks,
         choice=settings.task_choice,
         system_prompt=settings.system_prompt,
+        answer_format=settings.answer_format,
         task_modules=settings.task_modules,
     )
 

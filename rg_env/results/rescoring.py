@@ -61,7 +61,7 @@ STOPS = (PoolClosedError, PreloadError)
 
 ITEMS_AT_ONCE = 16
 ORIGIN = ("seed", "params", "dataset", "index")
-KEPT = ("run", "model", "source", "place", "finish_reason", "level", *ORIGIN)
+KEPT = ("run", "model", "source", "place", "finish_reason", "level", "answer_format")
 
 
 class _NoItemError(Exception):
@@ -78,7 +78,9 @@ def _read(sample: Sample) -> tuple[str | None, str]:
         return sample.row.get("answer"), sample.outcome
     # The template had begun the thinking: the text alone does not say so.
     is_open = sample.outcome == "unfinished_thinking"
-    read = extract_answer(text, thinking_open=is_open)
+    is_boxed = sample.row.get("answer_format") == "boxed"
+    how: Any = {"answer_format": "boxed"} if is_boxed else {}
+    read = extract_answer(text, thinking_open=is_open, **how)
     return read.answer, str(read.failure)
 
 
@@ -168,7 +170,7 @@ class Rescoring:
             "saved_outcome": sample.outcome,
             "scores": {"saved": sample.score},
             **more,
-            **{key: sample.row[key] for key in KEPT if key in sample.row},
+            **{key: sample.row[key] for key in (*KEPT, *ORIGIN) if key in sample.row},
             "reasoning_gym": self._library.release,
         }
         same = {key: row[key] for key in ("category", "question", "score", "outcome")}

@@ -45,9 +45,9 @@ PUBLISHED = {"size": 50, "seed": 45}
 """Every published dataset has these."""
 
 KEPT = ["task", "category", "answer", "score", "outcome", "finish_reason", "model"]
-KEPT += ["level", "formats", "normalized", "reward", "reason"]
+KEPT += ["level", "answer_format", "formats", "normalized", "reward", "reason"]
 KEPT += ["prompt_tokens", "completion_tokens", "preset"]
-OF_GROUP = ("level", "gold_answer", "time", "step")
+OF_GROUP = ("level", "answer_format", "gold_answer", "time", "step")
 OF_RESCORE = ("scores", "source", "place", "run")
 TEXTS = ["question", "completion", "answer", "system", "category", "outcome", "model"]
 TEXTS += ["finish_reason", "run"]

@@ -1,4 +1,4 @@
-"""The answer in a completion, or the reason why there is none.
+r"""The answer in a completion, or the reason why there is none.
 
     <think> ... </think> The sum is 5. <answer>5</answer>
     thinking             text          answer
@@ -16,6 +16,9 @@ a word that takes it back or with more than `MOST_CLOSING_WORDS` words.
 
 One pass over the tags of the text: time is linear in its length, whatever it holds.
 Answer tags are written as here and have no attributes. Nothing is repaired or guessed.
+
+In the format "boxed", one `\boxed{...}` takes the place of the tags. It ends with the
+brace that closes its own; `\{` and `\}` are none.
 
 Source: atropos 296a0bc, _extract_final_answer(); differs: that took the last answer
 of the whole text, so that a draft inside the thinking could win or stand alone.
@@ -37,6 +40,9 @@ FormatFailure = Literal[
     "unfinished_thinking",
 ]
 FORMAT_FAILURES = frozenset(get_args(FormatFailure))
+
+AnswerFormat = Literal["tags", "boxed"]
+"""What marks an answer."""
 
 MOST_CLOSING_WORDS = 30
 """37 right ones (0.02 %) of 162,164 published answers of models have more."""
@@ -80,11 +86,14 @@ def _after(first: str) -> str:
 # Each alternative begins with a character of its own, for speed. A header of gpt-oss or
 # Muse names the channel or the recipient. Hunyuan has suffixes: `<think:opensource>`.
 _HEADER = r"(?:<\|constrain\|>[^<]{0,99})?<\|message\|>"
-_TAG = re.compile(
-    rf"</?answer>|<(?i:{_after('<')}|\|channel\|>(?P<channel>[^<]{{0,99}}){_HEADER}"
+_OTHERS = (
+    rf"|<(?i:{_after('<')}|\|channel\|>(?P<channel>[^<]{{0,99}}){_HEADER}"
     rf"|/?think(?P<suffix>:\w{{1,40}})>)|\[(?i:{_after('[')})|◁(?i:{_after('◁')})"
     rf"|t(?<=\bt)o=(?P<to>[^<=]{{0,99}}){_HEADER}"
 )
+_TAG = {"tags": re.compile(f"</?answer>{_OTHERS}")}
+_TAG["boxed"] = re.compile(rf"\\boxed ?\{{{_OTHERS}")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 # Messages of gpt-oss without their special tokens, and the sentences of Granite.
 _UNTAGGED = re.compile(
     r"\s*(?:(?:assistant)?(?:analysis|commentary)(?:.*assistantfinal|(?=[A-Z]).*\Z)"
@@ -111,16 +120,18 @@ class Extraction:
     failure: FormatFailure | None
 
 
-def _tags(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+def _tags(
+    text: str, start: int, answer_format: AnswerFormat = "tags"
+) -> Iterator[tuple[str, int, int]]:
     """Yield the tags from `start`, as in the tables, with where each begins and ends.
 
     A tag of thinking that stands in quotation marks is only mentioned.
     """
-    for match in _TAG.finditer(text, start):
+    for match in _TAG[answer_format].finditer(text, start):
         tag, (begin, end) = match.group().lower(), match.span()
         quote = text[begin - 1 : begin] if begin else ""
         is_quoted = quote in {'"', "'", "`"} and text.startswith(quote, end)
-        if is_quoted and not tag.endswith("answer>"):
+        if is_quoted and not tag.endswith(("answer>", "{")):
             continue
         header = match["channel"] or match["to"]
         if header is not None:
@@ -129,6 +140,16 @@ def _tags(text: str, start: int) -> Iterator[tuple[str, int, int]]:
         elif match["suffix"]:
             tag = tag.replace(match["suffix"].lower(), "")
         yield (_END_OF_MESSAGE if tag in _OTHER_ENDS else tag), begin, end
+
+
+def _box_end(text: str, start: int) -> int | None:
+    """Return where the brace stands that closes one before `start`."""
+    depth = 1
+    for match in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+        if depth == 0:
+            return match.start()
+    return None
 
 
 def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, bool]:
@@ -155,12 +176,15 @@ def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, boo
     return start, still_open
 
 
-def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
+def extract_answer(
+    text: str, *, thinking_open: bool = False, answer_format: AnswerFormat = "tags"
+) -> Extraction:
     """Extract the final answer of a completion.
 
     Args:
         text: What the model wrote, of any length and content.
         thinking_open: Whether the prompt itself ended with `<think>` or the like.
+        answer_format: What marks the answer.
 
     Returns:
         The answer, or the reason: `no_answer`, `several_answers`, `nested_answer` (a
@@ -177,10 +201,12 @@ def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
     closed_by: str | None = None
     answers: list[str] = []
     rest_at, rest_end = start, len(text)
-    for tag, begin, end in _tags(text, start):
+    for tag, begin, end in _tags(text, start, answer_format):
         if closed_by is not None:
             closed_by = None if tag == closed_by else closed_by
             continue
+        if begin < rest_at:  # inside the braces
+            return Extraction(None, "nested_answer")
         if tag in _ENDS_OF_MESSAGES:
             continue
         rest_end = begin if len(answers) == 1 and rest_end == len(text) else rest_end
@@ -193,6 +219,12 @@ def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
             return Extraction(None, "nested_answer")
         elif tag == "<answer>":
             open_at = end
+        elif tag.endswith("{"):
+            close = _box_end(text, end)
+            if close is None:
+                return Extraction(None, "unclosed_answer")
+            answers.append(text[end:close].strip())
+            rest_at = close + 1
         else:
             closed_by = _CLOSED_BY.get(tag)
     if open_at is not None:

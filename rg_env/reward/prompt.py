@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rg_env.reward.extraction import AnswerFormat
+
 SYSTEM_PROMPT = """\
 You solve reasoning problems. First work the problem out inside a block that starts \
 with <think> and ends with </think>: be thorough, check your steps and try another \
@@ -21,6 +23,22 @@ The problem asks for 2 + 3. Adding them gives 5.
 The sum of the two numbers is 5.
 <answer>5</answer>"""
 """The built-in system prompt; the setting `system_prompt` replaces it."""
+
+_BOXED = {
+    "inside <answer> and </answer>.": r"inside \boxed{}.",
+    "between the tags": "between its braces",
+    "Use the answer tags": r"Use \boxed{}",
+    "<answer>5</answer>": r"\boxed{5}",
+}
+
+
+def built_in_prompt(answer_format: AnswerFormat) -> str:
+    """Return the built-in system prompt that asks for an answer in a format."""
+    prompt = SYSTEM_PROMPT
+    for tags, boxed in _BOXED.items() if answer_format == "boxed" else ():
+        prompt = prompt.replace(tags, boxed)
+    return prompt
+
 
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""

@@ -186,6 +186,8 @@ class Group:
             return {}
         names = ("split", "index", "seed", "level")
         origin = {name: getattr(item, name) for name in names}
+        if item.answer_format != "tags":
+            origin["answer_format"] = item.answer_format
         return {**origin, "params": dict(item.params)}
 
     @property

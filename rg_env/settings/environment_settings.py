@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.library.own_tasks import checked
+from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.scoring_rules import ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
@@ -109,6 +110,8 @@ class SamplingSettings(CheckedModel):
 
     system_prompt: Text | None = None
     """System prompt; None means the built-in one"""
+    answer_format: AnswerFormat = "tags"
+    """What marks the answer. tags: `<answer>`; boxed: LaTeX `\\boxed{}`"""
     group_size: Rollouts = 4
     """Number of rollouts for each item; training needs at least 2"""
     max_token_length: Tokens = 2048

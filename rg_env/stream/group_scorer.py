@@ -29,7 +29,7 @@ from rg_env.library.installed_library import explained
 from rg_env.library.registry import TASKS
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
-from rg_env.reward.extraction import Extraction, extract_answer
+from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score, read_rows
 from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.stream.item import Item, LostItemError, shared_pool
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 MOST_ANSWERS = 256  # of one call of a worker
 MAX_REPLY_BYTES = 2**16  # with their scores, some forty bytes each
 
-FEW_CHARS, FEW_TAGS = 2**18, 2**9  # searched in place, in half a millisecond
+FEW_CHARS, FEW_SIGNS = 2**18, 2**9  # searched in place, in half a millisecond
 
 UNMATCHED = "unmatched"
 """Outcome without a value, as `UNSCORED`: the item is not made, or is another."""
@@ -58,19 +58,25 @@ class ScoringUnavailableError(RunError):
     """The workers gave no scores; the group has none, which is not zeros."""
 
 
-def _extracted(texts: Sequence[str], opened: Sequence[bool]) -> list[Extraction]:
+def _extracted(
+    texts: Sequence[str], opened: Sequence[bool], answer_format: AnswerFormat
+) -> list[Extraction]:
+    extract = functools.partial(extract_answer, answer_format=answer_format)
     pairs = zip(texts, opened, strict=True)
-    return [extract_answer(text, thinking_open=is_open) for text, is_open in pairs]
+    return [extract(text, thinking_open=is_open) for text, is_open in pairs]
 
 
 async def extract_in_time(
-    texts: Sequence[str], thinking_open: Sequence[bool]
+    texts: Sequence[str],
+    thinking_open: Sequence[bool],
+    answer_format: AnswerFormat = "tags",
 ) -> list[Extraction]:
     """Return the answers of completions, or why there is none, both of shape (G,)."""
     is_short = sum(map(len, texts)) <= FEW_CHARS
-    if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
-        return _extracted(texts, thinking_open)
-    return await off_loop(_extracted, texts, thinking_open)
+    signs = "<" if answer_format == "tags" else "<\\{}"
+    if is_short and sum(t.count(sign) for t in texts for sign in signs) <= FEW_SIGNS:
+        return _extracted(texts, thinking_open, answer_format)
+    return await off_loop(_extracted, texts, thinking_open, answer_format)
 
 
 # -- scores of answers -----------------------------------------------------------------
@@ -225,7 +231,7 @@ def score(
         SettingError: A module of a user's own tasks cannot be used.
         TypeError: The completions are no sequence of texts.
     """
-    extractions = _extracted(*_given(completions, thinking_open))
+    extractions = _extracted(*_given(item, completions, thinking_open))
     results = functools.partial(_results, item=item, extractions=extractions)
     return run_blocking(results, shared_pool(item.task_modules))
 
@@ -234,17 +240,17 @@ async def score_async(
     item: Item, completions: Sequence[str], *, thinking_open: bool = False
 ) -> list[Result]:
     """The same as `score`, for an event loop, which is never blocked."""
-    extractions = await extract_in_time(*_given(completions, thinking_open))
+    extractions = await extract_in_time(*_given(item, completions, thinking_open))
     return await _results(shared_pool(item.task_modules), item, extractions)
 
 
 def _given(
-    completions: Sequence[str], thinking_open: bool
-) -> tuple[list[str], list[bool]]:
+    item: Item, completions: Sequence[str], thinking_open: bool
+) -> tuple[list[str], list[bool], AnswerFormat]:
     texts = list(completions)
     if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
         raise TypeError(f"completions are a list of texts, found {shown(completions)}")
-    return texts, [thinking_open] * len(texts)
+    return texts, [thinking_open] * len(texts), item.answer_format
 
 
 async def _results(

@@ -19,7 +19,8 @@ from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.own_tasks import checked
 from rg_env.library.task_check import is_unusable
-from rg_env.reward.prompt import SYSTEM_PROMPT, Message, build_messages
+from rg_env.reward.extraction import AnswerFormat
+from rg_env.reward.prompt import Message, build_messages, built_in_prompt
 from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.stream.sampler import MAX_ENTRY_SEED, Split, split_of
 from rg_env.task_rules.table import solution
@@ -81,6 +82,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     index: Annotated[int, msgspec.Meta(ge=0)] = 0
     digest: str = ""
     system_prompt: str | None = None
+    answer_format: AnswerFormat = "tags"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -96,6 +98,7 @@ class Item:
         level: Difficulty in [0, 1], None for the library's defaults.
         index: Its number in the stream, or among the evaluation items of its task.
         system_prompt: System prompt in `messages`; None for the built-in one.
+        answer_format: What marks the answer in a completion: "tags" or "boxed".
         task_modules: Modules of a user's own tasks.
     """
 
@@ -109,6 +112,7 @@ class Item:
     published: bool = False  # in an evaluation of the library's authors
     digest: str = ""  # see `digest_of`; "" where nobody knows
     system_prompt: str | None = None
+    answer_format: AnswerFormat = "tags"
     task_modules: tuple[str, ...] = ()
     deadline_s: float = ANSWER_DEADLINE_S
     rules: ScoringRules = DEFAULT_RULES
@@ -148,7 +152,8 @@ class Item:
     @property
     def messages(self) -> list[Message]:
         """The prompt, a system and a user message; raises as `entry`."""
-        prompt = SYSTEM_PROMPT if self.system_prompt is None else self.system_prompt
+        own = self.system_prompt
+        prompt = built_in_prompt(self.answer_format) if own is None else own
         return list(build_messages(self.question, prompt))
 
     @property

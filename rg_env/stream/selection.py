@@ -19,6 +19,7 @@ import msgspec
 from rg_env.errors import SettingError, unknown_name
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.registry import TASKS, LibraryDescription, is_release_of_list
+from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.stream.difficulty import LevelSetting
 from rg_env.stream.feedback import FLOOR
@@ -60,6 +61,7 @@ class StreamSettings:
     shard_index: int = 0
     num_shards: int = 1
     task_modules: Sequence[str] = ()
+    answer_format: AnswerFormat = "tags"
     scoring_rules: ScoringRules = DEFAULT_RULES
     scoring_deadline_s: float = ANSWER_DEADLINE_S
     item_deadline_s: float = MAKING_DEADLINE_S

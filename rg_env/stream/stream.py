@@ -64,6 +64,7 @@ class Stream:
             "deadline_s": settings.scoring_deadline_s,
             "rules": settings.scoring_rules,
             "task_modules": tuple(settings.task_modules),
+            "answer_format": settings.answer_format,
         }
 
     @property

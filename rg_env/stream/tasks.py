@@ -21,10 +21,11 @@ from typing import Any
 
 import msgspec
 
-from rg_env.errors import LibraryError, SettingError
+from rg_env.errors import LibraryError, SettingError, unknown_name
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault, why_no_entry
+from rg_env.reward.extraction import AnswerFormat
 from rg_env.stream.curriculum import Count, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.evaluation_items import evaluation_specs
@@ -68,6 +69,7 @@ class Tasks:
         shard: Number of this instance, from 0, and number of instances that share the
             stream; no item is in two shards.
         system_prompt: System prompt of the items; None for the built-in one.
+        answer_format: What marks an answer: "tags" (`<answer>`) or "boxed".
         task_modules: Names or paths of modules that register tasks of your own.
 
     Attributes:
@@ -92,6 +94,7 @@ class Tasks:
         target_accuracy: float = 0.7,
         shard: tuple[int, int] = (0, 1),
         system_prompt: str | None = None,
+        answer_format: AnswerFormat = "tags",
         task_modules: str | Sequence[str] = (),
     ) -> None:
         by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
@@ -104,6 +107,8 @@ class Tasks:
             raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
         if choice not in typing.get_args(TaskChoosing):
             raise SettingError(f"{TaskChoosing}, found {choice!r}", "choice")
+        if answer_format not in (known := typing.get_args(AnswerFormat)):
+            raise unknown_name("answer_format", str(answer_format), known, "format")
         self._settings = StreamSettings(
             tasks=list(tasks) or None,
             categories=categories,
@@ -116,6 +121,7 @@ class Tasks:
             seed=seed,
             shard_index=index,
             num_shards=count,
+            answer_format=answer_format,
         )
         self._target_accuracy = target_accuracy
         self._system_prompt = system_prompt
@@ -185,9 +191,9 @@ class Tasks:
                     reason = why_no_entry(error)
                     logger.warning("an item of task %s is left out: %s", task, reason)
             return None
-        return dataclasses.replace(
-            item, system_prompt=self._system_prompt, task_modules=self.task_modules
-        )
+        how: Any = {"answer_format": self._settings.answer_format}
+        how |= {"system_prompt": self._system_prompt, "task_modules": self.task_modules}
+        return dataclasses.replace(item, **how)
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""

@@ -1,10 +1,15 @@
 """`ReasoningGymEnv` without an API and without a server: items, scores, state."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv, system_prompt
+from rg_env import Item
+from rg_env.adapters.files import sft_rows
+from rg_env.results.rescoring import rescored_here
+from rg_env.results.sources import Sources, files_of
 from tests.support.parts import build_env, env_config, ready_env, server_config
 from tests.support.runs import next_items, rollout_of
 
@@ -70,6 +75,25 @@ def test_a_group_keeps_its_order_and_has_the_form_that_host_and_api_need(length)
         assert [len(part) for part in group[key]] == [2 + length] * 4
     assert group["overrides"] == [{}] * 4
     assert group["group_overrides"] == {}
+
+
+def test_boxed_answers_are_scored_and_rescored_from_the_dump(tmp_path):
+    async def work(env):
+        item = await env.get_next_item()
+        assert env._extract_final_answer(r"\boxed{\{5\}}") == r"\{5\}"
+        texts = [rf"\boxed{{{item[1]['answer']}}}", right(item)]
+        return item, await env.score([rollout_of(item, text) for text in texts])
+
+    how = {"data_dumps_dir": str(tmp_path), "dump_rollouts": True, "tasks": ["gcd"]}
+    (messages, *_), group = with_env(work, answer_format="boxed", **how)
+    assert r"\boxed{5}" in dict(messages[0])["content"]
+    assert group["outcomes"] == ["right", "no_answer"]
+    samples = list(Sources(files_of([str(tmp_path)])).samples())
+    again = rescored_here(samples)
+    assert [sample.outcome for sample in again] == group["outcomes"]
+    assert {sample.row["answer_format"] for sample in again} == {"boxed"}
+    (row,) = sft_rows(samples, 1.0, 1, Counter())
+    assert Item.from_json(row["item"]).answer_format == "boxed"
 
 
 def test_equal_scores_are_no_group_when_the_scores_must_differ():

@@ -10,7 +10,7 @@ from rg_env.reward.extraction import (
     Extraction,
     extract_answer,
 )
-from rg_env.reward.prompt import SYSTEM_PROMPT
+from rg_env.reward.prompt import SYSTEM_PROMPT, built_in_prompt
 
 TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]
@@ -97,6 +97,9 @@ def test_headers_as_models_write_them_open_what_holds_no_answer(opening, closing
 
 def test_the_example_in_the_system_prompt_is_one_that_extraction_accepts():
     assert answer_of(SYSTEM_PROMPT.partition("Example:")[2]) == "5"
+    boxed = built_in_prompt("boxed")
+    assert "tag" not in boxed and "answer>" not in boxed
+    assert answer_of(boxed.partition("Example:")[2], answer_format="boxed") == "5"
 
 
 def test_the_sentence_before_granite_s_answer_ends_its_thinking():
@@ -251,6 +254,33 @@ def test_tags_are_lower_case_and_bare(text):
     assert failure_of(text) == "no_answer"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"So it is $\boxed{5}$.", "5"),
+        (r"\[ \boxed {\frac{1}{2^{3}}} \]", r"\frac{1}{2^{3}}"),
+        (r'\boxed{{"a": {"b": 1}}}', '{"a": {"b": 1}}'),
+        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"<think>\boxed{4} or \boxed{</think>\boxed{ 5 }", "5"),
+        (r"`\boxed{5}`", "5"),
+        (r"<answer>\boxed{5}</answer>", "5"),
+        (r"\boxed{}", ""),
+        ("<answer>5</answer>", "no_answer"),
+        (r"\boxed5, \fbox{5}", "no_answer"),
+        (r"\boxed{4} and \boxed{5}", "several_answers"),
+        (r"\boxed{\boxed{5}}", "nested_answer"),
+        (r"\boxed{<think>a</think>5}", "nested_answer"),
+        (r"\boxed{\frac{1}{2}", "unclosed_answer"),
+        (r"\boxed{5\}", "unclosed_answer"),
+        (r"<think>so \boxed{5}", "unfinished_thinking"),
+        (r"\boxed{5} Wait, no.", "unfinished_thinking"),
+    ],
+)
+def test_one_box_counts_like_one_pair_of_tags(text, expected):
+    one = extract_answer(text, answer_format="boxed")
+    assert expected in (one.answer, one.failure)
+
+
 # -- any text --------------------------------------------------------------------------
 
 
@@ -288,3 +318,12 @@ def test_exactly_one_answer_is_an_answer(answers, between):
 )
 def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):
     assert answer_of(piece * (4_000_000 // len(piece))) is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["\\", r"\boxed{", r"\boxed{}", r"\boxed ", "{}"])
+def test_megabytes_of_boxes_are_read_in_one_pass(piece):
+    text = piece * (4_000_000 // len(piece))
+    assert answer_of(text, answer_format="boxed") is None
+    assert answer_of(rf"\boxed{{{text}", answer_format="boxed") is None

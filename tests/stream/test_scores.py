@@ -11,7 +11,8 @@ from collections import Counter
 import jobs_for_items
 import pytest
 
-from rg_env import Item, Result, Tasks, outcome_counts, score
+from rg_env import Item, Result, Tasks, outcome_counts, score, score_async
+from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.reward.score import WRONG_AT_MOST
 from tests.support.hostile_texts import HOSTILE
@@ -36,6 +37,19 @@ def test_results_come_in_the_order_of_the_completions(item):
     ]
     (unfinished,) = score(item, [f"<answer>{item.gold}</answer>"], thinking_open=True)
     assert unfinished == Result(0.0, "unfinished_thinking", None)
+
+
+async def test_boxed_items_ask_for_a_box_and_score_it_from_json_too(pool):
+    tasks = Tasks("gcd", answer_format="boxed")
+    item = next(tasks)
+    for one in (item, Item.from_json(item.to_json()), *tasks.evaluation(1)):
+        assert r"\boxed{}" in one.messages[0]["content"]
+        texts = [rf"\boxed{{{one.gold}}}", f"<answer>{one.gold}</answer>"]
+        outcomes = [result.outcome for result in await score_async(one, texts)]
+        assert outcomes == ["right", "no_answer"]
+    assert "boxed" not in next(Tasks("gcd")).to_json()
+    with pytest.raises(SettingError, match="answer_format: unknown format 'box'"):
+        Tasks("gcd", answer_format="box")
 
 
 @pytest.mark.parametrize("wanted", [None, "a text", [None], [b"5"]])
