@@ -12,11 +12,12 @@ import logging
 import os
 import statistics
 import threading
+import time
 import typing
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -32,13 +33,22 @@ from rg_env.stream.evaluation_items import evaluation_specs
 from rg_env.stream.feedback import Feedback, WeightsState
 from rg_env.stream.group_scorer import Result
 from rg_env.stream.item import NOT_MADE, Item, first_usable, own_modules, shared_pool
-from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
+from rg_env.stream.run_stream import (
+    LOOKAHEAD,
+    MAX_FAILURES_IN_A_ROW,
+    NO_ITEMS,
+    NoItemsError,
+)
 from rg_env.stream.sampler import MAX_SEED
 from rg_env.stream.selection import StreamSettings, TaskChoosing
 from rg_env.stream.stream import Stream, prepare_stream
-from rg_env.workers.worker_pool import WorkerPool, run_blocking
+from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 
 logger = logging.getLogger(__name__)
+
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Before an item whose workers were lost is tried again, where that is waited for."""
 
 
 class _State(msgspec.Struct):
@@ -167,6 +177,43 @@ class Tasks:
                 if item is not None:
                     return item
         raise NoItemsError(NO_ITEMS)
+
+    def ahead(self, number: int = LOOKAHEAD) -> Iterator[Item]:
+        """Yield the items of `next`, for a trainer that should not wait for them.
+
+        Threads make up to `number` items ahead, each once and with one worker left to
+        score, unless results decide which come next. Where workers are lost, an item
+        is tried again for a minute; otherwise it raises like `next`. Nobody else may
+        draw.
+        """
+        threads = ThreadPoolExecutor(max(1, default_pool_size() - 1))
+        making: dict[int, Future[Item | None]] = {}
+        failures = 0
+        try:
+            while failures < MAX_FAILURES_IN_A_ROW:
+                first = self.position
+                wanted = range(first, first + (1 if self.follows_results else number))
+                making = {
+                    place: making.get(place) or threads.submit(self._patiently, place)
+                    for place in wanted
+                }
+                item = making[first].result()
+                self.seek(first + 1)
+                failures = failures + 1 if item is None else 0
+                if item is not None:
+                    yield item
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+        raise NoItemsError(NO_ITEMS)
+
+    def _patiently(self, position: int) -> Item | None:
+        for pause_s in PAUSES_S:
+            try:
+                return self.at(position)
+            except WorkerLostError as error:
+                logger.warning("an item is tried again in %g s: %s", pause_s, error)
+                time.sleep(pause_s)
+        return self.at(position)
 
     def at(self, position: int) -> Item | None:
         """Return the item of a draw, None if none could be made; raises like `next`.

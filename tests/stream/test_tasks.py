@@ -10,6 +10,7 @@ import pytest
 
 from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
+from rg_env.stream import tasks as tasks_module
 from rg_env.workers.pool_errors import WorkerLostError
 from tests.support.parts import REPO_ROOT
 
@@ -30,6 +31,35 @@ def test_an_item_is_made_by_its_position_and_the_stream_stays_where_it_is():
     assert tasks.position == 0
     with pytest.raises(ValueError, match="position"):
         tasks.at(-1)
+
+
+@pytest.mark.parametrize(("levels", "ahead"), [(0.5, 8), ("curriculum", 1)])
+def test_items_are_made_ahead_each_once_unless_results_decide_them(
+    monkeypatch, levels, ahead
+):
+    tasks, made, make = Tasks(*CHOSEN, levels=levels), [], Tasks.at
+    monkeypatch.setattr(Tasks, "at", lambda t, at: made.append(at) or make(t, at))
+    items = tasks.ahead(8)
+    found = [item.to_json() for item in itertools.islice(items, 4)]
+    items.close()
+    assert tasks.position == 4
+    assert sorted(made) == list(range(len(made)))
+    assert 3 + ahead >= len(made) >= 4
+    assert found == taken(Tasks(*CHOSEN, levels=levels), 4)
+
+
+def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
+    tasks, make, lost = Tasks(*CHOSEN), Tasks.at, iter([WorkerLostError("killed")] * 2)
+
+    def odd(self, position):
+        if error := next(lost, None):
+            raise error
+        return make(self, position)
+
+    monkeypatch.setattr(tasks_module, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(Tasks, "at", odd)
+    found = [item.to_json() for item in itertools.islice(tasks.ahead(), 2)]
+    assert found == taken(Tasks(*CHOSEN), 2)
 
 
 @pytest.mark.parametrize("drawn", [0, 4])
