@@ -13,15 +13,21 @@ What these names need is imported when one of them is first used. See docs/libra
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rg_env.run.group_log import GroupLog
     from rg_env.stream.group_scorer import Result, outcome_counts, score, score_async
     from rg_env.stream.guarded_scorer import guard
     from rg_env.stream.item import Item
     from rg_env.stream.tasks import Tasks
 
-__all__ = ["Item", "Result", "Tasks", "guard", "outcome_counts", "score"]
+__all__ = ["GroupLog", "Item", "Result", "Tasks", "guard", "outcome_counts", "score"]
 __all__ += ["score_async"]
 
-_MODULES = {"Item": "item", "Tasks": "tasks", "guard": "guarded_scorer"}
+_MODULES = {
+    "GroupLog": "run.group_log",
+    "Item": "stream.item",
+    "Tasks": "stream.tasks",
+    "guard": "stream.guarded_scorer",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -29,7 +35,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"{__name__}.stream.{_MODULES.get(name, 'group_scorer')}")
+    module_name = _MODULES.get(name, "stream.group_scorer")
+    module = import_module(f"{__name__}.{module_name}")
     value = globals()[name] = getattr(module, name)
     return value
 

@@ -1,5 +1,9 @@
 """Alarms: signs that a policy is rewarded for nothing, or that samples are wasted.
 
+    alarms = Alarms()  # for the whole training
+    for line in alarms.take(item.task, item.gold, score(item, completions)):
+        print(line)
+
 Pure: groups go in as they are scored, lines for the log, counts and rows come out. What
 is kept is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
 groups of its task.
@@ -15,7 +19,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from rg_env.logs import is_worth_a_line
-from rg_env.run.group import Group, Rollout, has_variance
+from rg_env.run.group import has_variance
+from rg_env.stream.group_scorer import Result
 
 ALL = "all tasks"
 """Stands where an alarm is not of one task."""
@@ -30,15 +35,12 @@ FEWEST_GROUPS = 16
 
 GOLD_CHARS = 100
 
-SHARES: dict[str, tuple[float, Callable[[Rollout], bool]]] = {
-    # A healthy scorer has none.
-    "scorer_errors": (0.02, lambda rollout: rollout.outcome == "scorer_error"),
-    # Each costs a worker its deadline.
-    "timeouts": (0.05, lambda rollout: rollout.outcome == "timeout"),
-    # Most of the compute teaches nothing.
-    "truncations": (0.5, lambda rollout: rollout.finish_reason == "length"),
+SHARES = {
+    "scorer_errors": 0.02,  # a healthy scorer has none
+    "timeouts": 0.05,  # each costs a worker its deadline
+    "truncations": 0.5,  # most of the compute teaches nothing
 }
-"""Shares of the rollouts from which an alarm rings, and what counts for it."""
+"""Shares of the rollouts from which an alarm rings."""
 
 
 class _Facts(NamedTuple):
@@ -49,24 +51,30 @@ class _Facts(NamedTuple):
     has_variance: bool
     gold: str
     rewarded: frozenset[str]  # answers
-    hits: Mapping[str, int]  # rollouts that count, by the names of `SHARES`
+    hits: Mapping[str, int]  # rollouts, by the names of `SHARES`
 
 
-def _facts_of(group: Group, number: int) -> _Facts:
-    rollouts, rewards = group.rollouts, group.rewards
+def _facts_of(
+    gold: object, results: Sequence[Result], truncated: int, number: int
+) -> _Facts:
+    pairs = [(r.answer, r.value) for r in results if r.value is not None]
+    rewards = [reward for _, reward in pairs]
     # A longer answer that fits many questions is hardly found by chance. Scorers give
     # up to 0.05 for an answer that can be read; that alone is no game.
     rewarded = frozenset(
-        each.answer.strip().casefold()
-        for each in rollouts
-        if each.answer is not None and len(each.answer) <= 40 and each.reward >= 0.1
+        answer.strip().casefold()
+        for answer, reward in pairs
+        if answer is not None and len(answer) <= 40 and reward >= 0.1
     )
-    hits = {name: sum(map(counts, rollouts)) for name, (_, counts) in SHARES.items()}
+    outcomes = Counter(result.outcome for result in results)
+    errors, timeouts = outcomes["scorer_error"], outcomes["timeout"]
+    counts = (errors, timeouts, truncated)
+    hits = dict(zip(SHARES, counts, strict=True))
     # Where there is no one gold answer, the question stands for it.
-    gold = f"#{number}" if group.gold_answer is None else str(group.gold_answer)
-    gold = gold.strip().casefold()[:GOLD_CHARS]
-    is_varied = len(rollouts) < 2 or has_variance(rewards)
-    return _Facts(len(rollouts), fmean(rewards), is_varied, gold, rewarded, hits)
+    text = f"#{number}" if gold is None else str(gold)
+    text = text.strip().casefold()[:GOLD_CHARS]
+    is_varied = len(rewards) < 2 or has_variance(rewards)
+    return _Facts(len(rewards), fmean(rewards), is_varied, text, rewarded, hits)
 
 
 # -- the conditions: a sentence where an alarm rings -----------------------------------
@@ -102,7 +110,7 @@ def _share(name: str, window: Window) -> str | None:
         return None
     share = sum(hits) / total
     sentence = f"{name} in {share:.0%} of the last {total} rollouts"
-    return sentence if share >= SHARES[name][0] else None
+    return sentence if share >= SHARES[name] else None
 
 
 OF_SHARES = {name: partial(_share, name) for name in SHARES}
@@ -115,23 +123,41 @@ OF_TASKS: dict[str, Callable[[Window], str | None]] = {
 
 
 class Alarms:
-    """Watches the groups of one run; `counts` has how often each alarm rang."""
+    """Watches the groups of one run of any trainer.
+
+    Attributes:
+        counts: How often each alarm rang, by name.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(dict.fromkeys(OF_TASKS, 0))
         self._reported = 0
         self._groups: Counter[str] = Counter()
-        self._windows = defaultdict[str, deque[_Facts]](lambda: deque(maxlen=WINDOW))
+        newest = partial(deque[_Facts], maxlen=WINDOW)  # which pickles
+        self._windows: defaultdict[str, deque[_Facts]] = defaultdict(newest)
         self._rows: dict[tuple[str, str], list[Any]] = {}
         self._quiet_until: dict[tuple[str, str], int] = {}
 
-    def take(self, group: Group) -> list[str]:
-        """Take in a scored group; return lines for the log.
+    def take(
+        self, task: str, gold: object, results: Sequence[Result], truncated: int = 0
+    ) -> list[str]:
+        """Take in the results of one item; return lines for the log.
 
-        They are for the first, second, fourth ... time that each alarm rings.
+        Args:
+            task: Its task.
+            gold: Its reference answer, None where there are many.
+            results: Those of all its completions, with what was the reward as value;
+                those without a score do not count.
+            truncated: How many of the completions were cut off.
+
+        Returns:
+            Lines for the first, second, fourth ... time that each alarm rings.
         """
-        facts, lines = _facts_of(group, self._groups[group.task]), list[str]()
-        for place, conditions in ((group.task, OF_TASKS), (ALL, OF_SHARES)):
+        lines = list[str]()
+        if all(result.value is None for result in results):
+            return lines
+        facts = _facts_of(gold, results, truncated, self._groups[task])
+        for place, conditions in ((task, OF_TASKS), (ALL, OF_SHARES)):
             self._windows[place].append(facts)
             self._groups[place] += 1
             for name, condition in conditions.items():

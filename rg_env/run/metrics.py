@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 
 from rg_env.run.alarms import Alarms
 from rg_env.run.group import Group, Ledger, has_variance
+from rg_env.stream.group_scorer import Result
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,10 @@ class Metrics:
         for rollout in group.rollouts:
             new["train/completion_tokens"].append(rollout.completion_tokens)
             new["train/truncated"].append(rollout.finish_reason == "length")
-        for line in self.alarms.take(group):
+        results = [Result(r.reward, r.outcome, r.answer) for r in group.rollouts]
+        truncated = sum(r.finish_reason == "length" for r in group.rollouts)
+        given = (group.task, group.gold_answer, results, truncated)
+        for line in self.alarms.take(*given):
             logger.warning("%s", line)
         is_shown = self.groups == 1 or self.groups % GROUP_LINE_EVERY == 0
         at_level = "" if group.level is None else f" at level {group.level:.2f}"

@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inference": LEAVES | {"reward", "settings"},
     "run": LEAVES | CORE,
     "results": LEAVES | CORE | {"run", "settings"},
-    "adapters": LEAVES | CORE | {"settings", "results"},
+    "adapters": LEAVES | CORE | {"settings", "run", "results"},
     "atropos": LEAVES | CORE | {"settings", "inference", "run", "results"},
     "demo": LEAVES | CORE | {"atropos"},
     "launch": LEAVES | {"workers", "settings", "run", "results"},

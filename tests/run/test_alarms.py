@@ -6,6 +6,7 @@ import pytest
 
 from rg_env.run.alarms import ALL, GOLD_CHARS, OF_TASKS, WINDOW, Alarms
 from rg_env.run.group import Rollout
+from rg_env.stream.group_scorer import Result
 from tests.support.groups import scored
 
 GROUP_SIZE = 8
@@ -51,8 +52,12 @@ def gamed(groups, answer, *, gold=str, score=1.0):
 
 def watched(groups):
     """Return the alarms after some groups, and what they said."""
-    alarms = Alarms()
-    return alarms, [line for group in groups for line in alarms.take(group)]
+    alarms, lines = Alarms(), []
+    for group in groups:
+        results = [Result(r.reward, r.outcome, r.answer) for r in group.rollouts]
+        truncated = sum(r.finish_reason == "length" for r in group.rollouts)
+        lines += alarms.take(group.task, group.gold_answer, results, truncated)
+    return alarms, lines
 
 
 def rung(groups):
