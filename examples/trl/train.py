@@ -98,7 +98,7 @@ def main() -> None:
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
     ).train()
-    tasks = GRPOTasks(stream(seed=2))
+    tasks = GRPOTasks(stream(seed=2), tokenizer)
     trainer = GRPOTrainer(
         model,
         args=GRPOConfig(

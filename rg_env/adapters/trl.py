@@ -1,17 +1,5 @@
 """The tasks as the data and the reward of TRL's `GRPOTrainer`.
 
-    from rg_env import Tasks
-    from rg_env.adapters.trl import GRPOTasks
-
-    tasks = GRPOTasks(Tasks("gcd", "*_sorting", levels="curriculum"))
-    trainer = GRPOTrainer(
-        model,
-        args=GRPOConfig(max_steps=500, **tasks.settings),
-        train_dataset=tasks.train_dataset,
-        reward_funcs=tasks.reward_funcs,
-        callbacks=tasks.callbacks,
-    )
-
 Every process of a distributed run walks the same stream. They draw the same items only
 if the same results move their levels, so the results of all processes are gathered.
 """
@@ -19,26 +7,22 @@ if the same results move their levels, so the results of all processes are gathe
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
-import itertools
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, groupby, zip_longest
+from operator import itemgetter
 from typing import Any
 
-from accelerate import PartialState
 from accelerate.utils import gather_object
 from datasets import Dataset, IterableDataset
-from transformers import TrainerCallback
+from transformers import Trainer, TrainerCallback
 
 from rg_env.errors import RunError, SettingError
-from rg_env.stream.group_scorer import score_async
+from rg_env.reward.extraction import opens_thinking, whole_text
+from rg_env.run.group_log import GroupLog
+from rg_env.stream.group_scorer import Result, score_async
 from rg_env.stream.item import Item
 from rg_env.stream.tasks import Tasks
-from rg_env.workers.pool_errors import WorkerLostError
-
-TRIES, PAUSE_S = 4, 0.5
-"""For an item whose workers were lost; its error would end the training."""
 
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
@@ -46,39 +30,24 @@ STATE = "reasoning_gym_tasks"
 NOT_TRAINING = -1
 """The `position` of evaluation rows, whose results move nothing."""
 
-Completion = str | Sequence[Mapping[str, Any]]
-
-
-def _text(completion: Completion) -> str:
-    if isinstance(completion, str):
-        return completion
-    last = completion[-1] if completion else {}
-    content = str(last.get("content") or "")
-    # A chat template with a response schema has split it off.
-    thinking = last.get("reasoning_content") or last.get("thinking")
-    return f"<think>{thinking}</think>{content}" if thinking else content
-
 
 class GRPOTasks(TrainerCallback):
     """What a `GRPOTrainer` takes of a stream of tasks: its data, reward and callback.
 
     Args:
         tasks: The stream. Nobody else may draw from it.
-        is_conversational: Whether a prompt is a list of messages; else it is their
-            texts, for models without a chat template.
-        thinking_open: Whether the chat template ends the prompt with `<think>`.
+        processing_class: The tokenizer or processor of the model. Prompts are messages
+            if it has a chat template, and else their texts.
 
     Attributes:
-        settings: Arguments of `GRPOConfig` that the stream needs: TRL would shuffle it
-            (and draw 1,000 items before the first is used), and walk through all items
-            of the first part of a resumed run.
+        settings: Arguments of `GRPOConfig`: TRL would shuffle the stream, for which it
+            draws 1,000 items first, and walk through it again in a resumed run.
         reward_funcs: One function; a completion that has no score has the reward None,
-            which TRL leaves out. Its metric `reasoning_gym/unscored` is their share.
-        callbacks: One, which keeps the stream's state in every checkpoint.
+            which TRL leaves out. It logs the metrics of `GroupLog`.
+        callbacks: One, which checks the settings and keeps the stream's state in every
+            checkpoint. A trainer without it gets it with the first rewards, when a
+            resumed run has already drawn its first batch again.
     """
-
-    # TRL names the metrics of a reward function after this.
-    __name__ = "reasoning_gym"
 
     settings: Mapping[str, Any] = {
         "shuffle_dataset": False,
@@ -86,135 +55,125 @@ class GRPOTasks(TrainerCallback):
         "remove_unused_columns": False,
     }
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        *,
-        is_conversational: bool = True,
-        thinking_open: bool = False,
-    ) -> None:
+    def __init__(self, tasks: Tasks, processing_class: Any) -> None:
         self.tasks = tasks
-        self.reward_funcs = self.callbacks = [self]
-        self._is_training = False
-        self._is_conversational = is_conversational
-        self._thinking_open = thinking_open
+        self.reward_funcs, self.callbacks = [self.reasoning_gym], [self]
+        self._template = processing_class
+        self._given: Mapping[str, Any] = {}  # to the template, by the settings
+        self._longest: int | None = None  # completion, in tokens, by the settings
+        self._log = GroupLog()
         self._used = tasks.position
-
-    # -- data --------------------------------------------------------------------------
+        self._made: dict[str, Item] = {}  # by their JSON, until they are scored
+        # A function of the module, since TRL's data sets pickle it to compute a digest.
+        has_template = processing_class.chat_template is not None
+        self._rows = functools.partial(_rows, tasks, self._made, has_template)
 
     @property
     def train_dataset(self) -> IterableDataset:
         """Rows of `prompt`, `item` (JSON) and `position`; set `max_steps`, no end."""
-        # A function of the module, since TRL's data sets pickle it to compute a digest.
-        rows = functools.partial(_rows, self.tasks, self._is_conversational)
-        return IterableDataset.from_generator(rows)
+        return IterableDataset.from_generator(self._rows)
 
     def eval_dataset(
         self, samples_per_task: int, seed: int = 123, level: float | None = None
     ) -> Dataset:
         """Return the rows of `Tasks.evaluation`, whose results move nothing."""
         items = self.tasks.evaluation(samples_per_task, seed, level)
-        how = NOT_TRAINING, self._is_conversational
-        return Dataset.from_list([_row(item, *how) for item in items])
+        return Dataset.from_list([*self._rows(items)])
 
-    # -- the reward --------------------------------------------------------------------
-
-    async def __call__(
-        self,
-        completions: Sequence[Completion],
-        item: Sequence[str],
-        position: Sequence[int],
-        **others: Any,
+    async def reasoning_gym(
+        self, completions: Sequence[Any], **given: Any
     ) -> list[float | None]:
         """Return the reward of each completion, in [0, 1] or None, shape (B,).
 
-        Item and position are columns of the rows; `others` are TRL's own arguments.
+        TRL names its metrics after it.
+
+        Args:
+            completions: Texts, or lists of messages.
+            **given: The columns of the rows, and TRL's own arguments.
         """
-        # TRL gives it to a function of its own process, whose callbacks it calls.
-        is_unchecked = "trainer_state" in others and not self._is_training
-        if is_unchecked and {*position} != {NOT_TRAINING}:
-            text = "GRPOTrainer: the tasks need callbacks=tasks.callbacks"
-            raise SettingError(f"{text}, which check the settings and save their state")
-        texts = map(_text, completions)
-        pairs = itertools.groupby(zip(item, texts, strict=True), lambda pair: pair[0])
-        how: Any = {"thinking_open": self._thinking_open}
+        log = given.get("log_metric") or (lambda name, value: None)
+        # In the process that trains, it is a method of the trainer.
+        trainer = getattr(log, "__self__", None)
+        if isinstance(trainer, Trainer) and self._longest is None:
+            trainer.add_callback(self)
+            self.on_train_begin(trainer.args, trainer.state, None)
+        how: Any = {"thinking_open": self._opens_thinking()}
+        lines, texts = given["item"], map(whole_text, completions)
         groups = [
-            score_async(self._item(line), [text for _, text in group], **how)
-            for line, group in pairs
+            score_async(self._item(line), [text for _, text in pairs], **how)
+            for line, pairs in groupby(zip(lines, texts, strict=True), itemgetter(0))
         ]
-        scored = itertools.chain.from_iterable(await asyncio.gather(*groups))
-        values = [result.value for result in scored]
-        self._feed_back([*zip(item, position, values, strict=True)])
-        if (log := others.get("log_metric")) is not None:
-            log("reasoning_gym/unscored", values.count(None) / len(values))
-        return values
+        results = [*chain.from_iterable(await asyncio.gather(*groups))]
+        is_cut = [len(ids) == self._longest for ids in given.get("completion_ids", ())]
+        columns = (lines, given["position"], results, is_cut)
+        rows: Any = zip_longest(*columns, fillvalue=False)
+        for name, value in self._take([*rows]).items():
+            log(f"reasoning_gym/{name}", value)
+        return [result.value for result in results]
+
+    def _opens_thinking(self) -> bool:
+        if self._template.chat_template is None:
+            return False
+        how = {"tokenize": False, "add_generation_prompt": True, **self._given}
+        question = [{"role": "user", "content": "1 + 1 ="}]
+        return opens_thinking(self._template.apply_chat_template(question, **how))
 
     def _item(self, line: str) -> Item:
-        return Item.from_json(line, self.tasks.task_modules)
+        return self._made.get(line) or Item.from_json(line, self.tasks.task_modules)
 
-    def _feed_back(self, rows: Sequence[tuple[str, int, float | None]]) -> None:
-        """Let item, position and reward of all processes move levels and weights."""
-        if PartialState().num_processes > 1:
-            rows = gather_object(list(rows))
-        for (line, position), group in itertools.groupby(rows, lambda row: row[:2]):
-            if position != NOT_TRAINING:
-                self.tasks.feedback(self._item(line), [row[2] for row in group])
+    def _take(self, rows: Sequence[tuple[str, int, Result, bool]]) -> dict[str, float]:
+        """Let the groups of all processes move levels and weights; return metrics."""
+        is_training = rows[0][1] != NOT_TRAINING
+        log = self._log if is_training else GroupLog()
+        for (line, position), group in groupby(gather_object(rows), itemgetter(0, 1)):
+            _, _, results, is_cut = zip(*group, strict=True)
+            item = self._item(line)
+            log.take(item, results, sum(is_cut))
+            if is_training:
+                self.tasks.feedback(item, results)
                 self._used = max(self._used, position)
+                self._made.pop(line, None)
+        return log.metrics()
 
     def __getstate__(self) -> dict[str, Any]:
         """Raise an error on pickling: results of a copy would move other levels."""
         if self.tasks.follows_results:
-            raise TypeError(
-                "the levels or weights of these tasks follow results, so their reward"
-                " function cannot be sent to another process, as AsyncGRPO does; use"
-                " fixed levels there"
-            )
+            text = "levels and weights that follow results cannot be sent to another"
+            raise TypeError(f"{text} process, as AsyncGRPO does; fixed levels can")
         return dict(vars(self))
 
-    # -- the callback ------------------------------------------------------------------
-
-    def on_train_begin(
-        self, args: Any, state: Any, control: Any, **others: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: Any, *_: Any, **others: Any) -> None:
         """Check the settings, and go on where a resumed run was saved."""
         for name, value in self.settings.items():
             if getattr(args, name, None) != value:
-                raise SettingError(
-                    f"GRPOConfig: {name} must be {value!r};"
-                    " pass GRPOConfig(**tasks.settings, ...)"
-                )
-        self._is_training = True
+                text = "pass GRPOConfig(**tasks.settings, ...)"
+                raise SettingError(f"GRPOConfig: {name} must be {value!r}; {text}")
+        self._longest = args.max_completion_length or -1
+        self._given = args.chat_template_kwargs or {}
         if state.global_step:
             try:
                 self.tasks.load_state_dict(state.stateful_callbacks[STATE])
             except (KeyError, ValueError) as error:
-                raise RunError(
-                    f"the checkpoint has no state of the tasks ({error}); was it saved"
-                    " with callbacks=tasks.callbacks?"
-                ) from error
+                text = f"the checkpoint has no state of the tasks ({error})"
+                raise RunError(f"{text}; was it saved with these tasks?") from error
             self._used = self.tasks.position
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, *_: Any, **others: Any) -> None:
         """Keep the state, as of the last item that was trained on, for a checkpoint."""
         whole = {**self.tasks.state_dict(), "position": self._used}
         state.stateful_callbacks[STATE] = whole
 
 
-def _rows(tasks: Tasks, is_conversational: bool) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a stream, each with the position behind it."""
-    while True:
-        for number in range(1, TRIES):
-            with contextlib.suppress(WorkerLostError):
-                item = next(tasks)
-                break
-            time.sleep(PAUSE_S * number)
-        else:
-            item = next(tasks)
-        yield _row(item, tasks.position, is_conversational)
-
-
-def _row(item: Item, position: int, is_conversational: bool) -> dict[str, Any]:
-    prompt: Any = item.messages
-    if not is_conversational:
-        prompt = "".join(f"{m['content']}\n\n" for m in item.messages)
-    return {"prompt": prompt, "item": item.to_json(), "position": position}
+def _rows(
+    tasks: Tasks,
+    made: dict[str, Item],
+    is_conversational: bool,
+    evaluation: Sequence[Item] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of some items, or of a stream, each with the position behind."""
+    for item in tasks.ahead() if evaluation is None else evaluation:
+        place = tasks.position if evaluation is None else NOT_TRAINING
+        texts = [f"{message['content']}\n\n" for message in item.messages]
+        prompt = item.messages if is_conversational else "".join(texts)
+        made[line := item.to_json()] = item
+        yield {"prompt": prompt, "item": line, "position": place}

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
-from typing import Literal, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 FormatFailure = Literal[
     "no_answer",
@@ -174,6 +174,24 @@ def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, boo
             is_slip = has_closed_its_own and not thinking_open
             start = start if is_slip else end
     return start, still_open
+
+
+def opens_thinking(prompt: str) -> bool:
+    """Return whether a prompt, with its template, ends with `<think>` or the like."""
+    return prompt.rstrip().lower().endswith(tuple(THINKING))
+
+
+def whole_text(completion: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a completion, which may be messages, of which the last counts.
+
+    Thinking that a chat template or a server has split off belongs to it.
+    """
+    if isinstance(completion, str):
+        return completion
+    last = completion[-1] if completion else {}
+    thinking = last.get("reasoning_content") or last.get("thinking")
+    content = str(last.get("content") or "")
+    return f"<think>{thinking}</think>{content}" if thinking else content
 
 
 def extract_answer(

@@ -56,6 +56,7 @@ def test_an_adapter(python: Path, name: str, repo_root: Path, tmp_path: Path) ->
 
 
 def test_the_example_of_trl(python: Path, repo_root: Path, tmp_path: Path) -> None:
-    example = (python, repo_root / "examples/trl/train.py", "--work", tmp_path / "work")
+    torchrun = (python.with_name("torchrun"), "--nproc_per_node", 2)
+    example = (*torchrun, repo_root / "examples/trl/train.py", "--work", "work")
     short = ("--conversations", 400, "--sft_steps", 1, "--steps", 1)
     assert "mean reward" in run(*example, *short, folder=tmp_path)

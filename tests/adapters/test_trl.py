@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import pickle
+from collections import Counter
 from itertools import islice
 from types import SimpleNamespace
 
@@ -15,15 +16,32 @@ import pytest
 
 pytest.importorskip("trl")
 
-from transformers import TrainerState
-from trl import GRPOConfig
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, TrainerState
+from trl import GRPOConfig, GRPOTrainer
 
 from rg_env import Item, Tasks
 from rg_env.adapters.trl import STATE, GRPOTasks
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import RunError, SettingError
-from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.stream import item as item_module
+from rg_env.stream import tasks as tasks_module
 
 pytestmark = pytest.mark.processes
+
+TOKENIZER = AutoTokenizer.from_pretrained(TOKENIZER_FOLDER)
+NO_TEMPLATE = SimpleNamespace(chat_template=None)
+TWO_GROUPS = {"per_device_train_batch_size": 4, "num_generations": 2}
+
+
+def of(*names, processing_class=TOKENIZER, **how):
+    return GRPOTasks(Tasks(*names, **how), processing_class)
+
+
+def settings_in(folder, **settings):
+    brief = {"max_completion_length": 4, "report_to": [], "save_strategy": "no"}
+    cpu = {"use_cpu": True, "bf16": False}
+    given = brief | cpu | TWO_GROUPS | settings
+    return GRPOConfig(output_dir=str(folder), **given)
 
 
 def rows_of(tasks, count):
@@ -41,37 +59,17 @@ def gold_of(row):
 
 
 def test_the_rows_are_the_items_of_the_stream_in_its_order():
-    rows = rows_of(GRPOTasks(Tasks("gcd", "lcm", seed=5)), 6)
+    rows = rows_of(of("gcd", "lcm", seed=5), 6)
     assert [row["prompt"] for row in rows] == [
         item.messages for item in islice(Tasks("gcd", "lcm", seed=5), 6)
     ]
 
 
-def test_a_trainer_without_the_callbacks_is_refused():
-    tasks = GRPOTasks(Tasks("gcd"))
-    rows = rows_of(tasks, 1)
-    with pytest.raises(SettingError, match=r"callbacks=tasks\.callbacks"):
-        rewards(tasks, rows, ["no answer"], trainer_state=TrainerState())
-
-
-def test_rows_go_on_after_workers_were_lost(monkeypatch):
-    tasks, lost = GRPOTasks(Tasks("gcd")), iter([WorkerLostError("killed")] * 2)
-    draw = Tasks.__next__
-    monkeypatch.setattr("rg_env.adapters.trl.PAUSE_S", 0)
-
-    def odd(self):
-        if error := next(lost, None):
-            raise error
-        return draw(self)
-
-    monkeypatch.setattr(Tasks, "__next__", odd)
-    assert len(rows_of(tasks, 2)) == 2
-
-
 @pytest.mark.parametrize("as_messages", [False, True])
 def test_a_completion_has_the_score_of_its_text(as_messages):
-    tasks = GRPOTasks(Tasks("gcd"), is_conversational=as_messages)
+    tasks = of("gcd", processing_class=TOKENIZER if as_messages else NO_TEMPLATE)
     (row,) = rows_of(tasks, 1)
+    assert isinstance(row["prompt"], list if as_messages else str)
     texts = [gold_of(row), "no answer", "<answer>-1</answer>"]
     completions = (
         [[{"role": "assistant", "content": t}] for t in texts] if as_messages else texts
@@ -80,7 +78,7 @@ def test_a_completion_has_the_score_of_its_text(as_messages):
 
 
 def test_thinking_that_a_template_has_split_off_belongs_to_the_completion():
-    tasks = GRPOTasks(Tasks("gcd"))
+    tasks = of("gcd")
     (row,) = rows_of(tasks, 1)
     message = {"role": "assistant", "content": gold_of(row)}
     split = message | {"reasoning_content": "<answer>1</answer> or another one?"}
@@ -88,18 +86,21 @@ def test_thinking_that_a_template_has_split_off_belongs_to_the_completion():
 
 
 def test_a_completion_without_a_score_has_the_reward_none():
-    tasks = GRPOTasks(Tasks("gcd", levels="curriculum"))
+    tasks = of("gcd", levels="curriculum")
     (row,) = rows_of(tasks, 1)
     lost = dataclasses.replace(Item.from_json(row["item"]), digest="0" * 16)
     row["item"] = lost.to_json()
     logged = {}
     log = {"log_metric": logged.__setitem__}
     assert rewards(tasks, [row], ["<answer>1</answer>"], **log) == [None]
-    assert logged == {"reasoning_gym/unscored": 1.0}
+    assert logged == {
+        "reasoning_gym/unscored": 1.0,
+        "reasoning_gym/outcomes/unmatched": 1.0,
+    }
 
 
 def test_whole_groups_move_the_level_of_their_task():
-    tasks = GRPOTasks(Tasks("gcd", levels="curriculum"))
+    tasks = of("gcd", levels="curriculum")
     start = Item.from_json(rows_of(tasks, 1)[0]["item"]).level
     for _ in range(12):
         (row,) = rows_of(tasks, 1)
@@ -108,7 +109,7 @@ def test_whole_groups_move_the_level_of_their_task():
 
 
 def test_results_of_evaluation_items_move_nothing():
-    tasks = GRPOTasks(Tasks("gcd", levels="curriculum"))
+    tasks = of("gcd", levels="curriculum")
     for row in tasks.eval_dataset(12, level=0.5):
         rewards(tasks, [row] * 4, [gold_of(row)] * 4)
     assert tasks.tasks.levels() == {}
@@ -116,26 +117,94 @@ def test_results_of_evaluation_items_move_nothing():
 
 def test_a_reward_whose_results_would_move_the_levels_of_a_copy_is_not_copied():
     with pytest.raises(TypeError, match="fixed levels"):
-        pickle.dumps(GRPOTasks(Tasks("gcd", levels="curriculum")).reward_funcs)
+        pickle.dumps(of("gcd", levels="curriculum").reward_funcs)
 
 
 def test_a_reward_of_fixed_levels_scores_in_another_process_too():
-    tasks = GRPOTasks(Tasks("gcd", levels=0.5))
+    tasks = of("gcd", levels=0.5)
     (row,) = rows_of(tasks, 1)
     (copy,) = pickle.loads(pickle.dumps(tasks.reward_funcs))
     columns = {"item": [row["item"]], "position": [row["position"]]}
     assert asyncio.run(copy(completions=[gold_of(row)], **columns)) == [1.0]
 
 
+def trained(tasks, folder, **settings):
+    """Return a trainer after two steps of a model that knows nothing."""
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1}
+    config = LlamaConfig(vocab_size=len(TOKENIZER), intermediate_size=16, **size)
+    trainer = GRPOTrainer(
+        LlamaForCausalLM(config),
+        args=settings_in(folder, max_steps=2, logging_steps=1, **settings),
+        train_dataset=tasks.train_dataset,
+        eval_dataset=tasks.eval_dataset(1),
+        reward_funcs=tasks.reward_funcs,
+        processing_class=TOKENIZER,
+    )
+    trainer.train()
+    return trainer
+
+
+def test_a_trainer_without_callbacks_makes_each_item_once_and_logs_the_groups(
+    tmp_path, monkeypatch
+):
+    made, make = Counter(), item_module.first_usable
+
+    def counted(pool, attempts, *limits):
+        attempts = list(attempts)
+        made[attempts[0].task, attempts[0].seed] += 1
+        return make(pool, attempts, *limits)
+
+    for module in (item_module, tasks_module):
+        monkeypatch.setattr(module, "first_usable", counted)
+    tasks = of("gcd", levels=0.5)
+    trainer = trained(tasks, tmp_path, eval_on_start=True, **tasks.settings)
+    assert set(made.values()) == {1}
+    assert trainer.state.stateful_callbacks[STATE]["position"] == 4
+    evaluation, first = trainer.state.log_history[:2]
+    shown = {
+        name.removeprefix("reasoning_gym/"): value
+        for name, value in first.items()
+        if name.startswith("reasoning_gym/")
+    }
+    assert shown == {
+        "outcomes/no_answer": 1.0,
+        "unscored": 0.0,
+        "groups_with_variance": 0.0,
+        "score/gcd": 0.0,
+        "level/gcd": 0.5,
+    }
+    assert evaluation["eval_reasoning_gym/score/gcd"] == 0.0
+
+
+def test_a_trainer_without_callbacks_has_its_settings_checked(tmp_path):
+    with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
+        trained(of("gcd"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("enable_thinking", "score"), [({}, 0.0), ({"enable_thinking": False}, 1.0)]
+)
+def test_the_template_says_whether_a_completion_begins_in_the_thinking(
+    tmp_path, enable_thinking, score
+):
+    opens = "<think>{% if enable_thinking is false %}</think>{% endif %}\n"
+    template = AutoTokenizer.from_pretrained(TOKENIZER_FOLDER)
+    template.chat_template = "{{ messages[-1]['content'] }}" + opens
+    tasks = of("gcd", processing_class=template)
+    begin(tasks, tmp_path, chat_template_kwargs=enable_thinking, **tasks.settings)
+    (row,) = rows_of(tasks, 1)
+    assert rewards(tasks, [row], [gold_of(row)]) == [score]
+
+
 def begin(tasks, folder, state=None, **settings):
-    arguments = GRPOConfig(output_dir=str(folder), use_cpu=True, bf16=False, **settings)
+    arguments = settings_in(folder, **settings)
     state = TrainerState() if state is None else state
     tasks.callbacks[0].on_train_begin(arguments, state, None)
     return arguments, state
 
 
 def test_settings_that_would_shuffle_the_stream_stop_the_start(tmp_path):
-    tasks = GRPOTasks(Tasks("gcd"))
+    tasks = of("gcd")
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
         begin(tasks, tmp_path)
     with pytest.raises(SettingError, match=r"shuffle_dataset must be False"):
@@ -144,14 +213,14 @@ def test_settings_that_would_shuffle_the_stream_stop_the_start(tmp_path):
 
 
 def test_a_resumed_run_goes_on_behind_the_last_item_that_was_trained_on(tmp_path):
-    tasks = GRPOTasks(Tasks("gcd", levels="curriculum", seed=3))
+    tasks = of("gcd", levels="curriculum", seed=3)
     arguments, state = begin(tasks, tmp_path, **tasks.settings)
     rows = rows_of(tasks, 8)  # as a loader that is ahead of the trainer
     rewards(tasks, rows[:4], [gold_of(row) for row in rows[:4]])
     state.global_step = 4
     tasks.callbacks[0].on_step_end(arguments, state, None)
     state.save_to_json(str(tmp_path / "trainer_state.json"))
-    again = GRPOTasks(Tasks("gcd", levels="curriculum", seed=3))
+    again = of("gcd", levels="curriculum", seed=3)
     saved = TrainerState.load_from_json(str(tmp_path / "trainer_state.json"))
     begin(again, tmp_path / "elsewhere", saved, **again.settings)
     assert again.tasks.levels() == tasks.tasks.levels()
@@ -161,6 +230,6 @@ def test_a_resumed_run_goes_on_behind_the_last_item_that_was_trained_on(tmp_path
 @pytest.mark.parametrize("saved", [{}, {STATE: {"position": -1}}])
 def test_a_checkpoint_without_the_state_of_the_tasks_stops_the_start(tmp_path, saved):
     state = TrainerState(global_step=2, stateful_callbacks=saved)
-    tasks = GRPOTasks(Tasks("gcd"))
-    with pytest.raises(RunError, match=r"was it saved with callbacks=tasks.callbacks"):
+    tasks = of("gcd")
+    with pytest.raises(RunError, match="was it saved with these tasks"):
         begin(tasks, tmp_path, state, **tasks.settings)
