@@ -148,10 +148,20 @@ def entry(command, *words, **settings):
     return (".venv/bin/python", ENTRY, command, *words, *given)
 
 
-@runs("make train-small", "launch")
-def test_a_small_model_is_trained_in_an_environment_made_anew(clone):
+@runs("make train-small", "launch", "examples/trl/grpo.py")
+def test_a_small_model_is_trained_in_an_environment_made_anew(clone, monkeypatch):
     train_small = f"ARGS={SHORT_TRAINING}"
     assert "| grpo | spell_backward |" in run(clone, "make", "train-small", train_small)
+
+    run(clone, ".venv-vllm/bin/pip", "install", "--quiet", ".[trl]")
+    monkeypatch.setenv("MODEL", "data/train_small/serving")
+    options = (
+        "--use_vllm False --use_cpu True --bf16 False --max_steps 1 --report_to none"
+    )
+    sizes = "--max_completion_length 8 --gradient_accumulation_steps 1"
+    grpo = (".venv-vllm/bin/python", "examples/trl/grpo.py")
+    said = run(clone, *grpo, *options.split(), *sizes.split(), "--logging_steps", 1)
+    assert "reasoning_gym/score/" in said
 
     vllm = clone / ".venv-vllm" / "bin" / "vllm"
     vllm.write_text(SMALL_SERVER)

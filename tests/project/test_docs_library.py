@@ -8,7 +8,7 @@ import pytest
 
 import rg_env
 from rg_env.settings.environment_settings import CheckedSettings
-from tests.support.documents import ROOT, blocks, codes, table
+from tests.support.documents import README, ROOT, blocks, codes, table, text_of
 from tests.support.worker_attacks import run_script
 
 PAGE = ROOT / "docs" / "library.md"
@@ -19,6 +19,10 @@ def test_each_of_its_samples_runs_alone(tmp_path):
     said = [run_script(tmp_path, sample) for sample in blocks("python", [PAGE])]
     assert said[0].count("[0.0, 1.0]") == len(said) - 1 == 3
     assert "None Counter({'returned': 1, 'raised': 1})" in said[3]
+
+
+def test_the_example_of_the_readme_is_the_file():
+    assert text_of(ROOT / "examples/trl/grpo.py") in blocks("python", [README])
 
 
 def test_its_names_are_those_of_the_package():
