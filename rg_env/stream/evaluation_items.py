@@ -57,14 +57,25 @@ Missing = tuple[Item, str]
 class Preset:
     """A published evaluation."""
 
+    name: str
     # Task to the dataset parameters that differ from the library's defaults.
     params: Mapping[str, Mapping[str, Any]]
     changed: frozenset[str]  # tasks of which not all questions are the published ones
 
     def specs(self, tasks: Iterable[str]) -> list[Attempts]:
-        """Return the items of those of the tasks that it has, one attempt at each."""
+        """Return the items of those of the tasks that it has, one attempt at each.
+
+        Raises:
+            SettingError: It has none of them.
+        """
+        names = sorted(self.params.keys() & set(tasks))
+        if not names:
+            raise SettingError(f"{self.name} has none of the chosen tasks")
+        if changed := [task for task in names if task in self.changed]:
+            what = "because the library has changed, some questions are not those of"
+            logger.warning("%s %s: %s", what, self.name, ", ".join(changed))
         specs: list[Attempts] = []
-        for task in (task for task in tasks if task in self.params):
+        for task in names:
             # For others the seed of an entry and its index are as good as their sum.
             is_whole = rules_of(task).is_rebuilt
             for number in range(SIZE):
@@ -76,9 +87,12 @@ class Preset:
 
 @functools.cache
 def load_preset(name: str) -> Preset:
-    """Return a preset; KeyError if there is none of that name."""
-    row = json.loads(TABLE.read_text(encoding="utf-8"))["presets"][name]
-    return Preset(row["params"], frozenset(row["changed"]))
+    """Return a preset; SettingError if there is none of that name."""
+    rows = json.loads(TABLE.read_text(encoding="utf-8"))["presets"]
+    if name not in rows:
+        raise SettingError(f"one of {', '.join(rows)}, found {name!r}", "preset")
+    row = rows[name]
+    return Preset(name, row["params"], frozenset(row["changed"]))
 
 
 def evaluation_specs(
@@ -120,8 +134,6 @@ def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
     how: Any = (seed, stream.difficulty, settings.eval_level)
     preset = None if name is None else load_preset(name)
     evaluated = [c for c in choices if preset is None or c.task in preset.params]
-    if not evaluated:
-        raise SettingError(f"{name} has none of the chosen tasks", "eval_preset")
     number = min(settings.num_eval_tasks or len(evaluated), len(evaluated))
     if number < len(evaluated):
         chosen = random.Random(seed).sample(range(len(evaluated)), number)
@@ -131,10 +143,7 @@ def wanted_items(stream: Stream) -> tuple[dict[str, list[Attempts]], set[str]]:
     if preset is None:
         specs = evaluation_specs(evaluated, settings.num_eval_samples_per_task, *how)
     else:
-        specs = preset.specs(sorted(names))
-        if changed := sorted(preset.changed & names):
-            what = "because the library has changed, some questions are not those of"
-            logger.warning("%s %s: %s", what, name, ", ".join(changed))
+        specs = preset.specs(names)
     wanted: dict[str, list[Attempts]] = {}
     for attempts in [*specs, *evaluation_specs(others, 1, *how)]:
         wanted.setdefault(attempts[0].task, []).append(attempts)

@@ -34,6 +34,8 @@ from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocki
 
 MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
 
+MAX_SIZE = 1000  # of the dataset of an item from JSON, all of which is made
+
 NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 """Errors of a pool for which the item is to blame."""
 
@@ -83,6 +85,8 @@ class _Saved(msgspec.Struct, omit_defaults=True):
     digest: str = ""
     system_prompt: str | None = None
     answer_format: AnswerFormat = "tags"
+    size: Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)] = 1
+    published: bool = False
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -29,7 +29,7 @@ from rg_env.library.task_check import item_fault, why_no_entry
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.stream.curriculum import Count, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
-from rg_env.stream.evaluation_items import evaluation_specs
+from rg_env.stream.evaluation_items import evaluation_specs, load_preset
 from rg_env.stream.feedback import Feedback, WeightsState
 from rg_env.stream.group_scorer import Result
 from rg_env.stream.item import NOT_MADE, Item, first_usable, own_modules, shared_pool
@@ -255,13 +255,24 @@ class Tasks:
         return self._position
 
     def evaluation(
-        self, samples_per_task: int, seed: int = 123, level: float | None = None
+        self,
+        samples_per_task: int = 5,
+        seed: int = 123,
+        level: float | None = None,
+        preset: str | None = None,
     ) -> list[Item]:
-        """Return some items of each task as `evaluate` has; raises like `next`."""
+        """Return some items of each task as `evaluate` has; raises like `next`.
+
+        With a preset, `rg-easy` or `rg-hard`, they are the published items instead, 50
+        of each task that it has, and the other arguments are not used.
+        """
         with self._lock:
             stream = self._prepared()
-        how = (samples_per_task, seed, stream.difficulty, level)
-        wanted = evaluation_specs(stream.choices, *how)
+        if preset is None:
+            how = (samples_per_task, seed, stream.difficulty, level)
+            wanted = evaluation_specs(stream.choices, *how)
+        else:
+            wanted = load_preset(preset).specs(c.task for c in stream.choices)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
             return list(filter(None, threads.map(self._made, names, wanted)))

@@ -11,6 +11,7 @@ import pytest
 from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
 from rg_env.stream import tasks as tasks_module
+from rg_env.stream.evaluation_items import load_preset
 from rg_env.workers.pool_errors import WorkerLostError
 from tests.support.parts import REPO_ROOT
 
@@ -168,3 +169,25 @@ def test_own_tasks_that_are_broken_give_no_items(caplog):
     assert left_out == sorted(BROKEN)
     with pytest.raises(LibraryError, match=r"pays_none.* returned None"):
         next(Tasks("pays_none", task_modules=[OWN_TASKS]))
+
+
+def test_the_items_of_a_preset_are_the_published_ones_also_from_their_json():
+    tasks = ["gcd", "gsm_symbolic", "syllogism"]
+    items = Tasks(*tasks).evaluation(preset="rg-hard")
+    specs = {(i.task, i.index): i for (i,) in load_preset("rg-hard").specs(tasks)}
+    assert len(items) >= 140  # some of syllogism have an incorrect answer
+    for item in items[::30]:
+        again, spec = Item.from_json(item.to_json()), specs[item.task, item.index]
+        for one in (item, again):
+            assert one.place == spec.place
+            assert (one.params, one.seed) == (spec.params, spec.seed)
+        assert (again.split, again.question) == ("evaluation", item.question)
+
+
+@pytest.mark.parametrize(
+    ("preset", "why"),
+    [("rg-medium", "preset: one of rg-easy, rg-hard, found"), ("rg-hard", "none of")],
+)
+def test_a_preset_that_is_none_or_has_no_chosen_task_is_refused(preset, why):
+    with pytest.raises(SettingError, match=why):
+        Tasks("survo").evaluation(preset=preset)
