@@ -1,0 +1,136 @@
+"""The evaluation items as a task of Inspect, whose package is `inspect_ai`.
+
+    inspect eval rg_env/reasoning_gym --model openai/gpt-5 -T tasks=gcd,lcm
+    inspect eval rg_env/reasoning_gym --model openai/gpt-5 -T preset=rg-hard
+
+The items and scores are those of the command `evaluate`. A completion without a score
+is an unscored sample, which no metric counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentReasoning,
+    ModelOutput,
+)
+from inspect_ai.scorer import Score, Scorer, Target, ci_wilson, grouped, mean, scorer
+from inspect_ai.solver import TaskState, generate
+
+from rg_env import Item, Tasks, score_async
+
+METRICS = [mean(), ci_wilson(), grouped(mean(), "category", all=False)]
+
+
+@scorer(metrics=METRICS)  # type: ignore[untyped-decorator]
+def item_score(
+    thinking_open: bool = False, task_modules: str | Sequence[str] = ()
+) -> Scorer:
+    """Score the completion of a sample by its item, in [0, 1], or not at all.
+
+    Args:
+        thinking_open: Whether the chat template ends the prompt with `<think>`.
+        task_modules: Names or paths of modules of a user's own tasks.
+    """
+
+    async def scored(state: TaskState, target: Target) -> Score:
+        item = Item.from_json(state.metadata["item"], task_modules)
+        text = _text(state.output)
+        if text is None:
+            return Score.unscored(explanation=f"no text: {state.output.error}")
+        (result,) = await score_async(item, [text], thinking_open=thinking_open)
+        answer, outcome = result.answer, result.outcome
+        if result.value is None:
+            why = f"{outcome}: {result.reason}"
+            return Score.unscored(answer=answer, explanation=why)
+        return Score(value=result.value, answer=answer, explanation=outcome)
+
+    return scored
+
+
+def _text(output: ModelOutput) -> str | None:
+    """Return what the model wrote, its thinking included; None if there is no text."""
+    if output.empty or output.error or output.stop_reason == "content_filter":
+        return None
+    content, text = output.message.content, str(output.completion)
+    parts = [] if isinstance(content, str) else content
+    thinking = "".join(
+        part.summary or "" if part.redacted else part.reasoning
+        for part in parts
+        if isinstance(part, ContentReasoning)
+    )
+    if not thinking:
+        return text
+    is_cut = not text and output.stop_reason == "max_tokens"
+    return f"<think>{thinking}{'' if is_cut else '</think>'}{text}"
+
+
+@task  # type: ignore[untyped-decorator]
+def reasoning_gym(
+    tasks: str | Sequence[str] = (),
+    samples_per_task: int = 5,
+    seed: int = 123,
+    level: float | None = None,
+    preset: str | None = None,
+    *,
+    categories: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    system_prompt: str | None = None,
+    thinking_open: bool = False,
+    task_modules: str | Sequence[str] = (),
+) -> Task:
+    """Evaluate a model on fixed items of the tasks.
+
+    Args:
+        tasks: Names or patterns; none means all.
+        samples_per_task: Items of each task.
+        seed: Decides the items.
+        level: Difficulty in [0, 1]; None for the library's default parameters.
+        preset: `rg-easy` or `rg-hard`: the items of a published evaluation.
+        categories: Categories whose tasks are used in addition.
+        exclude: Names or patterns of tasks to leave out.
+        params: Task to dataset parameters of the library.
+        system_prompt: Replaces the built-in one.
+        thinking_open: Whether the chat template ends the prompt with `<think>`.
+        task_modules: Names or paths of modules of a user's own tasks.
+
+    Raises:
+        SettingError: An argument is invalid.
+    """
+    stream = Tasks(
+        *_names(tasks),
+        categories=None if categories is None else _names(categories),
+        exclude=_names(exclude),
+        params=params,
+        system_prompt=system_prompt,
+        task_modules=task_modules,
+    )
+    items = stream.evaluation(samples_per_task, seed, level, preset)
+    of = stream.categories()
+    return Task(
+        dataset=MemoryDataset([_sample(item, of[item.task]) for item in items]),
+        solver=generate(),
+        scorer=item_score(thinking_open, _names(task_modules)),
+    )
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _sample(item: Item, category: str) -> Sample:
+    system, user = (message["content"] for message in item.messages)
+    whole = {"task": item.task, "category": category, "level": item.level}
+    return Sample(
+        id=f"{item.task}-{item.index}",
+        input=[ChatMessageSystem(content=system), ChatMessageUser(content=user)],
+        target=item.gold or "",
+        metadata={**whole, "item": item.to_json()},
+    )

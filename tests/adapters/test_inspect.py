@@ -1,0 +1,168 @@
+"""The task as Inspect runs it, with the command of the package itself.
+
+`test_their_packages.py` runs this file in an environment that holds Inspect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("inspect_ai")
+
+from inspect_ai.log import read_eval_log
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    ContentReasoning,
+    ModelName,
+    ModelOutput,
+)
+from inspect_ai.scorer import Target
+from inspect_ai.solver import TaskState
+
+from rg_env import Tasks, score
+from rg_env.adapters.inspect import item_score, reasoning_gym
+from rg_env.errors import SettingError
+
+pytestmark = pytest.mark.processes
+
+LIMIT_S = 120.0
+TEXTS = ["<answer>{}</answer>", "<think>no</think><answer>-1</answer>", "{}"]
+THINKING = "It may be <answer>-1</answer>."
+
+
+class Policy(http.server.BaseHTTPRequestHandler):
+    """A model that writes what `texts` says, by question."""
+
+    texts: dict[str, dict[str, str]]
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message = {"role": "assistant", **self.texts[body["messages"][-1]["content"]]}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
+        reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "p"}
+        data = json.dumps({**reply, "choices": choices, "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def items():
+    return Tasks("gcd", "lcm").evaluation(2)
+
+
+@pytest.fixture(scope="module")
+def log(items, tmp_path_factory):
+    """The log of `inspect eval`: right, wrong, no answer, and a separate thinking."""
+    golds = [item.gold for item in items]
+    texts = [{"content": t.format(g)} for t, g in zip(TEXTS, golds, strict=False)]
+    right = f"<answer>{golds[3]}</answer>"
+    texts.append({"content": right, "reasoning_content": THINKING})
+    by_question = {i.question: t for i, t in zip(items, texts, strict=True)}
+    handler = type("Handler", (Policy,), {"texts": by_question})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever).start()
+    folder = tmp_path_factory.mktemp("evaluated")
+    here = f"http://127.0.0.1:{server.server_port}/v1"
+    model = ("--model", "openai-api/local/p", "--model-base-url", here)
+    command = ("eval", "rg_env/reasoning_gym", *model, "--display", "plain")
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("inspect")),
+            *(*command, "-T", "tasks=gcd,lcm", "-T", "samples_per_task=2"),
+        ],
+        cwd=folder,
+        env=os.environ | {"LOCAL_API_KEY": "none", "INSPECT_LOG_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    server.shutdown()
+    server.server_close()
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("*.eval")
+    return read_eval_log(str(path))
+
+
+def test_the_samples_are_the_evaluation_items(log, items):
+    assert [s.metadata["item"] for s in log.samples] == [i.to_json() for i in items]
+    prompts = [[m.text for m in s.input] for s in log.samples]
+    assert prompts == [[m["content"] for m in i.messages] for i in items]
+    assert [sample.target for sample in log.samples] == [i.gold for i in items]
+
+
+def test_each_score_is_that_of_the_library_with_answer_and_outcome(log, items):
+    golds = [item.gold for item in items]
+    texts = [t.format(g) for t, g in zip([*TEXTS, TEXTS[0]], golds, strict=True)]
+    wanted = [score(i, [t])[0] for i, t in zip(items, texts, strict=True)]
+    found = [sample.scores["item_score"] for sample in log.samples]
+    assert [one.value for one in found] == [1.0, 0.0, 0.0, 1.0]
+    assert [one.value for one in found] == [one.value for one in wanted]
+    assert [one.answer for one in found] == [one.answer for one in wanted]
+    assert [one.explanation for one in found] == [one.outcome for one in wanted]
+    metrics = log.results.scores[0].metrics
+    assert metrics["mean"].value == 0.5
+    assert 0 < metrics["lower"].value < 0.5 < metrics["upper"].value < 1
+
+
+def scored(sample, output):
+    state = TaskState(
+        model=ModelName("mockllm/model"),
+        sample_id=sample.id,
+        epoch=1,
+        input=sample.input,
+        messages=[],
+        output=output,
+        metadata=sample.metadata,
+    )
+    return asyncio.run(item_score()(state, Target("")))
+
+
+def test_what_has_no_score_is_unscored_and_no_0(items):
+    (sample,) = reasoning_gym("gcd", 1).dataset
+    refused = ModelOutput(model="p", choices=[], error="not for you")
+    assert math.isnan(scored(sample, refused).value)
+    other = json.dumps(json.loads(sample.metadata["item"]) | {"digest": "0" * 16})
+    sample.metadata["item"] = other
+    lost = scored(sample, ModelOutput.from_content("p", "<answer>1</answer>"))
+    assert math.isnan(lost.value)
+    assert lost.answer == "1"
+    assert lost.explanation.startswith("unmatched: gcd")
+
+
+def test_thinking_that_was_cut_off_is_no_answer():
+    (sample,) = reasoning_gym("gcd", 1).dataset
+    content = [ContentReasoning(reasoning=f"<answer>{sample.target}</answer>")]
+    message = ChatMessageAssistant(content=content)
+    cut = ChatCompletionChoice(message=message, stop_reason="max_tokens")
+    found = scored(sample, ModelOutput(model="p", choices=[cut]))
+    assert (found.value, found.explanation) == (0.0, "unfinished_thinking")
+
+
+def test_the_items_of_a_preset_are_its_samples():
+    samples = reasoning_gym("gcd", preset="rg-hard").dataset
+    items = Tasks("gcd").evaluation(preset="rg-hard")
+    assert [s.metadata["item"] for s in samples] == [i.to_json() for i in items]
+    assert len(samples) == 50
+
+
+def test_a_wrong_preset_is_refused():
+    with pytest.raises(SettingError, match="preset: one of rg-easy, rg-hard"):
+        reasoning_gym(preset="rg-medium")
