@@ -95,6 +95,10 @@ class RunError(RuntimeError):
         return f"{self.about}: {self}" if self.about else str(self)
 
 
+class NoScoreError(RunError):
+    """A completion has no score, which is not 0, so nothing may be learned from it."""
+
+
 def shown(value: object) -> str:
     """Return a value as a sentence repeats it: in quotes, on one line, not too long."""
     text = repr(value)

@@ -1,6 +1,5 @@
 """The tasks as a taskset of verifiers, with a harness that asks the model in process.
 
-    vf-eval reasoning-gym-verifiers -n 4 --no-push
     vf-eval reasoning-gym-verifiers -n 4 --no-push --env.taskset.tasks '["gcd"]'
 
 The id names the module `reasoning_gym_verifiers`, which exports what is defined here.
@@ -18,17 +17,10 @@ from pydantic import Field, Json
 from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 from verifiers.v1.runtimes import ProgramResult
 
-from rg_env.errors import RunError, SettingError
-from rg_env.reward.prompt import SYSTEM_PROMPT
-from rg_env.stream.group_scorer import score_async
-from rg_env.stream.item import Item
-from rg_env.stream.tasks import Tasks
+from rg_env import Item, Tasks, score_async
+from rg_env.errors import NoScoreError, SettingError
 
 REQUEST_TIMEOUT_S = 1200.0  # a server may be busy with other rollouts for long
-
-
-class NoScoreError(RunError):
-    """A completion has no score, which is not 0: its trace is a failed one."""
 
 
 class ReasoningGymData(vf.TaskData):
@@ -38,9 +30,10 @@ class ReasoningGymData(vf.TaskData):
 
 
 class ReasoningGymTaskConfig(vf.TaskConfig):
-    """Modules that register tasks of your own."""
+    """How completions are scored: as by `rg_env.score`, with your own modules."""
 
     task_modules: list[str] = Field(default_factory=list)
+    thinking_open: bool = False
 
 
 class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfig]):
@@ -59,7 +52,10 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def reasoning_gym(self, trace: vf.Trace) -> float:
         """Return the score of the last reply, in [0, 1]; raises `NoScoreError`."""
-        return await self._score(self.item, trace.last_reply)
+        # A server that has parsed the thinking has put it apart.
+        is_apart = any(m.reasoning_content for m in trace.assistant_messages[-1:])
+        is_open = self.config.thinking_open and not is_apart
+        return await self._score(self.item, trace.last_reply, is_open)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Tell whether the gold answer scores 1.0, None without one; may raise too."""
@@ -68,19 +64,16 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
             return None
         return await self._score(item, f"<answer>{item.gold}</answer>") == 1.0
 
-    async def _score(self, item: Item, text: str) -> float:
+    async def _score(self, item: Item, text: str, is_open: bool = False) -> float:
         """Return the score of a text; raises `NoScoreError` if there is none."""
-        (result,) = await score_async(item, [text])
+        (result,) = await score_async(item, [text], thinking_open=is_open)
         if result.value is None:
             raise NoScoreError(f"{item.task}: {result.outcome}: {result.reason}")
         return result.value
 
 
 class ReasoningGymConfig(vf.TasksetConfig):
-    """Which items; the fields mean what the arguments of `rg_env.Tasks` do.
-
-    With `eval_samples_per_task` they are fixed items of each task, by `eval_seed`.
-    """
+    """Which items, as in `rg_env.Tasks`, or `eval_samples_per_task` fixed ones."""
 
     task: ReasoningGymTaskConfig = ReasoningGymTaskConfig()
     tasks: list[str] | None = None
@@ -91,6 +84,7 @@ class ReasoningGymConfig(vf.TasksetConfig):
     ) = "random"
     weights: dict[str, float] | None = None
     params: dict[str, dict[str, Any]] | None = None
+    choice: Literal["weighted", "in_turn"] = "weighted"
     seed: int = 0
     eval_samples_per_task: int | None = None
     eval_seed: int = 123
@@ -121,6 +115,8 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
             params=config.params,
             categories=config.categories,
             exclude=config.exclude or (),
+            choice=config.choice,
+            system_prompt=self.system_prompt,
             task_modules=config.task.task_modules,
         )
         items: Iterable[Item] = tasks
@@ -130,7 +126,7 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
             data = ReasoningGymData(
                 name=f"{item.task}-{item.index}",
                 prompt=item.question,
-                system_prompt=SYSTEM_PROMPT,
+                system_prompt=item.messages[0]["content"],
                 item=item.to_json(),
             )
             yield ReasoningGymTask(data, config.task)

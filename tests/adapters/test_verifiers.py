@@ -22,8 +22,8 @@ pytest.importorskip("verifiers.v1")
 
 from reasoning_gym_verifiers import ReasoningGymTaskset
 from rg_env import Item, Tasks
-from rg_env.adapters.verifiers import NoScoreError, ReasoningGymConfig
-from rg_env.errors import SettingError
+from rg_env.adapters.verifiers import ReasoningGymConfig
+from rg_env.errors import NoScoreError, SettingError
 
 pytestmark = pytest.mark.processes
 
@@ -57,6 +57,25 @@ def test_a_fixed_set_ends():
 def test_a_level_may_be_the_text_that_a_command_line_has(level):
     (item,) = items_of(islice(taskset(tasks=["gcd"], levels=level).load(), 1))
     assert item.level == 0.5
+
+
+def test_the_prompt_and_the_choice_of_tasks_can_be_set(tmp_path):
+    (path := tmp_path / "prompt.txt").write_text("Answer.")
+    how = {"choice": "in_turn", "system_prompt": path}
+    found = list(islice(taskset(tasks=["gcd", "lcm"], **how).load(), 2))
+    assert [item.task for item in items_of(found)] == ["gcd", "lcm"]
+    assert {task.data.system_prompt for task in found} == {"Answer."}
+    assert items_of(found)[0].messages[0]["content"] == "Answer."
+
+
+@pytest.mark.parametrize(("apart", "reward"), [(None, 0.0), ("It is 5.", 1.0)])
+def test_a_reply_may_go_on_with_the_thinking_of_the_prompt(apart, reward):
+    (task,) = islice(taskset(tasks=["gcd"], task={"thinking_open": True}).load(), 1)
+    (item,) = items_of([task])
+    reply = SimpleNamespace(reasoning_content=apart)
+    text = f"<answer>{item.gold}</answer>"
+    trace = SimpleNamespace(last_reply=text, assistant_messages=[reply])
+    assert asyncio.run(task.reasoning_gym(trace)) == reward
 
 
 def test_levels_that_follow_results_are_refused():
@@ -136,6 +155,13 @@ def test_vf_eval_rewards_each_reply_with_its_score(evaluated):
     assert rewards_in(evaluated) == [0.0, 1.0]
 
 
+def test_a_saved_trace_that_is_scored_again_has_the_same_score(evaluated, tmp_path):
+    (path,) = evaluated.rglob("traces.jsonl")
+    out = ("--output-dir", str(tmp_path / "again"), "--rich", "false")
+    command(tmp_path, "vf-replay", str(path.parent), *out)
+    assert rewards_in(tmp_path) == rewards_in(evaluated)
+
+
 def test_vf_validate_passes_gold_answers_and_no_answer(tmp_path):
     items = ("--taskset.tasks", '["gcd"]', "--taskset.eval_samples_per_task", "2")
     here = ("--runtime.type", "subprocess", "--rich", "false")
@@ -149,6 +175,6 @@ def test_a_reply_without_a_score_raises_and_is_no_reward_of_0():
     other = json.dumps(json.loads(task.data.item) | {"digest": "0" * 16})
     data = task.data.model_copy(update={"item": other})
     lost = type(task)(data, task.config)
-    trace = SimpleNamespace(last_reply="<answer>1</answer>")
+    trace = SimpleNamespace(last_reply="<answer>1</answer>", assistant_messages=[])
     with pytest.raises(NoScoreError, match="gcd: unmatched"):
         asyncio.run(lost.reasoning_gym(trace))
