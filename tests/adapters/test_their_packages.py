@@ -35,24 +35,37 @@ def run(*argv: object, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
-    """Return the Python of a new environment that holds the packages and pytest."""
-    folder = tmp_path_factory.mktemp("packages")
+def environment(folder: Path, *wanted: str) -> Path:
+    """Return the Python of a new environment that holds packages and pytest."""
     run(sys.executable, "-m", "venv", "venv", folder=folder)
-    wanted = (f"{repo_root}[ray,trl,verifiers]", TORCH, "pytest", "pytest-timeout")
     python = folder / "venv/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", *wanted, folder=folder)
+    install = (python, "-m", "pip", "install", "--quiet", "pytest", "pytest-timeout")
+    run(*install, *wanted, folder=folder)
     return python
 
 
-@pytest.mark.parametrize("name", ["files", "ray", "trl", "verifiers", "verl"])
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+    folder, extras = tmp_path_factory.mktemp("packages"), "ray,tinker,trl,verifiers"
+    return environment(folder, f"{repo_root}[{extras}]", TORCH)
+
+
+NAMES = ["files", "ray", "tinker", "trl", "verifiers", "verl"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_adapter(python: Path, name: str, repo_root: Path, tmp_path: Path) -> None:
     # Outside the project, so that what is installed is tested.
     shutil.copy(repo_root / f"tests/adapters/test_{name}.py", tmp_path)
     said = run(python, "-m", "pytest", "-q", "-rs", f"test_{name}.py", folder=tmp_path)
     assert " passed" in said
     assert "skipped" not in said
+
+
+def test_the_adapter_of_inspect(repo_root: Path, tmp_path: Path) -> None:
+    # Its client of servers excludes that of verifiers.
+    python = environment(tmp_path, f"{repo_root}[inspect]", "openai>=3.4")
+    test_an_adapter(python, "inspect", repo_root, tmp_path)
 
 
 def test_the_example_of_trl(python: Path, repo_root: Path, tmp_path: Path) -> None:

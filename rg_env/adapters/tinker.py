@@ -1,0 +1,148 @@
+"""The tasks as a dataset of tinker-cookbook, in groups that are scored as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import chz
+import tinker
+from tinker_cookbook import renderers, tokenizer_utils
+from tinker_cookbook.rl import types
+from tinker_cookbook.rl.rollout_strategy import RetryOnFailure, RolloutResult
+
+from rg_env import Item, Tasks, score_async
+from rg_env.errors import NoScoreError
+
+
+@dataclasses.dataclass
+class ReasoningGymEnv(types.Env):
+    """One completion of an item: its `text`, and its `value` once it is scored."""
+
+    renderer: renderers.Renderer
+    prompt: tinker.ModelInput
+    text: str | None = None
+    value: float | None = None
+
+    async def initial_observation(self) -> tuple[types.Observation, Any]:
+        """Return the tokens of the prompt, and what stops a completion."""
+        return self.prompt, self.renderer.get_stop_sequences()
+
+    async def step(self, action: types.Action, **_: Any) -> types.StepResult:
+        """Take the tokens of the completion; the reward comes from the group."""
+        content = self.renderer.parse_response(action)[0]["content"]
+        text = renderers.format_content_as_string(content, separator="")
+        end = self.renderer.tokenizer.decode(self.prompt.to_ints()[-8:]).rstrip()
+        # The prompt may have opened the block; content that was parsed is a list.
+        if isinstance(content, str) and end.endswith("<think>"):
+            text = f"<think>{text.lstrip().removeprefix('<think>')}"
+        self.text, nothing = text, tinker.ModelInput.empty()
+        return types.StepResult(0.0, True, nothing, [], logs={"completion": text})
+
+
+@dataclasses.dataclass(frozen=True)
+class ReasoningGymGroup(types.EnvGroupBuilder):
+    """Completions of one item, `size` of them; `tasks` are what their results move."""
+
+    item: Item
+    renderer: renderers.Renderer
+    size: int
+    tasks: Tasks | None = None
+
+    async def make_envs(self) -> Sequence[ReasoningGymEnv]:
+        """Return new environments, shape (G,)."""
+        prompt = self.renderer.build_generation_prompt(self.item.messages)
+        return [ReasoningGymEnv(self.renderer, prompt) for _ in range(self.size)]
+
+    async def scores(self, envs: Sequence[Any]) -> list[float]:
+        """Return the scores, shape (G,); raises `NoScoreError` if one has none."""
+        new = [env for env in envs if env.value is None]
+        results = await score_async(self.item, [env.text for env in new])
+        for env, one in zip(new, results, strict=True):
+            if one.value is None:
+                raise NoScoreError(f"{self.item.task}: {one.outcome}: {one.reason}")
+            env.value = one.value
+        return [env.value for env in envs]
+
+    async def compute_group_rewards(self, trajectory_group: Any, env_group: Any) -> Any:
+        """Return scores in [0, 1] with metrics, shape (G,); they move the levels."""
+        values = await self.scores(env_group)
+        if self.tasks is not None:
+            self.tasks.feedback(self.item, values)
+        level = {} if self.item.level is None else {"level": self.item.level}
+        return [(value, {"right": value == 1.0, **level}) for value in values]
+
+    def logging_tags(self) -> list[str]:
+        """Return the names under which its metrics are logged."""
+        return ["reasoning_gym", self.item.task]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Raise an error where the results of a copy would move other levels."""
+        if self.tasks is not None:
+            raise TypeError("results move levels in one process; use fixed levels")
+        return dict(vars(self))
+
+
+class WholeGroups(RetryOnFailure):
+    """Tries a group again, with new completions, if a member has no score."""
+
+    async def execute(self, env_group_builder: Any, policy: Any) -> RolloutResult:
+        """Return a group all of which has scores; raises `NoScoreError`."""
+        for number in range(self.max_retries + 1):
+            result = await super().execute(env_group_builder, policy)
+            is_last = number == self.max_retries
+            with contextlib.suppress(*(() if is_last else (NoScoreError,))):
+                if isinstance(env_group_builder, ReasoningGymGroup):
+                    await env_group_builder.scores(result.envs)
+                break
+        return result
+
+
+@dataclasses.dataclass(frozen=True)
+class ReasoningGymDataset(types.RLDataset):
+    """Groups of the items of draws, `size` a batch, fewer where none can be made."""
+
+    item: Callable[[int], Item | None]
+    size: int
+    number: int
+    group: tuple[Any, ...]  # of the arguments of `ReasoningGymGroup`, all but the item
+
+    def __len__(self) -> int:
+        return self.number
+
+    def get_batch(self, index: int) -> Sequence[ReasoningGymGroup]:
+        """Return the groups of a batch, shape (P,); raises as `Tasks.at`."""
+        draws = range(index * self.size, (index + 1) * self.size)
+        with ThreadPoolExecutor() as threads:  # keeps all workers busy
+            items = filter(None, threads.map(self.item, draws))
+            return [ReasoningGymGroup(item, *self.group) for item in items]
+
+
+@chz.chz
+class ReasoningGymDatasetBuilder(types.RLDatasetBuilder):
+    """Which items, in what groups; `options` are other arguments of `rg_env.Tasks`."""
+
+    model_name_for_tokenizer: str
+    renderer_name: str
+    tasks: Sequence[str] = ()
+    levels: Any = "random"
+    seed: int = 0
+    options: Mapping[str, Any] = chz.field(default_factory=dict)
+    group_size: int = 8
+    batch_size: int = 64
+    num_batches: int = 1000
+    eval_samples_per_task: int = 0
+
+    async def __call__(self) -> tuple[types.RLDataset, types.RLDataset | None]:
+        """Return the stream, and fixed items of each task; raises as their `Tasks`."""
+        tasks = Tasks(*self.tasks, levels=self.levels, seed=self.seed, **self.options)
+        fixed = tasks.evaluation(self.eval_samples_per_task)
+        tokenizer = tokenizer_utils.get_tokenizer(self.model_name_for_tokenizer)
+        renderer = renderers.get_renderer(self.renderer_name, tokenizer)
+        group = (renderer, self.group_size, tasks if tasks.follows_results else None)
+        train = ReasoningGymDataset(tasks.at, self.batch_size, self.num_batches, group)
+        test = ReasoningGymDataset(fixed.__getitem__, len(fixed), 1, (renderer, 1))
+        return train, test if fixed else None
