@@ -10,7 +10,7 @@ is an unscored sample, which no metric counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -83,6 +83,7 @@ def reasoning_gym(
     exclude: str | Sequence[str] = (),
     params: Mapping[str, Mapping[str, Any]] | None = None,
     system_prompt: str | None = None,
+    answer_format: Literal["tags", "boxed"] = "tags",
     thinking_open: bool = False,
     task_modules: str | Sequence[str] = (),
 ) -> Task:
@@ -98,6 +99,7 @@ def reasoning_gym(
         exclude: Names or patterns of tasks to leave out.
         params: Task to dataset parameters of the library.
         system_prompt: Replaces the built-in one.
+        answer_format: What marks the answer in a completion.
         thinking_open: Whether the chat template ends the prompt with `<think>`.
         task_modules: Names or paths of modules of a user's own tasks.
 
@@ -110,6 +112,7 @@ def reasoning_gym(
         exclude=_names(exclude),
         params=params,
         system_prompt=system_prompt,
+        answer_format=answer_format,
         task_modules=task_modules,
     )
     items = stream.evaluation(samples_per_task, seed, level, preset)

@@ -60,9 +60,10 @@ class ReasoningGymTask(vf.Task[ReasoningGymData, vf.State, ReasoningGymTaskConfi
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Tell whether the gold answer scores 1.0, None without one; may raise too."""
         item = self.item
-        if item.gold is None:
+        if (gold := item.gold) is None:
             return None
-        return await self._score(item, f"<answer>{item.gold}</answer>") == 1.0
+        text = {"tags": f"<answer>{gold}</answer>", "boxed": rf"\boxed{{{gold}}}"}
+        return await self._score(item, text[item.answer_format]) == 1.0
 
     async def _score(self, item: Item, text: str, is_open: bool = False) -> float:
         """Return the score of a text; raises `NoScoreError` if there is none."""
@@ -85,6 +86,7 @@ class ReasoningGymConfig(vf.TasksetConfig):
     weights: dict[str, float] | None = None
     params: dict[str, dict[str, Any]] | None = None
     choice: Literal["weighted", "in_turn"] = "weighted"
+    answer_format: Literal["tags", "boxed"] = "tags"
     seed: int = 0
     eval_samples_per_task: int | None = None
     eval_seed: int = 123
@@ -117,6 +119,7 @@ class ReasoningGymTaskset(vf.Taskset[ReasoningGymTask, ReasoningGymConfig]):
             exclude=config.exclude or (),
             choice=config.choice,
             system_prompt=self.system_prompt,
+            answer_format=config.answer_format,
             task_modules=config.task.task_modules,
         )
         items: Iterable[Item] = tasks

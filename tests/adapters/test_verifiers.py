@@ -68,6 +68,13 @@ def test_the_prompt_and_the_choice_of_tasks_can_be_set(tmp_path):
     assert items_of(found)[0].messages[0]["content"] == "Answer."
 
 
+def test_a_gold_answer_is_valid_in_each_format():
+    for how in ("tags", "boxed"):
+        (task,) = islice(taskset(tasks=["gcd"], answer_format=how).load(), 1)
+        assert asyncio.run(task.validate(None))
+        assert ("boxed" in task.data.system_prompt) is (how == "boxed")
+
+
 @pytest.mark.parametrize(("apart", "reward"), [(None, 0.0), ("It is 5.", 1.0)])
 def test_a_reply_may_go_on_with_the_thinking_of_the_prompt(apart, reward):
     (task,) = islice(taskset(tasks=["gcd"], task={"thinking_open": True}).load(), 1)
