@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import rg_env
 from rg_env.library import worker_jobs
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.imported_names import imported_names
@@ -38,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inference": LEAVES | {"reward", "settings"},
     "run": LEAVES | CORE,
     "results": LEAVES | CORE | {"run", "settings"},
-    "adapters": LEAVES | CORE | {"settings", "run", "results"},
+    "adapters": LEAVES | CORE | {"settings", "run", "results"} | set(rg_env.__all__),
     "atropos": LEAVES | CORE | {"settings", "inference", "run", "results"},
     "demo": LEAVES | CORE | {"atropos"},
     "launch": LEAVES | {"workers", "settings", "run", "results"},
