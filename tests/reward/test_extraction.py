@@ -9,6 +9,8 @@ from rg_env.reward.extraction import (
     THINKING,
     Extraction,
     extract_answer,
+    opens_thinking,
+    whole_text,
 )
 from rg_env.reward.prompt import SYSTEM_PROMPT, built_in_prompt
 
@@ -327,3 +329,25 @@ def test_megabytes_of_boxes_are_read_in_one_pass(piece):
     text = piece * (4_000_000 // len(piece))
     assert answer_of(text, answer_format="boxed") is None
     assert answer_of(rf"\boxed{{{text}", answer_format="boxed") is None
+
+
+# -- what a trainer has ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opened", ["<think>", "<think>\n", "◁think▷", "<Think>\n\n"])
+def test_a_prompt_that_ends_with_an_opening_tag_opens_the_thinking(opened):
+    assert opens_thinking(f"Question\nassistant\n{opened}")
+    assert not opens_thinking(f"{opened}\n\n</think>\n\n")
+    assert not opens_thinking(f"{opened} I say")
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "thinking"])
+def test_thinking_that_was_split_off_belongs_to_the_text(name):
+    message = {"role": "assistant", name: "5?", "content": "<answer>6</answer>"}
+    assert whole_text([message]) == "<think>5?</think><answer>6</answer>"
+    assert whole_text([message | {name: None}]) == "<answer>6</answer>"
+
+
+def test_a_completion_without_messages_or_content_is_an_empty_text():
+    assert whole_text("5") == "5"
+    assert whole_text([]) == whole_text([{"role": "assistant", "content": None}]) == ""
