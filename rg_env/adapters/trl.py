@@ -29,6 +29,7 @@ STATE = "reasoning_gym_tasks"
 
 NOT_TRAINING = -1
 """The `position` of evaluation rows, whose results move nothing."""
+MOST_MADE = 4096  # items that are kept for their scores; others are made again
 
 
 class GRPOTasks(TrainerCallback):
@@ -42,11 +43,11 @@ class GRPOTasks(TrainerCallback):
     Attributes:
         settings: Arguments of `GRPOConfig`: TRL would shuffle the stream, for which it
             draws 1,000 items first, and walk through it again in a resumed run.
-        reward_funcs: One function; a completion that has no score has the reward None,
-            which TRL leaves out. It logs the metrics of `GroupLog`.
+        reward_funcs: One, which logs the metrics of `GroupLog`. A completion that has
+            no score has the reward None, which TRL leaves out.
         callbacks: One, which checks the settings and keeps the stream's state in every
             checkpoint. A trainer without it gets it with the first rewards, when a
-            resumed run has already drawn its first batch again.
+            resumed run has already drawn its first batches again.
     """
 
     settings: Mapping[str, Any] = {
@@ -84,8 +85,6 @@ class GRPOTasks(TrainerCallback):
         self, completions: Sequence[Any], **given: Any
     ) -> list[float | None]:
         """Return the reward of each completion, in [0, 1] or None, shape (B,).
-
-        TRL names its metrics after it.
 
         Args:
             completions: Texts, or lists of messages.
@@ -176,4 +175,6 @@ def _rows(
         texts = [f"{message['content']}\n\n" for message in item.messages]
         prompt = item.messages if is_conversational else "".join(texts)
         made[line := item.to_json()] = item
+        if len(made) > MOST_MADE:
+            made.pop(next(iter(made)))
         yield {"prompt": prompt, "item": line, "position": place}
