@@ -47,7 +47,7 @@ from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocki
 
 logger = logging.getLogger(__name__)
 
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0)
 """Before an item whose workers were lost is tried again, where that is waited for."""
 
 
@@ -183,37 +183,39 @@ class Tasks:
 
         Threads make up to `number` items ahead, each once and with one worker left to
         score, unless results decide which come next. Where workers are lost, an item
-        is tried again for a minute; otherwise it raises like `next`. Nobody else may
-        draw.
+        is tried again for some minutes; otherwise this raises like `next`. Nobody else
+        may draw.
         """
         threads = ThreadPoolExecutor(max(1, default_pool_size() - 1))
         making: dict[int, Future[Item | None]] = {}
-        failures = 0
+        failures, pauses_s = 0, iter(PAUSES_S)
         try:
             while failures < MAX_FAILURES_IN_A_ROW:
                 first = self.position
                 wanted = range(first, first + (1 if self.follows_results else number))
                 making = {
-                    place: making.get(place) or threads.submit(self._patiently, place)
+                    place: making.get(place) or threads.submit(self.at, place)
                     for place in wanted
                 }
-                item = making[first].result()
+                try:
+                    item = making[first].result()
+                except WorkerLostError as error:
+                    if (pause_s := next(pauses_s, None)) is None:
+                        raise
+                    logger.warning("an item is tried again in %g s: %s", pause_s, error)
+                    time.sleep(pause_s)
+                    making = {
+                        at: made for at, made in making.items() if not made.done()
+                    }
+                    continue
                 self.seek(first + 1)
+                pauses_s = iter(PAUSES_S)
                 failures = failures + 1 if item is None else 0
                 if item is not None:
                     yield item
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
         raise NoItemsError(NO_ITEMS)
-
-    def _patiently(self, position: int) -> Item | None:
-        for pause_s in PAUSES_S:
-            try:
-                return self.at(position)
-            except WorkerLostError as error:
-                logger.warning("an item is tried again in %g s: %s", pause_s, error)
-                time.sleep(pause_s)
-        return self.at(position)
 
     def at(self, position: int) -> Item | None:
         """Return the item of a draw, None if none could be made; raises like `next`.
