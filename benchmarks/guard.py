@@ -16,7 +16,7 @@ PYTHON is an interpreter that has the package. The ways, each with a limit of 2 
 One completion in eight meets the bad scorer, and none deserves a 0. A cell is the
 completions per second and what was wrong: completions with a 0, good ones without a
 score, rewards that are no number, a program that hangs, dies or does not exit. Each is
-a program of its own with 6 GiB of memory, ended after 40 s; the fork bomb stops at 64
+a program of its own with 3 GiB of memory, ended after 40 s; the fork bomb stops at 64
 processes, and output goes to /dev/null.
 """
 
@@ -39,9 +39,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT_S, WALL_S, LONGEST_S, MEMORY_BYTES = 2, 6, 40, 6 * 2**30
+LIMIT_S, WALL_S, LONGEST_S, MEMORY_BYTES = 2, 6, 40, 3 * 2**30
 COMPLETIONS, FEW, EVERY, LOOPS, THREADS = 48, 8, 8, 16, 8
-BUSY = "16 busy loops beside"
+BUSY, NONE = "16 busy loops beside", "none is bad"
 HARD = "(10**40 + 121) * (3 * 10**40 + 11)"  # primes
 SLOW = "e = time.process_time() + 0.3\nwhile time.process_time() < e: pass"
 DEEP = """
@@ -54,8 +54,8 @@ pid = os.getpid()
 time.sleep(20)
 pid == os.getpid() or os._exit(0)"""
 ROWS = {
-    "none is bad": "",
-    "loop in C": "re.match('(a|aa)+$', 'a' * 60 + 'b')",
+    NONE: "",
+    "loop in C": "sum(range(10**15))",
     "sympy without an end": f"import sympy; sympy.factorint({HARD})",
     "os._exit": "os._exit(0)",
     "fork bomb": FORK_BOMB,
@@ -142,7 +142,8 @@ def run_cell(way: str, row: str, report: str) -> None:
     """Run one cell, and write the seconds, and the scores that have come."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     bad = ["good"] * (EVERY - 1) + ["bad"]
-    texts = ["bad"] * FEW if row == BUSY else bad * (COMPLETIONS // EVERY)
+    texts = bad * (COMPLETIONS // EVERY)
+    texts = {BUSY: ["bad"] * FEW, NONE: texts * 10}.get(row, texts)
     steps = WAYS[way](row, texts)
     next(steps)
     loop, number = [sys.executable, "-c", "while True: pass"], LOOPS * (row == BUSY)

@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, printable, shown
+from rg_env.errors import SettingError, counted, printable, shown
 from rg_env.library.own_tasks import imported
 from rg_env.library.registry import cause_of
 from rg_env.logs import is_worth_a_line
@@ -175,6 +175,6 @@ class guard:  # noqa: N801 - it is used as a function
         self.counts.update([cause])  # at once, for threads
         none = sum(self.counts.values()) - self.counts["returned"]
         if cause != "returned" and is_worth_a_line(none):
-            text = "%s: %d results without a score so far, the last one %s: %s"
-            logger.warning(text, self.__name__, none, cause, why)
+            text = "%s: %s without a score so far, the last one %s: %s"
+            logger.warning(text, self.__name__, counted(none, "result"), cause, why)
         return answer if cause == "returned" else None
