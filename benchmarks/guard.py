@@ -5,11 +5,10 @@
 PYTHON is an interpreter that has the package. The ways, each with a limit of 2 s:
 
     TRL     in the trainer's process, under the timeout of math-verify, a signal, as
-            `accuracy_reward` has it in the main thread; what `math_verify.verify` makes
-            of a timeout or an error, False, is made here
+            `accuracy_reward` has it in the main thread; a timeout or an error becomes 0
+            here as it becomes False in `math_verify.verify`
     verl    `verl.utils.reward_score.math_verify.compute_score` itself, with this scorer
-            in the place of the one that its pool of four processes runs, from eight
-            threads, as its reward loop calls it
+            in the place of what its pool of four processes runs; from eight threads
     pebble  `ProcessPool(2)`; an error is no score
     guard   `cpu_seconds=2`, and 6 s of wall time
 
@@ -149,8 +148,7 @@ def run_cell(way: str, row: str, report: str) -> None:
     loop, number = [sys.executable, "-c", "while True: pass"], LOOPS * (row == BUSY)
     loops = [subprocess.Popen(loop) for _ in range(number)]
     begin_s = time.perf_counter()
-    scores = next(steps)
-    seconds = time.perf_counter() - begin_s
+    scores, seconds = next(steps), time.perf_counter() - begin_s
     for process in loops:
         process.kill()
     is_good = [text == "good" or row == BUSY for text in texts]
@@ -191,8 +189,7 @@ def main() -> None:
     parser.add_argument("--cell", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.cell:
-        run_cell(*given.cell)
-        return
+        sys.exit(run_cell(*given.cell))
     print(f"| Bad scorer | {' | '.join(WAYS)} |\n|---|{'---|' * len(WAYS)}")
     for row in given.rows:
         cells = [cell(way, row, getattr(given, way.lower())) for way in WAYS]

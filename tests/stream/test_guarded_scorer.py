@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import pickle
 import time
 from concurrent.futures import ProcessPoolExecutor
 
@@ -32,7 +31,6 @@ THREAD = "threading.Thread(target=time.sleep, args=[99]).start(); result = 0"
         ("os._exit(0)", "died"),
         ("result = 'x' * 2**21", "died"),
         ("bytearray(20 * 2**30)", "raised"),
-        ("result = object()", "raised"),
         ("result = float('nan')", "no_number"),
         ("result = 'yes'", "no_number"),
         ("result = 10**400", "no_number"),
@@ -52,9 +50,9 @@ def test_the_sandbox_is_the_users_choice():
         assert guard(HOSTILE, sandbox=False)(source) == 0
 
 
-@pytest.mark.parametrize("value", [1, True, None, -2.5, [1.0, None], {"score": 0.5}])
-def test_a_scorer_returns_what_it_returned(value):
-    assert guard(HOSTILE)(f"result = {value!r}") == value
+def test_a_good_value_comes_back_as_it_is():
+    for value in (1, True, None, -2.5, [1.0, None], {"score": 0.5}):
+        assert guard(HOSTILE)(f"result = {value!r}") == value
 
 
 def test_a_fault_in_a_batch_costs_its_own_completion():
@@ -86,7 +84,6 @@ async def test_an_event_loop_is_not_blocked_and_a_cancelled_call_is_killed():
     [
         ("jobs_for_guard:hostil", {}, "no attribute 'hostil'"),
         ("no_such_module:check", {}, "No module named 'no_such_module'"),
-        ("exact", {}, "':exact' is no scorer"),
         ("/nowhere/rewards.py:check", {}, "No such file"),
         ("jobs_for_guard:__doc__", {}, "not a function"),
         ("jobs_for_guard:eventual", {}, "`async`"),
@@ -102,8 +99,6 @@ def test_it_pickles_into_a_spawned_process():
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         assert pool.submit(guard(HOSTILE), answer="result = 5").result() == 5
-    with pytest.raises((pickle.PicklingError, AttributeError)):
-        guard(HOSTILE)(lambda: 0)
 
 
 def test_a_script_guards_a_thread_and_a_fork_and_ends_beside_a_call(tmp_path):
