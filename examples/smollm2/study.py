@@ -43,8 +43,9 @@ CANDIDATES = (
     *("aiw", "basic_arithmetic", "chain_sum", "count_bits", "gcd", "leg_counting"),
     *("letter_counting", "products", "spell_backward"),
 )
-LEVELS = {"chain_sum": 0.1, "leg_counting": 0.1, "products": 0.1}
-"""Of candidates that have too few questions at level 0.0, which the others have."""
+PARAMS = {task: {"max_digits": 2} for task in ("chain_sum", "products")}
+PARAMS["leg_counting"] = {"max_instances": 9}
+"""Of candidates that have fewer than 200 questions at their lowest level."""
 
 SYSTEM_PROMPT = "Give only the answer, inside <answer> and </answer>."
 SEEDS, GROUP_SIZE, LONGEST, LONGEST_ROW = (0, 1, 2), 8, 16, 96  # tokens
@@ -64,7 +65,7 @@ class Sizes:
     groups: int = 4  # of a step
     steps: int = 60
     in_memory: int = 32  # completions at once
-    learning_rate: float = 3e-5
+    learning_rate: float = 1e-5
 
 
 SIZES = Sizes(512, 32, 1000, 32, 60, 256) if HAS_GPU else Sizes()
@@ -78,9 +79,10 @@ BOTH = {
 
 
 def stream(*tasks: str, seed: int, **more: Any) -> Tasks:
-    """Return items of some tasks at their `LEVELS`."""
-    levels = {"*": 0.0} | {task: LEVELS[task] for task in tasks if task in LEVELS}
-    return Tasks(*tasks, levels=levels, seed=seed, system_prompt=SYSTEM_PROMPT, **more)
+    """Return items of some tasks at their lowest level."""
+    params = {task: PARAMS[task] for task in tasks if task in PARAMS}
+    how = {"params": params, "system_prompt": SYSTEM_PROMPT, **more}
+    return Tasks(*tasks, levels=0.0, seed=seed, **how)
 
 
 def kept(path: Path, make: Callable[..., dict[str, Any]], *given: Any) -> Any:
@@ -123,16 +125,13 @@ def scores(
 ) -> list[list[float | None]]:
     """Return the scores of `count` completions of each item by a model."""
     model, tokenizer = pair
+    as_prompts: Any = {"add_generation_prompt": True, "return_tensors": "pt"}
     how = {"max_new_tokens": LONGEST, "do_sample": not greedy}
-    texts: list[str] = []
-    for start in range(0, len(items), SIZES.in_memory // count):
-        batch = tokenizer.apply_chat_template(
-            [item.messages for item in items[start:][: SIZES.in_memory // count]],
-            add_generation_prompt=True,
-            padding=True,
-            return_tensors="pt",
-            return_dict=True,
-        ).to(DEVICE)
+    size, texts = SIZES.in_memory // count, list[str]()
+    for start in range(0, len(items), size):
+        talks = [item.messages for item in items[start : start + size]]
+        batch = tokenizer.apply_chat_template(talks, padding=True, **as_prompts)
+        batch = batch.to(DEVICE)
         with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16, enabled=BF16):
             made = model.eval().generate(**batch, **how, num_return_sequences=count)
         length = batch["input_ids"].shape[1]
@@ -213,6 +212,8 @@ def cell(start: Path, folder: Path, task: str, seed: int) -> dict[str, Any]:
             per_device_train_batch_size=SIZES.in_memory,
             gradient_accumulation_steps=SIZES.groups * GROUP_SIZE // SIZES.in_memory,
             max_completion_length=LONGEST,
+            entropy_coef=0.005,  # else all questions soon have the same answer
+            use_adaptive_entropy=True,
             save_steps=10,
             save_total_limit=1,
             **BOTH,
