@@ -11,7 +11,7 @@ from rg_env.atropos.rollout_requests import PROMPT_MASK
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.reward.score import Score
 from rg_env.run.group import Group, Rollout, Sink, has_variance, penalise_length
-from rg_env.stream.feedback import Feedback
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer, extract_in_time
 from rg_env.stream.item import shared_pool
 from rg_env.workers.worker_pool import WorkerPool

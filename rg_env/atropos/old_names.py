@@ -19,7 +19,7 @@ from rg_env.library.own_tasks import registered_here
 from rg_env.library.registry import TASKS as FALLBACK_TASKS
 from rg_env.reward.extraction import extract_answer
 from rg_env.run.dumps import Dumps
-from rg_env.stream.feedback import Feedback
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import shared_pool
 from rg_env.stream.run_stream import RunStream

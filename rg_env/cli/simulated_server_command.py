@@ -26,7 +26,7 @@ from rg_env.errors import SettingError
 from rg_env.results.terminal import WorkProgress
 from rg_env.settings.environment_settings import CheckedSettings, deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.stream.feedback import Feedback
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.run_stream import prepare_items
 from rg_env.stream.selection import StreamSettings
 from rg_env.workers.worker_pool import WorkerPool

@@ -36,7 +36,6 @@ from rg_env.inference.connection import (
 from rg_env.inference.routes import CHAT, Completion, Prompt, Route
 from rg_env.off_loop import keep_gil, off_loop
 from rg_env.reward.extraction import THINKING
-from rg_env.reward.prompt import Message
 
 SHORT_PROMPT_CHARS = 1536
 """A prompt up to here is rendered and encoded in half a millisecond, in place."""
@@ -67,7 +66,7 @@ def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
 
 def render_prompt(
     tokenizer: Any,
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, str]],
     template_kwargs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Prompt:
     """Render messages as the framework's managed server does."""

@@ -24,7 +24,6 @@ from typing import Any
 import msgspec
 
 from rg_env.inference.connection import Failure, bad_reply
-from rg_env.reward.prompt import Message
 
 NEUTRAL = {
     "top_k": -1,
@@ -47,7 +46,7 @@ Fields = Mapping[str, Any]
 class Prompt:
     """An item's messages, rendered to token ids."""
 
-    messages: Sequence[Message]
+    messages: Sequence[Mapping[str, str]]
     tokens: Sequence[int]
     thinking_open: bool  # whether the template ends it with `<think>` or the like
 

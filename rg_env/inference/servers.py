@@ -110,14 +110,14 @@ class Servers:
             try:
                 some = await self._query(prompt, n - len(usable), sampling, on_reply)
                 usable += [each for each in some if each.unusable is None]
+                if len(usable) >= n:
+                    break
                 whys = [each.unusable for each in some if each.unusable is not None]
                 why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
                 text = f"{len(usable)} of {n} usable completions ({why.text})"
                 failure = dataclasses.replace(why, text=text)
             except RequestFailedError as error:
                 failure = error.failure
-            if len(usable) >= n:
-                break
             if not left or self.gave_up.is_set():
                 raise RequestFailedError(failure)
             self.kinds[failure.kind] += 1

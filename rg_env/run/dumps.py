@@ -203,8 +203,8 @@ class Dumps:
             name = f"{self.run_uuid}_metrics.jsonl"
             if self._numbers is None:
                 self._numbers = LineFile(Path(self.folder, METRICS_FOLDER, name))
-            line = line_of(step, kind, values, alarms)
-            self._thread.submit(self._numbers.put, line)
+            put = self._numbers.put
+            self._thread.submit(lambda: put(line_of(step, kind, values, alarms)))
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""

@@ -33,7 +33,7 @@ from rg_env.reward.extraction import Extraction, extract_answer
 from rg_env.reward.score import UNSCORED, Score, read_rows
 from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
 from rg_env.stream.item import Item, LostItemError, shared_pool
-from rg_env.task_rules.table import RUNNING, source_task
+from rg_env.task_rules.table import RUNNING
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     PoolError,
@@ -159,9 +159,8 @@ class GroupScorer:
         params: Any
         if isinstance(dataset, Item):
             task, params = dataset.task, dict(dataset.params)
-            source = source_task(task, entry)
-            # Nobody knows what the scorer of a user's own task does.
-            may_run = source in RUNNING or source not in TASKS
+            # Nobody knows what the scorer of a user's own task or of a mixture does.
+            may_run = task in RUNNING or task not in TASKS
         else:
             cls = type(dataset)
             task = f"{cls.__module__}:{cls.__qualname__}"

@@ -19,9 +19,8 @@ from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.own_tasks import checked
 from rg_env.library.task_check import is_unusable
-from rg_env.reward.prompt import SYSTEM_PROMPT, Message, build_messages
 from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
-from rg_env.stream.sampler import MAX_ENTRY_SEED, Split, split_of
+from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
 from rg_env.task_rules.table import solution
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
@@ -30,6 +29,29 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
 )
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
+
+SYSTEM_PROMPT = """\
+You solve reasoning problems. First work the problem out inside a block that starts \
+with <think> and ends with </think>: be thorough, check your steps and try another \
+way when one fails. After the thinking block, give your final answer exactly once, \
+inside <answer> and </answer>.
+
+Rules for the answer:
+- Put nothing but the final answer between the tags: no explanation and no units \
+that were not asked for.
+- If the problem shows the form an answer should have, follow that form exactly.
+- Use the answer tags only once, and never inside the thinking block.
+
+Example:
+<think>
+The problem asks for 2 + 3. Adding them gives 5.
+</think>
+The sum of the two numbers is 5.
+<answer>5</answer>"""
+"""The built-in system prompt; the setting `system_prompt` replaces it."""
+
+Message = dict[str, str]
+"""One message of a conversation, with role and content, as chat templates take it."""
 
 MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
 
@@ -69,6 +91,14 @@ def digest_of(entry: Mapping[str, Any]) -> str:
     """Return the digest of an entry, 16 hexadecimal digits."""
     text = f"{entry['question']}\x1f{entry['answer']}".encode(errors="surrogatepass")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def build_messages(question: str, system_prompt: str) -> tuple[Message, Message]:
+    """Return the prompt of an item: the system prompt, then the question as user."""
+    return (
+        {"role": "system", "content": system_prompt},
+        {"role": "user", "content": question},
+    )
 
 
 class _Saved(msgspec.Struct, omit_defaults=True):
@@ -121,7 +151,8 @@ class Item:
     @property
     def split(self) -> Split:
         """The split that it belongs to."""
-        return "evaluation" if self.published else split_of(self.seed)
+        is_evaluated = self.published or self.seed & EVALUATION_BIT
+        return "evaluation" if is_evaluated else "train"
 
     @property
     def place(self) -> tuple[int, int]:

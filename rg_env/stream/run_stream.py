@@ -30,9 +30,8 @@ from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable
-from rg_env.stream.curriculum import Count, Share
+from rg_env.stream.curriculum import Count, Feedback, Share
 from rg_env.stream.evaluation_items import EvaluationItems, wanted_items
-from rg_env.stream.feedback import Feedback
 from rg_env.stream.item import Item, first_usable
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.selection import StreamSettings
@@ -283,7 +282,9 @@ class RunStream:
             return None
         task, error = ahead.draw.task, ahead.making.exception()
         item, question, fault = None, ahead.sampled, ""
-        if is_unusable(error):
+        if error is None:
+            item = ahead.making.result()
+        elif is_unusable(error):
             fault = "unusable"
         elif isinstance(error, PoolError) and not isinstance(error, PoolClosedError):
             self.failures[task] += 1
@@ -291,7 +292,7 @@ class RunStream:
                 where = (task, ahead.draw.index, ahead.draw.level)
                 logger.warning("no item for task %s (%d, level %s): %s", *where, error)
         else:
-            item = ahead.making.result()
+            raise error
         if item is not None:
             question = question_digest(item.question)
             if question in self._evaluated:

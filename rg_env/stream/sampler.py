@@ -35,7 +35,8 @@ MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
 """Seeds that one index has, so that an entry can be replaced by another one: enough
 for a task whose library makes more faulty entries than others."""
 
-_SPLIT_BIT = {"train": 0, "evaluation": 1 << _BITS}
+EVALUATION_BIT = 1 << _BITS
+"""The bit of an entry's seed that is set in the evaluation, and in training is not."""
 
 
 def _digest(*parts: object) -> int:
@@ -58,12 +59,7 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     x ^= x >> 15
     x = (x * 0x46B5A72D) & _MASK
     x ^= x >> 16
-    return x | _SPLIT_BIT[split]
-
-
-def split_of(seed: int) -> Split:
-    """Return the split whose entries have a seed, in [0, MAX_ENTRY_SEED]."""
-    return "evaluation" if seed & _SPLIT_BIT["evaluation"] else "train"
+    return x | (EVALUATION_BIT if split == "evaluation" else 0)
 
 
 def training_seed(

@@ -16,8 +16,8 @@ from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
+from rg_env.stream.curriculum import AdaptiveWeights, Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
-from rg_env.stream.feedback import AdaptiveWeights, Feedback
 from rg_env.stream.item import Item
 from rg_env.stream.sampler import MAX_ATTEMPTS, draw, draw_in_turn, training_seed
 from rg_env.stream.selection import StreamSettings, TaskChoice, build_selection
@@ -146,7 +146,8 @@ async def prepare_stream(
     adaptive = None
     if settings.task_choice == "adaptive":
         adaptive = AdaptiveWeights(names, settings.adaptive_floor)
-    feedback.attach(difficulty, adaptive)
+    moving = {task for task in usable if rules[task].mode == "curriculum"}
+    feedback.attach(moving, adaptive)
     return Stream(choices, settings, difficulty, adaptive)
 
 

@@ -25,10 +25,9 @@ from rg_env.errors import LibraryError, SettingError
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault, why_no_entry
-from rg_env.stream.curriculum import Count, LevelChange
+from rg_env.stream.curriculum import Count, Feedback, LevelChange, WeightsState
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.evaluation_items import evaluation_specs
-from rg_env.stream.feedback import Feedback, WeightsState
 from rg_env.stream.group_scorer import Result
 from rg_env.stream.item import NOT_MADE, Item, first_usable, own_modules, shared_pool
 from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
