@@ -15,7 +15,6 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -26,7 +25,6 @@ from rg_env.errors import SettingError, shown
 logger = logging.getLogger(__name__)
 
 PART_SUFFIX = ".part"
-LOCK_TRIES, LOCK_PAUSE_S = 100, 0.01
 
 MOST_WAITING, MOST_WAITING_BYTES = 200, 2**29
 """Lines held in memory while the disk takes none; about 200 MB of groups of 8k
@@ -42,14 +40,13 @@ class LineFile:
 
     Attributes:
         end: Where its last whole line ends, in bytes.
-        lines: Number of lines that were appended since it was opened.
         waiting: Lines that the disk has not taken yet, in order.
         lost: Number of lines that neither the disk nor the memory took.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.end = self.lines = self.lost = 0
+        self.end = self.lost = 0
         self.waiting: list[bytes] = []
         self._file: BinaryIO | None = None
         self._is_refused = False
@@ -65,20 +62,15 @@ class LineFile:
             self._file.close()
             self._file = None
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        for _ in range(1 if is_left else LOCK_TRIES):
-            # Unbuffered, so that a line outlives this process once it is appended.
-            file = self.path.open("ab", buffering=0)
-            lock = try_lock(file)
-            is_ours = lock or (lock is None and not is_left)
-            # A recovery may lock and remove the file while it is still empty.
-            if is_ours and self._is_in_place(file):
-                with self.path.open("rb") as lines:
-                    self.end = sum(len(line) for line in lines if line.endswith(b"\n"))
-                self._file, self.lines = file, 0
-                return self
+        # Unbuffered, so that a line outlives this process once it is appended.
+        file = self.path.open("ab", buffering=0)
+        if (is_locked := try_lock(file)) is False or (is_left and not is_locked):
             file.close()
-            time.sleep(LOCK_PAUSE_S)
-        raise BlockingIOError(f"{self.path} is being written by another process")
+            raise BlockingIOError(f"{self.path} is being written by another process")
+        with self.path.open("rb") as lines:
+            self.end = sum(len(line) for line in lines if line.endswith(b"\n"))
+        self._file = file
+        return self
 
     def _is_in_place(self, file: BinaryIO) -> bool:
         try:
@@ -109,7 +101,6 @@ class LineFile:
                 self.cut()
             raise
         self.end += len(line)
-        self.lines += 1
 
     def put(self, line: bytes) -> bool:
         """Append a line after those that wait; while the disk refuses, it waits too.
@@ -133,11 +124,8 @@ class LineFile:
                 del self.waiting[0]
         except OSError as error:
             if not self._is_refused:
-                logger.error(
-                    "%s takes no lines (%s); at most %d wait in memory, the next are"
-                    " lost",
-                    *(self.path, error, MOST_WAITING),
-                )
+                what = f"at most {MOST_WAITING} wait in memory, the next are lost"
+                logger.error("%s takes no lines (%s); %s", self.path, error, what)
             self._is_refused = True
             return False
         if self._is_refused:
@@ -190,11 +178,13 @@ def try_lock(file: BinaryIO | int) -> bool | None:
 def recover_unfinished(folder: Path) -> list[Path]:
     """Complete what killed processes left in a folder; return those files.
 
-    A left file without a whole line is removed. A file that a living process is writing
+    A left file with a torn line alone is removed. A file that a living process is writing
     is left alone, and so is every one where the file system knows no locks.
     """
     recovered = []
     for part in sorted(folder.glob(f"*.jsonl{PART_SUFFIX}")):
+        if part.is_file() and not part.stat().st_size:
+            continue  # perhaps its process has not locked it yet
         file = LineFile(part)
         try:
             if complete := file.open(is_left=True).complete():

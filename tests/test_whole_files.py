@@ -133,7 +133,6 @@ def test_a_killed_process_loses_nothing_it_accepted(repo_root, part, torn):
 
 def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(tmp_path, caplog):
     (tmp_path / "a.jsonl").write_bytes(b'{"torn')
-    (tmp_path / "b.jsonl.part").write_bytes(b"")
     (tmp_path / "c.jsonl.part").write_bytes(b'{"torn')
     (tmp_path / "d.jsonl.part").mkdir()  # which cannot be read
     (tmp_path / "e.jsonl.part").write_bytes(line(1))

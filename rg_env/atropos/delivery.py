@@ -1,4 +1,4 @@
-"""The checks of a group that is delivered, and who gets it: rows, the trainer.
+"""The checks of a group that is delivered, and the trainer that it is sent to.
 
 Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
 error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
@@ -20,10 +20,7 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.api import ApiError, ApiSession
-from rg_env.atropos.result_files import RowWriter
 from rg_env.atropos.rollout_requests import PROMPT_MASK
-from rg_env.errors import RunError
-from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Group, listed, rollouts_in
@@ -53,10 +50,6 @@ SET_IF_ABSENT = (
     *("ref_logprobs", "overrides", "group_overrides"),
     *("distill_token_ids", "distill_logprobs"),
 )
-
-
-class RowRefusedError(RunError):
-    """The disk does not take the row of a group that nobody else has."""
 
 
 def is_short(groups: Any) -> bool:
@@ -92,37 +85,6 @@ async def fault_of(
         texts = await off_loop(lambda: [*map(env.tokenizer.decode, part["tokens"])])
         part["messages"] = [[{"role": "user", "content": text}] for text in texts]
     return None
-
-
-class Rows:
-    """The file of rows for people; None where nobody asked for any."""
-
-    def __init__(self, writer: RowWriter | None) -> None:
-        self._writer = writer
-
-    async def take(self, group: Group) -> None:
-        """Write the row of a group; the ending of one that nobody else gets."""
-        for part in listed(group.data):
-            if self._writer is not None:
-                await self._write(self._writer, part, group.is_for_trainer)
-            if not group.is_for_trainer:
-                group.end(Ending.WRITTEN, rollouts_in(part))
-
-    async def _write(self, writer: RowWriter, part: Any, is_copy: bool) -> None:
-        try:
-            await off_loop(writer.write, part)
-        except OSError as error:
-            why = f"env.data_path_to_save_groups: {writer.path}: {error}"
-            if not is_copy:
-                raise RowRefusedError(why) from error
-            # The trainer's group is worth more than the copy of it.
-            if is_worth_a_line(writer.rows_lost):
-                logger.error("row %d is lost: %s", writer.rows_lost, why)
-
-    async def close(self) -> None:
-        """Close the file, after the row that is perhaps being written."""
-        if self._writer is not None:
-            await off_loop(self._writer.close)
 
 
 class Trainer:

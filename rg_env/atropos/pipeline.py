@@ -36,8 +36,9 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
-from rg_env.atropos.delivery import RowRefusedError, fault_of
+from rg_env.atropos.delivery import fault_of
 from rg_env.atropos.group_rewards import GroupRewards
+from rg_env.atropos.result_files import RowRefusedError
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.ending import finish_or_cancel
 from rg_env.inference.connection import RequestFailedError

@@ -84,7 +84,7 @@ class DumpWriter:
         self.groups_total += 1
         self._hand_over()
         file = self._current()
-        if not file.waiting and file.lines >= self._groups_per_file:
+        if not file.waiting and self._handed_over >= self._groups_per_file:
             self.finish()
 
     def _hand_over(self) -> None:
@@ -115,7 +115,7 @@ class DumpWriter:
             logger.error("%s cannot be completed: %s", file.path, error)
             return None
         if complete is not None:
-            logger.info("wrote %d groups to %s", file.lines, complete)
+            logger.info("wrote %d groups to %s", self._handed_over, complete)
             self.batch_num += 1
         self._file, self._handed_over = None, 0
         self._buffer.clear()
