@@ -178,7 +178,7 @@ def try_lock(file: BinaryIO | int) -> bool | None:
 def recover_unfinished(folder: Path) -> list[Path]:
     """Complete what killed processes left in a folder; return those files.
 
-    A left file with a torn line alone is removed. A file that a living process is writing
+    A left file of a torn line alone is removed. A file that a living process is writing
     is left alone, and so is every one where the file system knows no locks.
     """
     recovered = []

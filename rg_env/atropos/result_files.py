@@ -341,5 +341,6 @@ class EvaluationFiles:
         await off_loop(self._write, [row for row in rows if row.get("score") is None])
         if gave_up or self._file.waiting or self._file.lost:
             how = "was given up" if gave_up else "lacks what the disk has refused"
-            return self._log_end(how, self._file)
+            self._log_end(how, self._file)
+            return None
         return self._file.path.parent

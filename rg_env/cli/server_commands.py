@@ -169,7 +169,5 @@ def score_server(
 
 if __name__ == "__main__":  # the API of the demo
     from rg_env.cli.main import main
-    from rg_env.demo.child_process import end_with_parent
 
-    end_with_parent()
     sys.exit(main(None, ["run-api", *sys.argv[1:]]))

@@ -7,7 +7,6 @@ follow settings with which results decide what comes next.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import sys
 
@@ -18,8 +17,7 @@ from rg_env.cli.command import option, workers
 from rg_env.cli.main import main
 from rg_env.cli.server_commands import address_options, listen
 from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
-from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_announced
 from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
@@ -79,9 +77,7 @@ def simulated_server(
     async def serve(pool: WorkerPool) -> None:
         model = PolicyModel(await build_key(pool, settings), profile)
         app = build_app(InferenceServer(model, latency_ms))
-        async with serve_app(app, host, port) as url:
-            print(f"simulated policy server ready on {url}", flush=True)
-            await asyncio.Event().wait()
+        await serve_announced(app, "simulated policy server", port, host)
 
     listen(host, port).close()  # tried before the items are made
     with workers(1, settings.task_modules) as pool:
@@ -90,5 +86,4 @@ def simulated_server(
 
 
 if __name__ == "__main__":
-    end_with_parent()
     sys.exit(main(None, ["simulated-server", *sys.argv[1:]]))

@@ -56,11 +56,6 @@ class ProgramError(RunError):
     """A program of the run refused to go on, or died too often."""
 
 
-def end_with_parent() -> None:
-    """Have the kernel end this process with its parent; between fork and exec."""
-    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 def last_lines(log: Path, start: int = 0) -> list[str]:
     """Return lines at the end of a file, from a byte of it on, without empty ones."""
     with contextlib.suppress(OSError), log.open("rb") as file:
@@ -131,7 +126,7 @@ class Program:
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self._variables},
                 # Ctrl-C at the terminal is for us; we end it when its turn comes.
                 start_new_session=True,
-                preexec_fn=end_with_parent,
+                preexec_fn=syscalls.end_with_parent,
             )
         try:
             return await self._process.wait()

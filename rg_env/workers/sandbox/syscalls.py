@@ -22,6 +22,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 from typing import Any
 
 MACHINES = ("x86_64", "aarch64")
@@ -108,6 +109,11 @@ def prctl(option: int, value: int) -> int:
     """Set an attribute of this process, or raise OSError."""
     rest = [ctypes.c_ulong(arg) for arg in (value, 0, 0, 0)]
     return _check(_LIBC.prctl(option, *rest))
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process with its parent; between fork and exec."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _check(result: int) -> int:
