@@ -44,8 +44,6 @@ EndingStep = Callable[[], Awaitable[object]]
 EXIT_SIGNAL = 128
 """Added to a signal's number it is the exit status."""
 
-INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = b"\x1b[?25h"
 
@@ -54,14 +52,6 @@ COLLECT_AFTER = (100_000, 50, 10)
 run that goes well some hundred a minute are garbage."""
 
 _is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
-
-
-class StoppedError(BaseException):
-    """A signal came while something was done that has to be undone."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 # -- signals ---------------------------------------------------------------------------
@@ -96,33 +86,18 @@ def _let_go_of_terminal() -> None:
             os.close(nowhere)
 
 
-_last_acts: list[Callable[[], object]] = []
-
-
-@contextlib.contextmanager
-def at_once(act: Callable[[], object]) -> Iterator[None]:
-    """Have something done even if a second signal ends this process.
-
-    It has to be quick, and to expect any state of things.
-    """
-    _last_acts.append(act)
-    try:
-        yield
-    finally:
-        _last_acts.remove(act)
-
-
 @contextlib.contextmanager
 def signals_cancel(
     task: asyncio.Task[Any],
     note: Callable[[signal.Signals], None],
     end_within_s: float | None = END_WITHIN_S,
+    at_once: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
     """Have the first signal cancel a task, and the second one end the process.
 
     Inside another one, and in another thread than the main one, it does nothing: the
     outer task is the one that is cancelled. The task gets `end_within_s` to end in,
-    None for as long as it takes.
+    None for as long as it takes. A second signal has `at_once` done, in any state.
     """
     loop = asyncio.get_running_loop()
     signals = [] if _is_heard.get() else _heard_here()
@@ -131,9 +106,8 @@ def signals_cancel(
     def end_at_once(number: int, frame: object) -> None:
         for each in SIGNALS:
             signal.signal(each, signal.SIG_DFL)
-        for act in _last_acts:
-            with contextlib.suppress(Exception):  # the end is what was asked for
-                act()
+        with contextlib.suppress(Exception):  # the end is what was asked for
+            at_once()
         os.kill(os.getpid(), number)
 
     def stop(number: signal.Signals) -> None:
@@ -198,6 +172,7 @@ def run(
     work: Coroutine[Any, Any, T],
     note: Callable[[signal.Signals], None] = lambda number: None,
     end_within_s: float | None = END_WITHIN_S,
+    at_once: Callable[[], object] = lambda: None,
 ) -> T:
     """Run a coroutine as `asyncio.run` does; a signal cancels it, see `signals_cancel`.
 
@@ -214,7 +189,7 @@ def run(
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - this is one
         try:
-            with signals_cancel(task, note_first, end_within_s):
+            with signals_cancel(task, note_first, end_within_s, at_once):
                 return await work
         finally:
             # If nothing has awaited it, Python would warn.
@@ -237,7 +212,7 @@ def undoing() -> Iterator[None]:
     The work takes its time, also after a signal that has ended something before it.
 
     Raises:
-        StoppedError: A signal came.
+        SystemExit: A signal came; the status is 128 plus its number.
     """
     signals = _heard_here()
     atexit.unregister(_leave)
@@ -248,7 +223,7 @@ def undoing() -> Iterator[None]:
         for other in signals:
             signal.signal(other, signal.SIG_DFL)
         _let_go_of_terminal()
-        raise StoppedError(EXIT_SIGNAL + number)
+        raise SystemExit(EXIT_SIGNAL + number)
 
     before = {number: signal.signal(number, stop) for number in signals}
     try:

@@ -205,7 +205,7 @@ def new_folder(folder: Path, mark: str = "") -> Iterator[Path]:
 
     Raises:
         SettingError: Something else is at the place, or nothing can be written there.
-        StoppedError: A signal came.
+        SystemExit: A signal came.
     """
     _refuse_others(folder, mark)
     with ending.undoing(), contextlib.ExitStack() as stack:

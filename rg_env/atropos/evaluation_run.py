@@ -254,5 +254,5 @@ def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
     console.width = width_of(console)
     if summary.overall is not None:
         console.print(summary.table(with_tasks=with_tasks))
-    for line in summary.notes():
-        console.print(line, highlight=False)
+    outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
+    console.print(f"outcomes: {outcomes}", highlight=False)

@@ -27,6 +27,16 @@ ROLLOUTS = click.IntRange(2, 4096)
 """Sizes of a group and of a batch, which are held in memory at once."""
 
 MAX_TOKENS = 4096
+SETTINGS = {
+    "use_wandb": False,
+    "max_token_length": MAX_TOKENS,
+    "steps_per_eval": 0,
+    "min_batch_allocation": None,
+    "num_eval_samples_per_task": 1,
+    "dump_rollouts": True,
+    "dump_failed_rollouts": True,
+    "rollout_save_score_threshold": 0.0,  # the report shows every group
+}
 LINE_EVERY_S = 3.0
 LATENCY_MS = 100.0
 
@@ -74,19 +84,8 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
     app = build_app(InferenceServer(PolicyModel(key), LATENCY_MS))
     running_api = running_program(RUN_API, "--port=0")
     async with running_api as api, serve_app(app) as server:
-        settings |= {
-            "tokenizer_name": str(TOKENIZER_FOLDER),
-            "rollout_server_url": api,
-            "use_wandb": False,
-            "max_token_length": MAX_TOKENS,
-            "steps_per_eval": 0,
-            "min_batch_allocation": None,
-            "num_eval_samples_per_task": 1,
-            "dump_rollouts": True,
-            "dump_failed_rollouts": True,
-            "rollout_save_score_threshold": 0.0,  # the report shows every group
-            "data_dumps_dir": dumps,
-        }
+        settings |= {**SETTINGS, "tokenizer_name": str(TOKENIZER_FOLDER)}
+        settings |= {"rollout_server_url": api, "data_dumps_dir": dumps}
         served = APIServerConfig(
             base_url=f"{server}/v1",
             model_name="simulated-policy",

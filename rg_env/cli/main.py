@@ -113,9 +113,5 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         return end.exit_code
     except click.ClickException as error:
         return failures.refuse(f"command line: {error.format_message()}")
-    except ending.StoppedError as end:
-        return end.status
-    except KeyboardInterrupt:
-        return ending.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
         return failures.end(error)

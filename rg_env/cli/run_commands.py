@@ -228,7 +228,8 @@ def launch(command: SettingsCommand, given: Given) -> int:
             text = "%s: shutting down; a second signal ends everything at once"
             note = lambda number: logger.warning(text, number.name)  # noqa: E731
             # Without a limit: the trainer gets all the time that it needs to end.
-            ending.run(TrainingRun(plan).run(), note, end_within_s=None)
+            run = TrainingRun(plan)
+            ending.run(run.run(), note, end_within_s=None, at_once=run.kill_all)
         finally:
             if plan.policy.is_dir():
                 print(f"weights: {plan.policy}", flush=True)

@@ -164,10 +164,9 @@ class PolicyModel:
         for choice in range(n):
             # A text gives the same numbers in every process, unlike its `hash`.
             rng = random.Random(f"{self._seed}/{number}/{choice}/{prompt}")
-            completion = sample_completion(entry, self._profile, rng)
-            self._kinds[completion.kind] += 1
-            text = completion.text
-            if completion.kind == "unfinished":  # fills up to the limit
+            text, kind = sample_completion(entry, self._profile, rng)
+            self._kinds[kind] += 1
+            if kind == "unfinished":  # fills up to the limit
                 text *= max_tokens // len(self._tokenizer.encode(text)) + 1
             text, ids, reason = cut_text(self._tokenizer, text, max_tokens)
             logprobs = throw_logprobs(len(ids), rng)

@@ -143,7 +143,7 @@ def write_report(
         SettingError: A path leads nowhere, nothing in them can be read, or the folder
             holds something else.
         OSError: A file cannot be read, or the disk does not take one.
-        StoppedError: A signal came; nothing of it is left.
+        SystemExit: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
@@ -160,8 +160,7 @@ def write_report(
             result = results.setdefault((place, row.get("model")), len(results))
             rows.append(row_of(sample, result))
             previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
-            if runs.is_dumped(source):
-                dumped[place] += 1
+            dumped[place] += runs.is_dumped(source)
             texts.add(row)
         texts.flush()
         metrics = runs.read_metrics(files)  # last: they know of no less than the dumps
@@ -173,13 +172,10 @@ def write_report(
             short[at] if not model or model in short[at] else f"{model}, {short[at]}"
             for at, model in results
         ]
-        tally, of_runs = (
-            ReportTally(table_of(rows)),
-            runs.overview_of(metrics, dumped, short),
-        )
+        tally = ReportTally(table_of(rows))
         overview = {
             **tally.overview(names),
-            **of_runs,
+            **runs.overview_of(metrics, dumped, short),
             "paths": [Path(path).name or path for path in paths],
             "files": len(files),
             "unread": sources.reasons(),

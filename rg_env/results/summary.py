@@ -150,10 +150,6 @@ class EvalSummary:
         )
         return _score_table(title, rows, self.k)
 
-    def notes(self) -> list[str]:
-        """Return what became of the completions."""
-        return [f"outcomes: {', '.join(f'{w} {n}' for w, n in self.outcomes.items())}"]
-
 
 # -- several results -------------------------------------------------------------------
 

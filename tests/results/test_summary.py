@@ -44,7 +44,7 @@ def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
     assert summary.not_used == {"maze": 2}
     assert (summary.failed_requests, summary.overall["items"]) == (0, 1)
     assert (summary.overall["failed"], summary.overall["not_used"]) == (0, 2)
-    assert summary.notes() == ["outcomes: right 1, not_used 2"]
+    assert summary.outcomes == {"right": 1, "not_used": 2}
 
 
 @pytest.mark.parametrize("samples", [[], [failed()]])
