@@ -50,8 +50,7 @@ class AnswerKey:
         known: Iterable[KeyEntry] = (),
     ) -> None:
         self._stream = stream
-        self._known = {entry.question: entry for entry in known}
-        self._met: dict[str, tuple[int, KeyEntry]] = {}
+        self._met = {entry.question: (0, entry) for entry in known}
         self._newest_queried = 0
         self._lock = asyncio.Lock()
         self.drawn = 0
@@ -59,11 +58,9 @@ class AnswerKey:
 
     def lookup(self, question: str) -> KeyEntry | None:
         """Return the entry of a question that is known or drawn already, or None."""
-        met = self._met.get(question)
-        if met is None:
-            return self._known.get(question)
-        self._newest_queried = max(self._newest_queried, met[0])
-        return met[1]
+        number, entry = self._met.get(question, (0, None))
+        self._newest_queried = max(self._newest_queried, number)
+        return entry
 
     async def find(self, question: str) -> KeyEntry | None:
         """Return the entry of a question, drawing as far as MAX_AHEAD for it."""

@@ -34,17 +34,6 @@ THOUGHTS = (
     "The result has to be written exactly as the question asks.",
 )
 
-_OPPOSITES = {
-    "yes": "no",
-    "true": "false",
-    "valid": "invalid",
-    "possible": "impossible",
-    "knight": "knave",
-    "left": "right",
-    "up": "down",
-}
-_OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
-
 
 @dataclass(frozen=True)
 class KeyEntry:
@@ -138,10 +127,6 @@ def sample_kind(
 
 def spoil_answer(answer: str, rng: random.Random) -> str:
     """Change an answer into one that looks as correct and is not the same text."""
-    if opposite := _OPPOSITES.get(answer.lower()):
-        if answer.isupper():
-            return opposite.upper()
-        return opposite.capitalize() if answer[0].isupper() else opposite
     for alphabet in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
         if places := [i for i, sign in enumerate(answer) if sign in alphabet]:
             place = rng.choice(places)

@@ -160,7 +160,8 @@ def write_report(
             result = results.setdefault((place, row.get("model")), len(results))
             rows.append(row_of(sample, result))
             previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
-            dumped[place] += runs.is_dumped(source)
+            if runs.is_dumped(source):
+                dumped[place] += 1
             texts.add(row)
         texts.flush()
         metrics = runs.read_metrics(files)  # last: they know of no less than the dumps

@@ -16,7 +16,7 @@ import asyncio
 import dataclasses
 import functools
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +93,8 @@ class Rescoring:
         self._pool, self._library = pool, library
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
 
-    async def rescored(self, samples: Sequence[Sample]) -> AsyncIterator[list[Sample]]:
-        """Yield the new samples of each item, as they come.
+    def rescored(self, samples: Sequence[Sample]) -> list[Awaitable[list[Sample]]]:
+        """Return what scores each item; it gives the new samples.
 
         A `row` says all three scores and the saved one.
 
@@ -106,9 +106,7 @@ class Rescoring:
             origin = [sample.row.get(key) for key in ORIGIN]
             return json.dumps([sample.item, origin], sort_keys=True)
 
-        items = grouped(samples, item).values()
-        for scored in asyncio.as_completed([*map(self._of_item, items)]):
-            yield await scored
+        return [*map(self._of_item, grouped(samples, item).values())]
 
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
@@ -219,7 +217,8 @@ def rescored_here(
 
     async def rescored() -> list[Sample]:
         rescoring = Rescoring(pool, await read_library(pool))
-        return [one async for each in rescoring.rescored(samples) for one in each]
+        of_items = await asyncio.gather(*rescoring.rescored(samples))
+        return [sample for of_item in of_items for sample in of_item]
 
     return asyncio.run(rescored())
 

@@ -103,19 +103,27 @@ class DumpWriter:
                 self.groups_lost += 1
                 self.groups_total -= 1
 
-    def finish(self) -> Path | None:
-        """Complete the file and return its path; None if the disk refuses."""
+    def finish(self, *, is_last: bool = False) -> Path | None:
+        """Complete the file and return its path; None if the disk refuses.
+
+        At last, what the disk refuses is counted lost.
+        """
         self._hand_over()
         file = self._file
-        if file is None or not file.flush():
+        if file is None or not (file.flush() or is_last):
             return None
+        if lost := len(file.waiting):
+            self.groups_lost += lost
+            self.groups_total -= lost
+            file.waiting.clear()  # without them, the file can be completed
+            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
         try:
             complete = file.complete()
         except OSError as error:
             logger.error("%s cannot be completed: %s", file.path, error)
             return None
         if complete is not None:
-            logger.info("wrote %d groups to %s", self._handed_over, complete)
+            logger.info("wrote %d groups to %s", self._handed_over - lost, complete)
             self.batch_num += 1
         self._file, self._handed_over = None, 0
         self._buffer.clear()
@@ -123,17 +131,10 @@ class DumpWriter:
 
     def close(self) -> None:
         """Complete the file being written; what the disk refuses is counted lost."""
-        self.finish()
-        if (file := self._file) is None:
-            return
-        if lost := self.groups_waiting:
-            self.groups_lost += lost
-            self.groups_total -= lost
-            file.waiting.clear()  # without them, the file can be completed
-            self.finish()
-            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
-        file.close()
-        self._file = None
+        self.finish(is_last=True)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def state_dict(self) -> dict[str, int]:
         """Return the counters."""
