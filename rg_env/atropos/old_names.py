@@ -65,7 +65,7 @@ class OldNames:
     task_performance_history = view("_feedback.progress.history")
     task_group_counts = view("_feedback.progress.group_counts")
 
-    def _made(self) -> RunStream:
+    def _prepared_items(self) -> RunStream:
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items
@@ -108,7 +108,7 @@ class OldNames:
     @iter.setter
     def iter(self, position: int) -> None:
         if position or self._items is not None:  # before `setup`, it is 0
-            self._made().position = position
+            self._prepared_items().position = position
 
     @property
     def rng(self) -> random.Random:

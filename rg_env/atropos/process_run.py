@@ -58,7 +58,7 @@ class Processing(Pipeline):
     async def _process(self, kind: str) -> None:
         await self._set_up_alone()
         if self.screen is not None:
-            self.n_groups_to_process = self.screen.begin(self._made().stream)
+            self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
         await self._continue_rows()
         self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
         if self.curr_step < self.n_groups_to_process:

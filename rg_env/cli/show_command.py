@@ -19,8 +19,7 @@ from rg_env.errors import RunError, SettingError, unknown_name
 from rg_env.library.installed_library import read_library, read_scales
 from rg_env.library.task_check import why_no_entry
 from rg_env.results import task_sheets
-from rg_env.reward.score import OUTCOMES
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import OUTCOMES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item, first_usable
 from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
@@ -103,8 +102,8 @@ def show(
     seeds, rules = range(100), ScoringRules(scorer_fixes=not no_fixes)
     try:
         with workers(1, task_modules) as pool:
-            made = _item(pool, task, level, seeds if seed is None else [seed])
-            values = _values(pool, ending.run(made), answer, rules)
+            item = _item(pool, task, level, seeds if seed is None else [seed])
+            values = _values(pool, ending.run(item), answer, rules)
             print("\n".join(task_sheets.lines(ending.run(values))))
     except PoolError as error:
         advice = "another --seed or --level may make another item"

@@ -262,8 +262,8 @@ class Client(APIServer):
 
         def body(n: int) -> Body:
             if route is CHAT:
-                made = route.body(prompt, fields | {"n": n}, self.config.model_name, {})
-                return self._chat_body(self._inject_reasoning_kwargs(made))
+                chat = route.body(prompt, fields | {"n": n}, self.config.model_name, {})
+                return self._chat_body(self._inject_reasoning_kwargs(chat))
             extra = sampling_extra_of(self.config)
             return route.body(prompt, fields | {"n": n}, self.config.model_name, extra)
 

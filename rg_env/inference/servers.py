@@ -106,7 +106,7 @@ class Servers:
         """
         usable: list[Completion] = []
         pause_s = COMPLETION_FIRST_PAUSE_S
-        for left in reversed(range(COMPLETION_TRIES)):
+        for tries_left in reversed(range(COMPLETION_TRIES)):
             try:
                 some = await self._query(prompt, n - len(usable), sampling, on_reply)
                 usable += [each for each in some if each.unusable is None]
@@ -118,7 +118,7 @@ class Servers:
                 failure = dataclasses.replace(why, text=text)
             except RequestFailedError as error:
                 failure = error.failure
-            if not left or self.gave_up.is_set():
+            if not tries_left or self.gave_up.is_set():
                 raise RequestFailedError(failure)
             self.kinds[failure.kind] += 1
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))

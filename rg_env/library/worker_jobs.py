@@ -14,8 +14,15 @@ from typing import Any
 from rg_env.library import datasets, registry, scales
 from rg_env.library.own_tasks import preloads
 from rg_env.library.registry import OWN_TASKS, cause_of
-from rg_env.reward.score import Score, ScoreFunction, ScoreRow, as_row, compare_formats
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import (
+    DEFAULT_RULES,
+    Score,
+    ScoreFunction,
+    ScoreRow,
+    ScoringRules,
+    as_row,
+    compare_formats,
+)
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
 

@@ -29,8 +29,7 @@ from rg_env.off_loop import off_loop
 from rg_env.results.samples import SCORES, Sample, grouped
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
-from rg_env.reward.score import UNSCORED, Score
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import UNSCORED, Score, ScoringRules
 from rg_env.run.json_encoding import readable
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item

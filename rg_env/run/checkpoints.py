@@ -196,7 +196,7 @@ class Checkpoints:
         """Return the owner of each part of a checkpoint."""
         feedback, adaptive = self._feedback, self._feedback.adaptive
         return {
-            "items": self._env._made(),
+            "items": self._env._prepared_items(),
             "progress": feedback.progress,
             "curriculum": feedback.curriculum,
             **({} if adaptive is None else {"adaptive": adaptive}),

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.library.own_tasks import checked
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
     Decides,

@@ -30,8 +30,7 @@ from rg_env.library.registry import TASKS
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
 from rg_env.reward.extraction import Extraction, extract_answer
-from rg_env.reward.score import UNSCORED, Score, read_rows
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import DEFAULT_RULES, UNSCORED, Score, ScoringRules, read_rows
 from rg_env.stream.item import Item, LostItemError, shared_pool
 from rg_env.task_rules.table import RUNNING
 from rg_env.workers.pool_errors import (
@@ -253,7 +252,7 @@ async def _results(
     scores: list[Score | RunError]
     try:
         # Without an item there is no score, whatever a completion says.
-        entry = await item.made(pool) if extractions else {}
+        entry = await item.entry_from(pool) if extractions else {}
         each = iter(await GroupScorer(pool).score_each(item, entry, answers))
         scores = [
             next(each) if e.failure is None else Score(0.0, e.failure, None)

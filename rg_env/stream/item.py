@@ -19,7 +19,7 @@ from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.own_tasks import checked
 from rg_env.library.task_check import is_unusable
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
 from rg_env.task_rules.table import solution
 from rg_env.workers.pool_errors import (
@@ -169,7 +169,7 @@ class Item:
         """
         if self._entry is not None:
             return self._entry
-        return run_blocking(self.made, shared_pool(self.task_modules))
+        return run_blocking(self.entry_from, shared_pool(self.task_modules))
 
     @property
     def question(self) -> str:
@@ -187,7 +187,7 @@ class Item:
         """An answer that scores 1.0, None where there is none; raises as `entry`."""
         return solution(self.task, self.entry)
 
-    async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
+    async def entry_from(self, pool: WorkerPool) -> Mapping[str, Any]:
         """Return the entry, which is made once; raises like `entry`."""
         if self._entry is not None:
             return self._entry

@@ -169,9 +169,9 @@ class Tasks:
         with self._lock:
             stream = self._prepared()
             draw = stream.draw(position)
-        return self._made(draw.task, stream.attempts(draw))
+        return self._make(draw.task, stream.attempts(draw))
 
-    def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
+    def _make(self, task: str, attempts: Iterable[Item]) -> Item | None:
         if task in self._left_out:
             return None
         make = functools.partial(first_usable, attempts=attempts)
@@ -210,7 +210,7 @@ class Tasks:
         wanted = evaluation_specs(stream.choices, *how)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
-            return list(filter(None, threads.map(self._made, names, wanted)))
+            return list(filter(None, threads.map(self._make, names, wanted)))
 
     def _prepared(self) -> Stream:
         if self._stream is None:

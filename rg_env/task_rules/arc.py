@@ -146,8 +146,8 @@ def _shows_two_rules(entry: Entry) -> bool:
     outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
     last, right = metadata["test_example"]["input"], metadata["test_example"]["output"]
     return any(
-        made not in (None, tuple(right)) and list(results) == outputs
-        for made, *results in zip(results(tuple(last)), *examples, strict=True)
+        output not in (None, tuple(right)) and list(results) == outputs
+        for output, *results in zip(results(tuple(last)), *examples, strict=True)
     )
 
 
@@ -192,7 +192,7 @@ def shows_no_rule(entry: Entry) -> bool:
     """Say whether no example shows a change, or one of the answer's colors."""
     examples = _EXAMPLE.findall(entry["question"])
     last, right = entry["question"].rpartition("Input:\n")[2], entry["answer"]
-    if all(given == made for given, made in examples):
+    if all(given == output for given, output in examples):
         return bool(last.strip() != right.strip())
     return not set(right) <= set("".join([last, *map("".join, examples)]))
 

@@ -40,8 +40,8 @@ def is_parent_in_law(story: str, one: str, other: str) -> bool:
 
 def _is_told_as_child(entry: Entry) -> bool:
     pair = entry["metadata"]["person1"], entry["metadata"]["person2"]
-    is_said = entry["answer"].endswith("-in-law")
-    return is_said and not is_parent_in_law(entry["question"], *pair)
+    is_in_law = entry["answer"].endswith("-in-law")
+    return is_in_law and not is_parent_in_law(entry["question"], *pair)
 
 
 _NEUTRAL = "Atlas Jayden Kai Logan Nova Phoenix Rain River Sage Sky Winter Zion"

@@ -44,7 +44,6 @@ import msgspec
 from rg_env.errors import printable
 from rg_env.logs import is_worth_a_line
 from rg_env.workers.fork_server import START_LIMIT_S, ForkServer, NotStartedError
-from rg_env.workers.plain_values import unpack
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     JobError,
@@ -61,6 +60,7 @@ from rg_env.workers.wire import (
     Frame,
     Message,
     NoFrameError,
+    unpack,
 )
 from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
@@ -201,7 +201,7 @@ class WorkerPool:
     ) -> T:
         """Return the result of a job; to cancel it kills the call.
 
-        plain_values.py says what a result may hold.
+        wire.py says what a result may hold.
 
         Args:
             job: A function that workers can import, so not one of `__main__`.

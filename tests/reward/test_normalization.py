@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.reward.normalization import MAX_ROUNDS, RULES, normalizing
-from rg_env.reward.score import Score, better_score
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import Score, ScoringRules, better_score
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import reasoning_gym
 
 from rg_env.library import worker_jobs
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.workers import worker_pool

@@ -9,7 +9,7 @@ import jobs_for_items
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.stream.run_stream import RunStream, question_digest
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.selection import StreamSettings, TaskChoice

@@ -11,8 +11,7 @@ from tests.support.worker_attacks import LONG_S, evaluate, execute
 
 CHANNEL = (
     "import gc\n"
-    "from rg_env.workers.plain_values import pack\n"
-    "from rg_env.workers.wire import Channel, Frame\n"
+    "from rg_env.workers.wire import Channel, Frame, pack\n"
     "(channel,) = (o for o in gc.get_objects() if type(o) is Channel)\n"
 )
 OF_NOBODY = "channel.send(Frame.RESULT, pack('forged'), number=7)\n"

@@ -257,10 +257,10 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not 0.05 < value < 1.0:
         return value
     factors = [int(factor) for factor in answer.split(TIMES) if factor.strip()]
-    made, wanted = len(factors) - 1, entry["answer"].count(TIMES)
-    if made < 1 or min(factors) < 2:
+    splits, wanted = len(factors) - 1, entry["answer"].count(TIMES)
+    if splits < 1 or min(factors) < 2:
         return 0.0
-    return value if made == wanted - 1 else value * made / wanted
+    return value if splits == wanted - 1 else value * splits / wanted
 
 
 def _one_by_one(answer: str, entry: Entry) -> str:

@@ -137,8 +137,8 @@ _BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
 
 def program_of(entry: Entry) -> str:
     """Return the program that a question shows; ValueError where there is none."""
-    _, found, program = entry["question"].partition(_BEFORE_THE_PROGRAM)
-    if not found:
+    _, mark, program = entry["question"].partition(_BEFORE_THE_PROGRAM)
+    if not mark:
         raise ValueError("the question shows no program")
     return str(program).strip()
 

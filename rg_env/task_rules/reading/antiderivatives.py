@@ -96,10 +96,10 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
     except Exception:  # noqa: BLE001 - any text may come; the library judges it
         return False
     for pair in PLACES:
-        found, right = (_value_at(side, {symbol: Rational(*pair)}) for side in both)
-        if found is None or right is None:
+        slope, right = (_value_at(side, {symbol: Rational(*pair)}) for side in both)
+        if slope is None or right is None:
             continue
-        if abs(found - right) > TOLERANCE * (1 + abs(found) + abs(right)):
+        if abs(slope - right) > TOLERANCE * (1 + abs(slope) + abs(right)):
             return True
     return False
 

@@ -168,8 +168,8 @@ def number_in(answer: str, question: str) -> WrittenNumber | None:
     if len(numbers) != 1:
         return None
     beside = f"{answer[: numbers[0].start()]} {answer[numbers[0].end() :]}"
-    is_said = is_filler(beside, words_of_numbers(question))
-    return read_number(numbers[0][0]) if is_said else None
+    is_alone = is_filler(beside, words_of_numbers(question))
+    return read_number(numbers[0][0]) if is_alone else None
 
 
 @of_short_text
