@@ -88,7 +88,7 @@ class OldNames:
         The first read after `setup` waits for those that are not made yet.
         """
         if self._items is not None and not self._lists_test_items:
-            items = self._items.evaluation.made_now()
+            items = self._items.evaluation.items_now()
             self._test_items += [(item.entry, item) for item in items]
             self._lists_test_items = True
         return self._test_items

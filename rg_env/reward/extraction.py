@@ -155,7 +155,7 @@ def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, boo
     return start, still_open
 
 
-def extract_answer(text: str, *, thinking_open: bool = False) -> Extraction:
+def extract_answer(text: str, thinking_open: bool = False) -> Extraction:
     """Extract the final answer of a completion.
 
     Args:

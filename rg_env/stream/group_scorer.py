@@ -57,27 +57,17 @@ class ScoringUnavailableError(RunError):
     """The workers gave no scores; the group has none, which is not zeros."""
 
 
-def _extracted(texts: Sequence[str], opened: Sequence[bool]) -> list[Extraction]:
-    pairs = zip(texts, opened, strict=True)
-    return [extract_answer(text, thinking_open=is_open) for text, is_open in pairs]
-
-
 async def extract_in_time(
     texts: Sequence[str], thinking_open: Sequence[bool]
 ) -> list[Extraction]:
     """Return the answers of completions, or why there is none, both of shape (G,)."""
     is_short = sum(map(len, texts)) <= FEW_CHARS
     if is_short and sum(text.count("<") for text in texts) <= FEW_TAGS:
-        return _extracted(texts, thinking_open)
-    return await off_loop(_extracted, texts, thinking_open)
+        return [*map(extract_answer, texts, thinking_open)]
+    return await off_loop(lambda: [*map(extract_answer, texts, thinking_open)])
 
 
 # -- scores of answers -----------------------------------------------------------------
-
-
-def scores_of(answers: Sequence[str], **how: Any) -> Trust:
-    """Return how far a worker that scores these answers is trusted."""
-    return Trust(MAX_REPLY_BYTES, functools.partial(read_rows, answers), **how)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +157,8 @@ class GroupScorer:
             may_run = True  # nobody knows of a config which task it is of
         how = (task, params, entry)
         prepare = functools.partial(worker_jobs.prepare_scores, *how, self.rules)
-        trust = scores_of(answers, brief=may_run, prepare=prepare)
+        read = functools.partial(read_rows, answers)
+        trust = Trust(MAX_REPLY_BYTES, read, brief=may_run, prepare=prepare)
         call: Any = (worker_jobs.score_answers, *how, answers, self.rules)
         scores: list[Score]
         scores = await self.pool.run(*call, deadline_s=self.deadline_s, trust=trust)
@@ -223,7 +214,7 @@ def score(
         SettingError: A module of a user's own tasks cannot be used.
         TypeError: The completions are no sequence of texts.
     """
-    extractions = _extracted(*_given(completions, thinking_open))
+    extractions = [*map(extract_answer, *_given(completions, thinking_open))]
     results = functools.partial(_results, item=item, extractions=extractions)
     return run_blocking(results, shared_pool(item.task_modules))
 

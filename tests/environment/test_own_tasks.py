@@ -128,7 +128,7 @@ LEFT_OUT = {
 def test_tasks_that_do_not_work_are_left_out_with_their_lines():
     async def left_out(env):
         await env._items.evaluation.finished()
-        return env._items.left_out
+        return env._items.evaluation.left_out
 
     found = with_env(left_out, tasks=[*LEFT_OUT, "gcd"], item_deadline_s=0.5)
     assert found.keys() == LEFT_OUT.keys()
