@@ -44,6 +44,7 @@ _RUNS = ("launch", "serve", "process", "evaluate", "screen")
 MODULES = dict.fromkeys(_RUNS, "run_commands")
 MODULES |= dict.fromkeys(("compare", "report", "rescore"), "result_commands")
 MODULES |= dict.fromkeys(("run-api", "score-server"), "server_commands")
+MODULES |= dict.fromkeys(("tasks", "show", "doctor"), "task_commands")
 """Command to its module, where that has several."""
 
 
