@@ -29,27 +29,27 @@ from rg_env.errors import EXIT_FAILED
 
 logger = logging.getLogger(__name__)
 
+# From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s.
 END_WITHIN_S = 9.0
-"""From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s."""
 
+# What groups in flight get at the end to be answered, scored and sent.
 IN_FLIGHT_GRACE_S = 2.0
-"""What groups in flight get at the end to be answered, scored and sent."""
 
+# What a cancelled task gets to end.
 CLOSE_GRACE_S = 2.0
-"""What a cancelled task gets to end."""
 
 T = TypeVar("T")
 EndingStep = Callable[[], Awaitable[object]]
 
+# Added to a signal's number it is the exit status.
 EXIT_SIGNAL = 128
-"""Added to a signal's number it is the exit status."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = b"\x1b[?25h"
 
+# Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
+# run that goes well some hundred a minute are garbage.
 COLLECT_AFTER = (100_000, 50, 10)
-"""Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
-run that goes well some hundred a minute are garbage."""
 
 _is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
 

@@ -26,9 +26,8 @@ logger = logging.getLogger(__name__)
 
 PART_SUFFIX = ".part"
 
+# Lines held in memory while the disk takes none; about 200 MB of groups of 8k tokens.
 MOST_WAITING, MOST_WAITING_BYTES = 200, 2**29
-"""Lines held in memory while the disk takes none; about 200 MB of groups of 8k
-tokens."""
 
 
 class LineFile:

@@ -31,8 +31,8 @@ from rg_env.stream.tasks import Tasks
 from rg_env.whole_files import new_folder
 from rg_env.workers.worker_pool import default_pool_size
 
+# Draws that give a question again before `export` writes fewer items.
 REPEATS_IN_A_ROW = 1000
-"""Draws that give a question again before `export` writes fewer items."""
 
 Form = Literal["jsonl", "parquet"]
 Kind = Literal["items", "verl", "sft"]

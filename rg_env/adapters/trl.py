@@ -37,14 +37,14 @@ from rg_env.stream.item import Item
 from rg_env.stream.tasks import Tasks
 from rg_env.workers.pool_errors import WorkerLostError
 
+# For an item whose workers were lost; its error would end the training.
 TRIES, PAUSE_S = 4, 0.5
-"""For an item whose workers were lost; its error would end the training."""
 
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
 
+# The `position` of evaluation rows, whose results move nothing.
 NOT_TRAINING = -1
-"""The `position` of evaluation rows, whose results move nothing."""
 
 Completion = str | Sequence[Mapping[str, Any]]
 

@@ -28,14 +28,14 @@ from rg_env.run.json_encoding import encode_groups
 
 logger = logging.getLogger(__name__)
 
+# So many are encoded and compressed in a millisecond, in place.
 FEW_TOKENS = 8192
-"""So many are encoded and compressed in a millisecond, in place."""
 
+# A group that was spoiled on its way, or met a proxy, is accepted the next time.
 SEND_TRIES_IF_REFUSED = 3
-"""A group that was spoiled on its way, or met a proxy, is accepted the next time."""
 
+# Two minutes for a group at which an API fails that answers everything else.
 SEND_TRIES_IF_FAULTY = 15
-"""Two minutes for a group at which an API fails that answers everything else."""
 
 API_KEYS = frozenset(
     {

@@ -51,11 +51,11 @@ from rg_env.stream.run_stream import RunStream
 
 logger = logging.getLogger(__name__)
 
+# Groups of one item that may be lost before the item is.
 ITEM_TRIES = 5
-"""Groups of one item that may be lost before the item is."""
 
+# After an error of ours, so that a fault that repeats does not spin.
 ERROR_PAUSE_S = 1.0
-"""After an error of ours, so that a fault that repeats does not spin."""
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Groups in a row that give no row before `process` ends with a failure.
 FRUITLESS_GROUPS_IN_A_ROW = 200
-"""Groups in a row that give no row before `process` ends with a failure."""
 
 # By default, a screen samples a share of the run's rollouts, at least 5 groups a task.
 SHARE_OF_RUN, LEAST_GROUPS = 0.02, 5

@@ -19,8 +19,8 @@ from rg_env.stream.run_stream import NoItemsError, RunStream
 
 logger = logging.getLogger(__name__)
 
+# Items whose prompt leaves no room before the run ends.
 LONG_PROMPTS_IN_A_ROW = 200
-"""Items whose prompt leaves no room before the run ends."""
 
 # What the framework's managed server writes.
 PROMPT_MASK = -100

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# So that the runs of one published task, whose items are the same, are one batch.
 SAMPLES_AT_ONCE = 1_500
-"""So that the runs of one published task, whose items are the same, are one batch."""
 
 SAMPLES_A_CALL = 100
+# Calls that wait at each core of a cluster, so that none is idle.
 CALLS_A_CORE = 4
-"""Calls that wait at each core of a cluster, so that none is idle."""
 
 paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 

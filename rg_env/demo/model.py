@@ -28,12 +28,12 @@ from rg_env.stream.run_stream import NoItemsError, RunStream
 
 logger = logging.getLogger(__name__)
 
+# A limit up to here is of somebody who probes whether a model answers, and how.
 PROBE_TOKENS = 8
-"""A limit up to here is of somebody who probes whether a model answers, and how."""
 
+# Draws beyond the newest that was queried, more than the items that the env prepares
+# ahead: an unknown question must not draw for ever.
 MAX_AHEAD = 1024
-"""Draws beyond the newest that was queried, more than the items that the env prepares
-ahead: an unknown question must not draw for ever."""
 
 
 class AnswerKey:

@@ -37,8 +37,8 @@ from rg_env.inference.routes import CHAT, Completion, Prompt, Route
 from rg_env.off_loop import keep_gil, off_loop
 from rg_env.reward.extraction import THINKING
 
+# A prompt up to here is rendered and encoded in half a millisecond, in place.
 SHORT_PROMPT_CHARS = 1536
-"""A prompt up to here is rendered and encoded in half a millisecond, in place."""
 
 NOT_WHOLE = (
     *("abort", "aborted", "cancelled", "content_filter", "error", "none"),
@@ -46,13 +46,13 @@ NOT_WHOLE = (
 )
 """Ends of the server's making, which leave half a completion."""
 
+# Length of a probe's completion: enough to see that its text is not of the ids.
 PROBE_TOKENS = 8
-"""Length of a probe's completion: enough to see that its text is not of the ids."""
 
 NO_ROUTE = "NoRouteError"
 
+# Rounding puts the surest token a little above 0; a logit is far above it.
 HIGHEST_LOGPROB = 0.01
-"""Rounding puts the surest token a little above 0; a logit is far above it."""
 
 
 # -- prompts ---------------------------------------------------------------------------

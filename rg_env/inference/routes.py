@@ -224,8 +224,8 @@ def _sglang_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) ->
 
 SGLANG = Route("/generate", _sglang_body, _read_sglang)
 
+# In the order in which they are tried; the type `sglang` begins with its own.
 ROUTES = COMPLETIONS, ATROPOS, SGLANG
-"""In the order in which they are tried; the type `sglang` begins with its own."""
 
 
 # -- a chat ----------------------------------------------------------------------------

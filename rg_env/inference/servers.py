@@ -34,20 +34,20 @@ from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
 
+# Requests for one group, each for the choices that are missing, before it failed.
 COMPLETION_TRIES = 3
-"""Requests for one group, each for the choices that are missing, before it failed."""
 
 COMPLETION_FIRST_PAUSE_S = 0.5
 
+# For a server to query. A group that waited longer could be cancelled, and its item be
+# lost after a few times; one that failed because none is there is free to come back.
 LONGEST_WAIT_FOR_SERVER_S = 60.0
-"""For a server to query. A group that waited longer could be cancelled, and its item be
-lost after a few times; one that failed because none is there is free to come back."""
 
+# By chance in between, so that all that wait do not query at one moment.
 LOOK_FOR_SERVER_S = (0.05, 0.2)
-"""By chance in between, so that all that wait do not query at one moment."""
 
+# Nothing but failures of all servers for so long is an outage.
 OUTAGE_AFTER_S = 3.0
-"""Nothing but failures of all servers for so long is an outage."""
 
 OUTAGE_LOOK_EVERY_S = 1.0
 OUTAGE_FIRST_PAUSE_S, OUTAGE_LONGEST_PAUSE_S = 0.5, 30.0

@@ -33,21 +33,21 @@ logger = logging.getLogger(__name__)
 SERVED_NAME = "policy"
 """The model's name at the inference server that is started."""
 
+# Steps of `serve`. The trainer knows when it is enough: it may leave out a batch.
 ENDLESS = 1_000_000_000
-"""Steps of `serve`. The trainer knows when it is enough: it may leave out a batch."""
 
 TRAINER = PROJECT / "examples" / "trainer"
 AGREED = ("group_size", "batch_size", "max_token_length", "total_steps")
 """Settings of the environment that several programs have to agree on."""
 
+# Between two requests that find out whether a program is ready, and for one.
 ASK_EVERY_S, ASK_TIMEOUT_S = 0.5, 5.0
-"""Between two requests that find out whether a program is ready, and for one."""
 
+# Before a program that has died is started again; doubled each time.
 RESTART_FIRST_PAUSE_S = 1.0
-"""Before a program that has died is started again; doubled each time."""
 
+# A program that dies more often in this time ends the run.
 MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
-"""A program that dies more often in this time ends the run."""
 
 LOG_END_BYTES = 1 << 16
 

@@ -27,11 +27,11 @@ from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
 
+# What a program gets to end in, before it is killed; the trainer gets all its time.
 PROGRAM_ENDS_WITHIN_S = 30.0
-"""What a program gets to end in, before it is killed; the trainer gets all its time."""
 
+# Between two lines about a run where something has changed, and where nothing has.
 LINE_EVERY_S, REMIND_EVERY_S = 10.0, 60.0
-"""Between two lines about a run where something has changed, and where nothing has."""
 
 ALARM = "alarms/"
 SHOWN = (

@@ -21,8 +21,8 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
+# For questions about the library, of which the first one imports it.
 DEADLINE_S = 300.0
-"""For questions about the library, of which the first one imports it."""
 
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:

@@ -46,8 +46,8 @@ SIMULATED = (
 MARK = "report.js"
 """A folder that holds it is a report, and may be replaced by one."""
 
+# Characters; the middle of a longer one is left out, with a word that says so.
 LONGEST_TEXT = 32_000
-"""Characters; the middle of a longer one is left out, with a word that says so."""
 
 CHUNK_CHARS = 2**20
 PREVIEW_CHARS = 48

@@ -52,8 +52,8 @@ RULES = (
 
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
+# CPU time, longer than in training, as nobody waits.
 ANSWER_DEADLINE_S = 20.0
-"""CPU time, longer than in training, as nobody waits."""
 
 STOPS = (PoolClosedError, PreloadError)
 """Errors after which no item has a score."""

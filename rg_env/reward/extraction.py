@@ -38,8 +38,8 @@ FormatFailure = Literal[
 ]
 FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 
+# 37 right ones (0.02 %) of 162,164 published answers of models have more.
 MOST_CLOSING_WORDS = 30
-"""37 right ones (0.02 %) of 162,164 published answers of models have more."""
 
 
 def _pairs(text: str) -> dict[str, str]:

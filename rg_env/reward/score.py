@@ -24,12 +24,12 @@ from rg_env.reward.normalization import normalizing
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS
 from rg_env.task_rules.table import readings, rejection, rules_of
 
+# Up to this the library gives for answers that are only readable (0.01 to 0.05).
 WRONG_AT_MOST = 0.05
-"""Up to this the library gives for answers that are only readable (0.01 to 0.05)."""
 
+# So many times as long as the gold answer a correct one may be: spaces after commas, or
+# a line for each number.
 GOLD_ROOM = 4
-"""So many times as long as the gold answer a correct one may be: spaces after commas,
-or a line for each number."""
 
 UNSCORED = "unscored"
 """Outcome of a completion to which workers gave no score, which is not 0. It is tried

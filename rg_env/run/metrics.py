@@ -11,8 +11,8 @@ from rg_env.run.group import Group, Ledger, has_variance
 
 logger = logging.getLogger(__name__)
 
+# Groups of which one has its scores in the log, without `debug_logging`.
 GROUP_LINE_EVERY = 10
-"""Groups of which one has its scores in the log, without `debug_logging`."""
 
 
 class Metrics:

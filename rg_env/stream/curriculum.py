@@ -52,8 +52,8 @@ SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
 GAIN = 0.2
 ROUNDING = 1e-9
 
+# The share of its weight that a task keeps, so that renewed variance is noticed.
 FLOOR = 0.03
-"""The share of its weight that a task keeps, so that renewed variance is noticed."""
 
 # What one group leaves of the estimate before it. A longer memory kept sampling tasks
 # that were never or always solved, a much shorter one left tasks with variance early.

@@ -40,8 +40,8 @@ from rg_env.workers.worker_pool import WorkerPool, run_blocking
 logger = logging.getLogger(__name__)
 
 TABLE = Path(__file__).with_name("published_settings.json")
+# Seed and size of every published data set.
 SEED, SIZE = 45, 50
-"""Seed and size of every published data set."""
 
 Attempts = Sequence[Item]
 """What may become one evaluation item: the first of these whose entry can be used."""

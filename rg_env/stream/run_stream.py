@@ -44,9 +44,9 @@ LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
 REMEMBERED = 1_000  # questions of each task, the oldest forgotten first
 SLOW_MS = 50.0
+# How long a run waits for its next item before others overtake it: as long, a place in
+# which the inference server could work stays empty.
 PATIENCE_S = 0.05
-"""How long a run waits for its next item before others overtake it: as long, a place in
-which the inference server could work stays empty."""
 
 REJECTED = {
     "unusable": ("items_unusable", "items_unusable"),

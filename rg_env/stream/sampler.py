@@ -22,21 +22,21 @@ from rg_env.errors import SettingError, shown
 
 Split = Literal["train", "evaluation"]
 
+# The largest seed of a run, which the JSON of dumps and checkpoints can hold.
 MAX_SEED = 2**63 - 1
-"""The largest seed of a run, which the JSON of dumps and checkpoints can hold."""
 
+# The largest seed of an entry, which numpy's generator takes.
 MAX_ENTRY_SEED = 2**32 - 1
-"""The largest seed of an entry, which numpy's generator takes."""
 
 _BITS = 31
 _MASK = (1 << _BITS) - 1
 _ATTEMPT_BITS = _BITS - 5
+# Seeds that one index has, so that an entry can be replaced by another one: enough for
+# a task whose library makes more faulty entries than others.
 MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
-"""Seeds that one index has, so that an entry can be replaced by another one: enough
-for a task whose library makes more faulty entries than others."""
 
+# The bit of an entry's seed that is set in the evaluation, and in training is not.
 EVALUATION_BIT = 1 << _BITS
-"""The bit of an entry's seed that is set in the evaluation, and in training is not."""
 
 
 def _digest(*parts: object) -> int:

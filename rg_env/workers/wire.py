@@ -35,9 +35,9 @@ from typing import Any, NamedTuple
 from rg_env.errors import printable
 
 MAX_BODY_BYTES = 64 * 2**20
+# The longest reply of a worker: an entry of n_queens with all of twelve queens removed
+# has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`.
 MAX_REPLY_BYTES = 16 * 2**20
-"""The longest reply of a worker: an entry of n_queens with all of twelve queens removed
-has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`."""
 MAX_REPORT_CHARS = 8_000
 _HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
@@ -144,20 +144,20 @@ class Channel:
 
 # -- values ----------------------------------------------------------------------------
 
+# Nesting of lists and dicts; codeio has 10. Copying and writing recurse.
 MAX_DEPTH = 100
-"""Nesting of lists and dicts; codeio has 10. Copying and writing recurse."""
 
+# An entry of n_queens with all of twelve queens removed has 184,616, all others less
+# than a tenth of it.
 MAX_CONTAINERS = 250_000
-"""An entry of n_queens with all of twelve queens removed has 184,616, all others less
-than a tenth of it."""
 
+# Digits of an integer that Python reads and writes, which is quadratic.
 MAX_DIGITS = 4_300
-"""Digits of an integer that Python reads and writes, which is quadratic."""
 
 MAX_PAIRS = 1_000
+# Integers as keys can be chosen to collide: less than MAX_PAIRS of them, none of the
+# same hash, are no time.
 MAX_KEY = 2**53
-"""Integers as keys can be chosen to collide: less than MAX_PAIRS of them, none of the
-same hash, are no time."""
 
 _LEAVES = frozenset({type(None), bool, int, float, str})
 

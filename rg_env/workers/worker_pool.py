@@ -70,23 +70,23 @@ T = TypeVar("T")
 _printable = functools.partial(printable, keep="\n")
 
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
+# Where nobody says how many; one is kept free for scoring.
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
-"""Where nobody says how many; one is kept free for scoring."""
+# Workers that a call gets where others end them.
 MAX_ATTEMPTS = 5
-"""Workers that a call gets where others end them."""
+# Workers that it gets where its job ends them: the first may have been spoilt.
 MAX_OWN_ENDS = 2
-"""Workers that it gets where its job ends them: the first may have been spoilt."""
+# A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
+# twentieth of what a group takes in all.
 BRIEF_CALLS = 24
-"""A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
-twentieth of what a group takes in all."""
+# CPU time from a call's arrival to the beginning of its job.
 PREPARING_LIMIT_S = 30.0
-"""CPU time from a call's arrival to the beginning of its job."""
 LEAST_WALL_LIMIT_S = 60.0
+# Wall time for each second of a deadline. A worker that sleeps is ended by this; one
+# that gets a twentieth of a core, after all other processes of the machine, is not.
 WALL_LIMIT_FACTOR = 20.0
-"""Wall time for each second of a deadline. A worker that sleeps is ended by this; one
-that gets a twentieth of a core, after all other processes of the machine, is not."""
+# Between two readings of the clock.
 LEAST_WAIT_S = 0.01
-"""Between two readings of the clock."""
 JOIN_LIMIT_S = 1.0
 
 _open_pools: set[WorkerPool] = set()

@@ -37,11 +37,11 @@ MAX_TRIES = 100
 
 def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a sum that uses the entry's numbers, each once."""
-    found, metadata = read_sum(answer), entry["metadata"]
-    if found is None:
+    written, metadata = read_sum(answer), entry["metadata"]
+    if written is None:
         return READABLE
-    is_right = found.value == metadata.get("target", 24)
-    if is_right and found.numbers == sorted(metadata["numbers"]):
+    is_right = written.value == metadata.get("target", 24)
+    if is_right and written.numbers == sorted(metadata["numbers"]):
         return library(answer)
     return min(MOST_FOR_A_WRONG_SUM, library(answer))
 

@@ -42,8 +42,8 @@ from types import ModuleType
 from rg_env.workers.sandbox import audit_hook, landlock, seccomp
 from rg_env.workers.sandbox.landlock import OWN, READ, Right
 
+# CPU time of a worker's life; it retires between two calls at half of it.
 MAX_CPU_S = 3_600
-"""CPU time of a worker's life; it retires between two calls at half of it."""
 
 _LIMITS = {
     resource.RLIMIT_CORE: 0,

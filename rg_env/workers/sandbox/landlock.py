@@ -55,14 +55,14 @@ _NUM_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
 They are all handled, and so denied where no rule allows them.
 """
 
+# Version that can deny TCP, and binding and connecting as bits.
 _NETWORK = (4, 0b11)
-"""Version that can deny TCP, and binding and connecting as bits."""
 
+# Version that can keep abstract sockets and signals inside, and both as bits.
 _SCOPES = (6, 0b11)
-"""Version that can keep abstract sockets and signals inside, and both as bits."""
 
+# Version that logs denials; a worker's would fill the kernel's log for nothing.
 _LOG_CONTROL = 7
-"""Version that logs denials; a worker's would fill the kernel's log for nothing."""
 
 
 def restrict(rights_by_path: Mapping[str, Right]) -> None:

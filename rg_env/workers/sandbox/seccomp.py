@@ -21,8 +21,8 @@ from rg_env.workers.sandbox import syscalls
 SET_MODE_FILTER = 1
 SPEC_ALLOW = 1 << 2
 
+# In the order of `syscalls.MACHINES`.
 _AUDIT_ARCHITECTURES = (0xC000003E, 0xC00000B7)
-"""In the order of `syscalls.MACHINES`."""
 
 # The instructions of classic BPF, and where in struct seccomp_data they look.
 _LOAD = 0x20

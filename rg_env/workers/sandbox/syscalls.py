@@ -28,8 +28,8 @@ from typing import Any
 MACHINES = ("x86_64", "aarch64")
 """What `os.uname().machine` says; the order of the columns below."""
 
+# The highest number in those sources; what comes after is unknown to this table.
 NEWEST = 450
-"""The highest number in those sources; what comes after is unknown to this table."""
 
 SECCOMP = (317, 277)
 
