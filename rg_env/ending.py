@@ -236,25 +236,15 @@ def undoing() -> Iterator[None]:
 # -- tasks -----------------------------------------------------------------------------
 
 
-def _running(tasks: Iterable[Any]) -> list[asyncio.Future[Any]]:
-    return [t for t in tasks if isinstance(t, asyncio.Future) and not t.done()]
-
-
-async def cancel_and_wait(tasks: Iterable[Any]) -> None:
-    """Cancel tasks and wait until they have ended; some may be None or have ended."""
-    running = _running(tasks)
+async def cancel_and_wait(tasks: Iterable[Any], grace_s: float = 0.0) -> None:
+    """Cancel tasks after a grace, and wait for their end; some may be None or over."""
+    running = [t for t in tasks if isinstance(t, asyncio.Future) and not t.done()]
+    if running and grace_s:
+        await asyncio.wait(running, timeout=grace_s)
     for task in running:
         task.cancel()
     if running:
         await asyncio.wait(running, timeout=CLOSE_GRACE_S)
-
-
-async def finish_or_cancel(tasks: Iterable[Any]) -> None:
-    """Wait a short grace for tasks to end by themselves, then cancel them."""
-    running = _running(tasks)
-    if running:
-        await asyncio.wait(running, timeout=IN_FLIGHT_GRACE_S)
-    await cancel_and_wait(running)
 
 
 # -- an environment --------------------------------------------------------------------

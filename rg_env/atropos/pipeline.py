@@ -40,7 +40,7 @@ from rg_env.atropos.delivery import fault_of
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.result_files import RowRefusedError
 from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.ending import finish_or_cancel
+from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.logs import is_worth_a_line
@@ -112,7 +112,7 @@ class Flight:
                     return
                 await self.freed.wait()
         finally:
-            await finish_or_cancel(self.workers)
+            await cancel_and_wait(self.workers, IN_FLIGHT_GRACE_S)
 
 
 class Pipeline(BaseEnv):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import itertools
+import json
 import os
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,14 +29,15 @@ from rg_env.errors import (
     SettingError,
     counted,
     in_section,
+    on_one_line,
     printable,
     unknown_name,
+    visible,
 )
 from rg_env.library.installed_library import read_library, read_scales
-from rg_env.library.registry import LibraryDescription
+from rg_env.library.registry import LibraryDescription, TaskInfo
+from rg_env.library.scales import Scale
 from rg_env.library.task_check import check_task, why_no_entry
-from rg_env.results import task_sheets
-from rg_env.results.task_sheets import TaskFacts
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import OUTCOMES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
@@ -45,7 +51,76 @@ from rg_env.workers.worker_pool import WorkerPool
 MAKE_DEADLINE_S = 60.0
 SOLVE_DEADLINE_S = 300.0
 
+ASKS: Mapping[str, str] = json.loads(
+    Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
+)
+"""Task to what it asks for, in at most 64 characters."""
+
+ROW = "{:<29} {:>6} {:>8} {:>8} {:>8}"
+LEGEND = """\
+steps    number of steps from level 0 to level 1; * if the items do not change
+default  the level of the library's defaults; off if there is none
+ms at    median time to make an item, at level 0 and at level 1
+`tasks NAME` shows every step of one task, and why levels are skipped."""
+
 # -- tasks -----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskFacts:
+    """What is known of one task; without a scale, the reason says why."""
+
+    info: TaskInfo
+    scale: Scale | None
+    no_scale_reason: str = ""
+
+
+def _asks(info: TaskInfo) -> str:
+    return ASKS.get(info.name) or on_one_line(info.asks, 64)
+
+
+def _cost(cost_ms: float | None) -> str:
+    return "" if cost_ms is None else f"{cost_ms:.{2 if cost_ms < 1 else 0}f}"
+
+
+def listing(tasks: Sequence[TaskFacts]) -> str:
+    """Return the tasks by category."""
+    lines = [ROW.format("task", "steps", "default", "ms at 0", "ms at 1")]
+    ordered = sorted(tasks, key=lambda facts: (facts.info.category, facts.info.name))
+    for category, of in itertools.groupby(ordered, lambda facts: facts.info.category):
+        lines.append(category)
+        for facts in of:
+            cells, scale = ["none", "", "", ""], facts.scale
+            if scale is not None:
+                default = scale.default_level
+                cells = [
+                    f"{len(scale.steps)}{'*' * scale.is_dead}",
+                    "off" if default is None else f"{default:.2f}",
+                    *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
+                ]
+            lines.append(ROW.format(f"  {facts.info.name}", *cells).rstrip())
+            lines.append(f"    {_asks(facts.info)}")
+    scales = [facts.scale for facts in tasks if facts.scale is not None]
+    steps = sum(len(scale.steps) for scale in scales)
+    total = f"{len(tasks)} tasks, {len(scales)} with a scale, {steps} steps"
+    return "\n".join([*lines, LEGEND, total])
+
+
+def details(facts: TaskFacts) -> str:
+    """Return everything about one task."""
+    info, scale = facts.info, facts.scale
+    values: dict[str, Any]
+    values = {"task": info.name, "category": info.category, "asks_for": _asks(info)}
+    values["parameters"] = dict(info.parameters)
+    if scale is None:
+        return "\n".join(lines({**values, "no scale": facts.no_scale_reason}))
+    values["default_level"] = scale.default_level
+    values["note"] = scale.note or None
+    for number, step in enumerate(scale.steps):
+        name = f"level {scale.level_of(number):.4g} ({_cost(step.item_ms)} ms)"
+        values[name] = dict(step.params)
+    values |= {f"skipped level {of.level}": of.reason for of in scale.skipped}
+    return "\n".join(lines(values))
 
 
 def chosen_tasks(
@@ -90,11 +165,30 @@ def tasks(
     with workers(1, task_modules) as pool:
         facts = ending.run(facts_of(names, category, pool))
     is_one = len(facts) == 1
-    print(task_sheets.details(facts[0]) if is_one else task_sheets.listing(facts))
+    print(details(facts[0]) if is_one else listing(facts))
     return 0
 
 
 # -- show ------------------------------------------------------------------------------
+
+
+BLOCKS = ("question", "solution", "answer")
+"""Foreign text."""
+
+
+def lines(values: Mapping[str, Any]) -> list[str]:
+    """Return names with their values, but None; foreign text is indented."""
+    result = []
+    for name, value in values.items():
+        if value is None:
+            continue
+        if name in BLOCKS and value:
+            result += [f"{name}:", textwrap.indent(visible(value), "  ")]
+        else:
+            is_text = isinstance(value, str) and value
+            text = value if is_text else json.dumps(value, default=str)
+            result.append(f"{name}: {visible(text)}")
+    return result
 
 
 async def _item(
@@ -168,9 +262,9 @@ def show(
     seeds, rules = range(100), ScoringRules(scorer_fixes=not no_fixes)
     try:
         with workers(1, task_modules) as pool:
-            made = _item(pool, task, level, seeds if seed is None else [seed])
-            values = _values(pool, ending.run(made), answer, rules)
-            print("\n".join(task_sheets.lines(ending.run(values))))
+            item = _item(pool, task, level, seeds if seed is None else [seed])
+            values = _values(pool, ending.run(item), answer, rules)
+            print("\n".join(lines(ending.run(values))))
     except PoolError as error:
         advice = "another --seed or --level may make another item"
         raise RunError(f"{task}: {why_no_entry(error)}; {advice}") from error

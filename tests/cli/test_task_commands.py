@@ -9,12 +9,11 @@ import re
 import pytest
 
 from rg_env.cli import task_commands as command
+from rg_env.cli.task_commands import TaskFacts
 from rg_env.errors import SettingError, on_one_line, visible
 from rg_env.library import worker_jobs
 from rg_env.library.registry import LibraryDescription, TaskInfo
 from rg_env.library.scales import Scale, SkippedLevel, Step
-from rg_env.results import task_sheets
-from rg_env.results.task_sheets import TaskFacts
 from tests.support.parts import GUARD_S, REPO_ROOT, run_main
 
 INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
@@ -50,7 +49,7 @@ def installed(pool):
 
 def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed):
     facts = asyncio.run(command.facts_of([], [], pool))
-    lines, category, tasks = task_sheets.listing(facts).splitlines(), None, []
+    lines, category, tasks = command.listing(facts).splitlines(), None, []
     for line, below in itertools.pairwise(lines):
         if re.match("  [a-z]", line):
             tasks.append(line.split()[0])
@@ -64,14 +63,14 @@ def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed
 
 
 def test_every_task_says_in_a_line_what_it_asks_for(installed):
-    assert set(task_sheets.ASKS) == {*installed.tasks, "composite"}
-    assert max(map(len, task_sheets.ASKS.values())) <= 64
+    assert set(command.ASKS) == {*installed.tasks, "composite"}
+    assert max(map(len, command.ASKS.values())) <= 64
 
 
 def test_a_row_has_steps_levels_place_of_the_default_and_costs():
     off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
     dead = Scale("off", SCALE.steps[2:])
-    listed = task_sheets.listing([FACTS, NO_SCALE, TaskFacts(off, dead)])
+    listed = command.listing([FACTS, NO_SCALE, TaskFacts(off, dead)])
     rows = [line.split() for line in listed.splitlines()]
     assert ["towers", "3", "0.00", "0.25", "1234"] in rows
     assert ["acre", "none"] in rows
@@ -82,10 +81,10 @@ def test_a_row_has_steps_levels_place_of_the_default_and_costs():
 
 
 def test_one_task_is_shown_with_all_that_is_known_of_it():
-    lines = [line.strip() for line in task_sheets.details(FACTS).splitlines()]
+    lines = [line.strip() for line in command.details(FACTS).splitlines()]
     assert 'level 0.5 (20 ms): {"weights": [0.5], "min_disks": 5}' in lines
     assert {"default_level: 0.0", "skipped level 2: it hangs"} <= set(lines)
-    assert "nothing can be varied" in task_sheets.details(NO_SCALE)
+    assert "nothing can be varied" in command.details(NO_SCALE)
 
 
 # -- choosing --------------------------------------------------------------------------
@@ -130,7 +129,7 @@ def item_of(pool, name, level=None, seeds=range(9)):
 
 
 def text_of(**values):
-    return "\n".join(task_sheets.lines(values))
+    return "\n".join(command.lines(values))
 
 
 @pytest.mark.processes
