@@ -1,12 +1,8 @@
-"""The checks of a group that is delivered, and the trainer that it is sent to.
+"""The trainer that a group is sent to.
 
-Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
-error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
-A long group is encoded, compressed and written off it; the API gets the same fields in
+Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop. A
+long group is encoded, compressed and written off it; the API gets the same fields in
 the same order.
-
-Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, and rows for
-W&B are made after the send.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.api import ApiError, ApiSession
-from rg_env.atropos.rollout_requests import PROMPT_MASK
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Group, listed, rollouts_in
@@ -46,45 +41,11 @@ API_KEYS = frozenset(
 )
 """What the API keeps of a group; rows for people carry more."""
 
-SET_IF_ABSENT = (
-    *("ref_logprobs", "overrides", "group_overrides"),
-    *("distill_token_ids", "distill_logprobs"),
-)
-
 
 def is_short(groups: Any) -> bool:
     """Say whether one group, or several, can be encoded in place."""
     rows = (row for group in listed(groups) for row in group.get("tokens", ()))
     return sum(map(len, rows)) <= FEW_TOKENS
-
-
-async def fault_of(
-    part: dict[str, Any], env: BaseEnv, is_for_trainer: bool, limit_tokens: int
-) -> str | None:
-    """Return why a group cannot be delivered; set what the API expects in it.
-
-    Every sequence must stay below `limit_tokens`, 0 or less for no limit.
-    """
-    config, rows = env.config, part.get("tokens", [])
-    size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
-    if len(rows) != size:
-        return f"it has {len(rows)} rollouts instead of {size}"
-    if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
-        return "its scores are all the same"
-    for key in SET_IF_ABSENT:
-        part.setdefault(key, None)
-    # A subclass may send arrays, which have no `count`.
-    lengths = [len(mask) - list(mask).count(PROMPT_MASK) for mask in part["masks"]]
-    env.completion_lengths += lengths
-    if is_for_trainer and 0 in lengths:
-        return "a completion has no token that could be trained on"
-    longest = max(map(len, rows), default=0)
-    if 0 < limit_tokens <= longest:
-        return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
-    if config.include_messages and part.get("messages") is None:
-        texts = await off_loop(lambda: [*map(env.tokenizer.decode, part["tokens"])])
-        part["messages"] = [[{"role": "user", "content": text}] for text in texts]
-    return None
 
 
 class Trainer:

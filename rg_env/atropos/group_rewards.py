@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.rollout_requests import PROMPT_MASK
+from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.reward.score import Score
 from rg_env.run.group import Group, Rollout, Sink, has_variance, penalise_length
@@ -23,15 +23,9 @@ Completed = Mapping[str, Any]
 thinking_open where the chat template began the thinking."""
 
 
-def completion_tokens(completed: Completed) -> int:
-    """Return the length of a completion, in tokens."""
-    masks = list(completed["masks"])
-    return len(masks) - masks.count(PROMPT_MASK)
-
-
 def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout:
     """Return a completion with its score and its reward."""
-    length, formats = completion_tokens(completed), score.formats
+    length, formats = completion_tokens(completed["masks"]), score.formats
     return Rollout(
         conversation=[dict(message) for message in completed["messages"]],
         score=score.value,
@@ -91,7 +85,7 @@ class GroupRewards:
         group.entry, group.dataset = first["rg_item"], first["dataset_obj"]
         is_whole = self._config.length_penalty_counts != "completion"
         lengths = [
-            len(each["tokens"]) if is_whole else completion_tokens(each)
+            len(each["tokens"]) if is_whole else completion_tokens(each["masks"])
             for each in completed
         ]
         values = [score.value for score in scores]

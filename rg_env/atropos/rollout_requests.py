@@ -27,6 +27,12 @@ PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
 
 
+def completion_tokens(mask: Sequence[int]) -> int:
+    """Return the length of the completion in a sequence of this mask, in tokens."""
+    # A subclass may send arrays, which have no `count`.
+    return len(mask) - list(mask).count(PROMPT_MASK)
+
+
 class RolloutRequests:
     """Queries the inference servers for rollouts."""
 

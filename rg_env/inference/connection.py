@@ -2,8 +2,7 @@
 
 Connections are kept open, no redirect is followed, and replies are limited in size: the
 address may belong to another program or a broken server, and return a file of gigabytes
-or an endless stream. This is aiohttp, as openai's client takes eight times its CPU: 3.3
-ms for a group's reply of 160 kB, beside 0.4.
+or an endless stream.
 
 Mends B23 of docs/host_defects.md: a connection is opened and closed for every request.
 """
@@ -233,6 +232,8 @@ class Connection:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
+            # Openai's client takes eight times the CPU: 3.3 ms for a group's reply of
+            # 160 kB, beside 0.4.
             self._session = aiohttp.ClientSession(
                 # The semaphores of the framework limit what is under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),

@@ -25,6 +25,8 @@ import msgspec
 
 from rg_env.inference.connection import Failure, bad_reply
 
+# Sampling that changes nothing, where a stock vLLM would sample with what the model's
+# `generation_config.json` says.
 NEUTRAL = {
     "top_k": -1,
     "min_p": 0.0,
@@ -32,11 +34,9 @@ NEUTRAL = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
 }
-"""Sampling that changes nothing, where a stock vLLM would sample with what the model's
-`generation_config.json` says."""
 
+# What reading a reply raises that is of another form; msgspec's are of the last.
 NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
-"""What reading a reply raises that is of another form; msgspec's are of the last."""
 
 Body = dict[str, Any]
 Fields = Mapping[str, Any]

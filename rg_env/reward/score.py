@@ -159,18 +159,16 @@ def as_unit(value: Any) -> float:
 
 
 def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
-    """Say whether this scorer wants its answers tagged, judged by the gold answer.
-
-    A tagged form that scores higher is credit for the answer only if the gold answer
-    gains by tags as well. Without this, tags lift wrong answers in eight tasks of
-    the library and the right one in none. An entry without the key is none of the
-    library's; it says nothing of what is right, and its scorer's word is taken.
-    """
+    """Say whether this scorer wants its answers tagged, judged by the gold answer."""
+    # An entry without the key is none of the library's; it says nothing of what is
+    # right, and its scorer's word is taken.
     if "answer" not in entry:
         return True
     gold = entry["answer"]
     if not isinstance(gold, str):
         return False
+    # Else tags would lift wrong answers in eight tasks of the library, and the right
+    # one in none.
     return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
 
 
@@ -180,8 +178,7 @@ def compare_formats(
     """Score the bare and the tagged answer; the higher counts.
 
     Raises:
-        Exception: Whatever the scorer raises on the bare answer; a scorer that can
-            read the bare answer alone is not at fault for the tagged one.
+        Exception: Whatever the scorer raises on the bare answer.
 
     Source: atropos 296a0bc, _score_answer_with_both_formats(); differs: the tagged
     form counts only for scorers that expect tags, so it never lifts a wrong answer.
@@ -192,7 +189,8 @@ def compare_formats(
     try:
         with_tags = as_unit(score(tagged(answer), entry))
         lifted = with_tags > bare and _tags_are_expected(score, entry)
-    except Exception:  # noqa: BLE001 - the scorer is foreign code; see Raises
+    # One that can read the bare answer alone is not at fault for the tagged one.
+    except Exception:  # noqa: BLE001 - the scorer is foreign code
         return FormatScores(bare, None, bare)
     return FormatScores(bare, with_tags, with_tags if lifted else bare)
 

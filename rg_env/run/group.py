@@ -247,14 +247,12 @@ def rollouts_in(data: Any) -> int:
 
 
 def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
-    """Say whether a group is saved as successful.
-
-    A rollout must score above the threshold; since no score exceeds 1.0, a threshold
-    of 1.0 means "perfect".
+    """Say whether a group is saved as successful: one rollout is above the threshold.
 
     Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
     right is saved too, and a threshold of 1.0 can be met.
     """
+    # No score exceeds 1.0, so a threshold of 1.0 means "perfect".
     return max(scores) > threshold or max(scores) >= 1.0
 
 

@@ -1,14 +1,12 @@
 """The answers in completions, and their scores from worker processes.
 
-One call of a worker carries all answers of a group. If that fails, they are scored one
-by one, so that the fault costs only its own answer: one that uses up the CPU time of
-its deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_error`.
-Data sets are built, and what scorers load at first is loaded, before that time begins.
-Whatever else fails gives no score, which must never count as a wrong answer.
+One call of a worker carries all answers of a group. An answer that uses up the CPU time
+of its deadline is a 0 with `timeout`, one that ends two workers a 0 with
+`scorer_error`. Whatever else fails gives no score, which must never count as a wrong
+answer.
 
 An `Item` is scored by task and parameters, and a dataset of the library by its class
-and its own config; any other object with `score_answer(answer, entry)` in place, so
-that a test can pass its own.
+and its own config; any other object with `score_answer(answer, entry)` in place.
 """
 
 from __future__ import annotations
@@ -112,7 +110,7 @@ class GroupScorer:
         After the first missing score, the remaining answers are not scored.
         """
         is_library = type(dataset).__module__.startswith("reasoning_gym.")
-        if not isinstance(dataset, Item) and not is_library:
+        if not isinstance(dataset, Item) and not is_library:  # as of a test
             here = self.rules.scoring("", entry, dataset.score_answer)
             return list(map(here, answers))
         # Megabytes would cost more to send than to refuse.
@@ -130,6 +128,7 @@ class GroupScorer:
                 is_late = isinstance(error, DeadlineExceededError)
                 is_its_fault = is_late or isinstance(error, WorkerDiedError)
                 is_lost = isinstance(error, WorkerLostError)
+                # One by one, the fault costs only its own answer.
                 if len(portion) > 1 and (is_its_fault or is_lost):
                     portions[:0] = [[answer] for answer in portion]
                     continue
@@ -156,6 +155,8 @@ class GroupScorer:
             params = pickle.dumps(dataset.config)
             may_run = True  # nobody knows of a config which task it is of
         how = (task, params, entry)
+        # Builds the dataset, and loads what scorers load at first, before the deadline
+        # runs.
         prepare = functools.partial(worker_jobs.prepare_scores, *how, self.rules)
         read = functools.partial(read_rows, answers)
         trust = Trust(MAX_REPLY_BYTES, read, brief=may_run, prepare=prepare)

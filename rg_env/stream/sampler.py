@@ -3,10 +3,8 @@
 Timing, the hash seed and the number of workers have no part in it, so a resumed run
 continues where it stopped and instances never share an item.
 
-Entry seeds are a permutation of the index, never `seed + index`: in most tasks of
-the library `dataset(seed=s)[i]` depends on `s + i` alone, so neighbouring seeds are
-shifted copies of each other. The top bit of the seed is the split, which keeps
-training and evaluation apart whatever their seeds are.
+Entry seeds are a permutation of the index. The top bit of the seed is the split, which
+keeps training and evaluation apart whatever their seeds are.
 """
 
 from __future__ import annotations
@@ -51,6 +49,8 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     Another key, the run's seed for example, is another order of the seeds. Indices that
     differ by less than 2**31 give different seeds: each step is a bijection of 31 bits.
     """
+    # Never `seed + index`: in most tasks of the library `dataset(seed=s)[i]` depends on
+    # `s + i` alone, so neighbouring seeds are shifted copies of each other.
     keys = _digest("entry_seed", split, key)
     x = (index + keys) & _MASK
     x ^= x >> 16
@@ -120,26 +120,26 @@ def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
 
 # -- shards ----------------------------------------------------------------------------
 
+# Variables of rank and number; the first that are set win. The step comes before the
+# job, which may start the trainer beside its environments.
 LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
     ("RANK", "WORLD_SIZE"),
 )
-"""Variables of rank and number; the first that are set win. The step comes before the
-job, which may start the trainer beside its environments."""
 
 
 def shard_of_launcher() -> tuple[int, int]:
     """Return this instance's number, and how many the launcher has started.
 
     Raises:
-        SettingError: They cannot be. An instance that took itself for the only one
-            would sample what the others do.
+        SettingError: They cannot be.
     """
     for rank, number in LAUNCHERS:
         index, count = os.environ.get(rank, ""), os.environ.get(number, "")
         if not index or not count:
             continue
+        # An instance that took itself for the only one would sample what others do.
         if not (index + count).isdecimal() or int(index) >= int(count):
             raise SettingError(
                 f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)}"

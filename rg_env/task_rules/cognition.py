@@ -202,9 +202,9 @@ MODULO_GRID = TaskRules(
 # set of cells is a number whose bits they are, row after row.
 
 
+# Rectangles tried in one part. Where there is one number it is known within 100, but
+# for 1 of 300 grids; what is not known after these has several nearly always.
 MAX_STEPS = 300
-"""Rectangles tried in one part. Where there is one number it is known within 100, but
-for 1 of 300 grids; what is not known after these has several nearly always."""
 
 _ONCE = str.maketrans(" #█", "011")
 _TWICE = str.maketrans(" #█", "001")

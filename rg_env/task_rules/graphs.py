@@ -96,8 +96,8 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
+# Numbers and lights looked at; where there are more, nothing is found.
 MAX_STATES = 2_000
-"""Numbers and lights looked at; where there are more, nothing is found."""
 
 
 def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:

@@ -36,12 +36,12 @@ from rg_env.workers.wire import Channel, Frame
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
+# Signals that come of what a process does. Any other may come from elsewhere, such as
+# SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed.
 OWN_SIGNALS = {
     *(signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV),
     *(signal.SIGSYS, signal.SIGXCPU, signal.SIGXFSZ),
 }
-"""Signals that come of what a process does. Any other may come from elsewhere, such as
-SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -271,10 +271,8 @@ class WorkerPool:
         return call
 
     def _idle_for(self, call: _Call) -> _Thread:
-        """Take the idle worker that ran the same kind last, or else the newest.
-
-        A worker that does all jobs would build what each needs: time and memory.
-        """
+        """Take the idle worker that ran the same kind last, or else the newest."""
+        # One that does all jobs would build what each needs: time and memory.
         for place in range(len(self._idle) - 1, -1, -1):
             if self._idle[place].last_kind == call.kind:
                 return self._idle.pop(place)
@@ -581,9 +579,10 @@ def run_blocking(
 ) -> T:
     """Return the result of a coroutine that awaits nothing but `pool.run`.
 
-    This makes code for an event loop usable for callers without one, and in threads
-    that already run one. `job` makes the coroutine of the pool that it is given.
+    `job` makes the coroutine of the pool that it is given.
     """
+    # So code for an event loop is of use to callers without one, and in threads that
+    # already run one.
     coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
     try:
         # It never suspends, so the first step is also its last.

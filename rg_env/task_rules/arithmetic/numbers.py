@@ -191,11 +191,11 @@ GSM_SYMBOLIC = TaskRules(
 
 # -- number_format ---------------------------------------------------------------------
 
+# The rounding error of candidates that have nine digits before the point.
 NOISE = 1e-6
-"""The rounding error of candidates that have nine digits before the point."""
 
+# Candidates of number_format are floats of nine digits before the point.
 SAME_NUMBER = 1e-5
-"""Candidates of number_format are floats of nine digits before the point."""
 
 
 def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:

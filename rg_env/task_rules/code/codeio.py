@@ -44,8 +44,8 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
+# Largest product of the weights of an answer and of the gold answer.
 MAX_WORK = 2_000_000
-"""Largest product of the weights of an answer and of the gold answer."""
 
 MAX_DEPTH = 8
 USUAL_GOLD_WEIGHT = 1_000
@@ -81,8 +81,8 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 # -- values ----------------------------------------------------------------------------
 
+# Relative, and so none about 0: a sum in another order differs by less.
 FLOAT_TOLERANCE = 1e-12
-"""Relative, and so none about 0: a sum in another order differs by less."""
 
 
 def _is_same_number(value: float, gold: float) -> bool:

@@ -148,8 +148,8 @@ KNIGHT_SWAP = TaskRules(
 Cell = tuple[int, int]
 Cars = dict[str, list[Cell]]
 
+# Rows and columns of the board.
 SIDE = 6
-"""Rows and columns of the board."""
 
 RED = "A"
 
@@ -254,8 +254,8 @@ RUSH_HOUR = TaskRules(
 # and behind each piece of several letters.
 
 
+# A correct answer is one walk, perhaps in lines of some dozen letters.
 MAX_WALKS = 100
-"""A correct answer is one walk, perhaps in lines of some dozen letters."""
 
 _MOVES = re.compile(r"\b[LRUD]+\b")
 _MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")

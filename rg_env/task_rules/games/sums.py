@@ -28,11 +28,11 @@ from rg_env.task_rules.rules import (
 # The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
 GUARD = expression_guard(ExpressionBounds(decimals=False, max_digits=12))
 
+# What the library gives.
 MOST_FOR_A_WRONG_SUM = 0.05
-"""What the library gives."""
 
+# Expressions of countdown that the library draws before it gives up.
 MAX_TRIES = 100
-"""Expressions of countdown that the library draws before it gives up."""
 
 
 def _score(answer: str, entry: Entry, library: LibraryScore) -> float:

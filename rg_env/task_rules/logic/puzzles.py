@@ -81,8 +81,8 @@ def _roles(terms: Mapping[str, object]) -> set[str]:
     return {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
 
 
+# What the library gives for half of the roles in knights_knaves.
 COIN = 0.65
-"""What the library gives for half of the roles in knights_knaves."""
 
 
 def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:

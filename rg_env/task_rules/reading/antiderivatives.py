@@ -19,12 +19,12 @@ from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_g
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
+# Where slopes are compared. Fractions, positive: there the identities of logarithms and
+# roots hold as well.
 PLACES = ((7, 5), (13, 6))
-"""Where slopes are compared. Fractions, positive: there the identities of logarithms
-and roots hold as well."""
 
+# Where slopes are compared in addition that the library cannot simplify.
 MORE_PLACES = ((17, 3), (41, 9), (29, 4))
-"""Where slopes are compared in addition that the library cannot simplify."""
 
 EXACT_DIGITS = 40
 EXACT = 1e-30

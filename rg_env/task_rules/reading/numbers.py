@@ -36,8 +36,8 @@ _FRACTION = re.compile(
     rf"(?P<top>{_DIGITS})\s*/\s*(?P<bottom>{_DIGITS})"
     r"|\\[dt]?frac\s*\{\s*(?P<t>\d+)\s*\}\s*\{\s*(?P<b>\d+)\s*\})"
 )
+# A float has no more digits that are sure, and Python writes up to 17.
 NOISY_DIGITS = 15
-"""A float has no more digits that are sure, and Python writes up to 17."""
 
 _NOISE = re.compile(r"(?<=[.\d])(?:0{7,}[1-9]\d?|9{8,}\d?)$")
 _NO_DIGIT = re.compile(r"\D")

@@ -16,8 +16,8 @@ from typing import Any
 
 from rg_env.task_rules.rules import Entry
 
+# Deepest nesting; the golds of the library have 8 at most.
 MAX_DEPTH = 40
-"""Deepest nesting; the golds of the library have 8 at most."""
 
 _PIECE = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\\n]|\\.)*"|\u201c[^\u201d\\\n]*\u201d'
