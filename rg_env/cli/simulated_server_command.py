@@ -7,7 +7,6 @@ follow settings with which results decide what comes next.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 
 import click
@@ -72,7 +71,7 @@ def simulated_server(
             "a curriculum and adaptive weights depend on results that this server does"
             " not know; use `demo --complexity_mode curriculum`"
         )
-    profile = dataclasses.replace(PolicyProfile(), mean_skill=skill)
+    profile = PolicyProfile(mean_skill=skill)
 
     async def serve(pool: WorkerPool) -> None:
         model = PolicyModel(await build_key(pool, settings), profile)

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -77,11 +76,11 @@ class Program:
         argv: Sequence[str],
         log: Path,
         *,
-        variables: Mapping[str, str] = MappingProxyType({}),
+        variables: Mapping[str, str] | None = None,
         may_finish: bool = False,
     ) -> None:
         self.name, self.argv, self.log = name, list(argv), log
-        self._variables = variables
+        self._variables = variables or {}
         self._may_finish, self._is_ending = may_finish, False
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []

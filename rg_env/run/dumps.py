@@ -201,9 +201,8 @@ class Dumps:
         """Have the numbers of a log written, see `line_of`; this waits for no disk."""
         self._step = {"step": step}
         if self._config.dump_metrics and not self._is_closed:
-            name = f"{self.run_uuid}_metrics.jsonl"
-            if self._numbers is None:
-                self._numbers = LineFile(Path(self.folder, METRICS_FOLDER, name))
+            path = Path(self.folder, METRICS_FOLDER, f"{self.run_uuid}_metrics.jsonl")
+            self._numbers = self._numbers or LineFile(path)
             put = self._numbers.put
             self._thread.submit(lambda: put(line_of(step, kind, values, alarms)))
 
