@@ -24,8 +24,6 @@ from rg_env.task_rules.rules import (
 
 # -- arc_1d ----------------------------------------------------------------------------
 
-# arc_1d: rows of cells, and the rule that makes one of another.
-#
 # Three examples show the rule. Where they all show as well what another rule of the
 # library makes, which says something else of the last row, nobody can know which is
 # meant. Read here are the rules that move cells: blocks by so many cells, round the end

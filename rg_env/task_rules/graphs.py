@@ -67,11 +67,8 @@ FAMILY_RELATIONSHIPS = TaskRules(
 
 # -- quantum_lock ----------------------------------------------------------------------
 
-# quantum_lock: presses of buttons, and the fewest of them.
-#
 # Every press toggles the light, so its question says. The library lets a button be
 # pressed only while it has an effect.
-
 
 _PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
 _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
@@ -126,13 +123,9 @@ def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
 def is_reached_sooner(
     start: tuple[int, str], target: int, buttons: Sequence[Mapping[str, Any]], than: int
 ) -> bool:
-    """Say whether fewer presses than so many reach a number.
+    """Say whether fewer presses `than` so many lead from a number and light to another.
 
-    Args:
-        start: The number and the light, "red" or "green".
-        target: The number to reach.
-        buttons: Of each its `type`, `value` and the light it needs (`active_state`).
-        than: Presses of the known sequence.
+    Of each button there are `type`, `value` and the light it needs, `active_state`.
     """
     seen = newest = {start}
     for _ in range(than - 1):

@@ -75,10 +75,8 @@ ROWS = (
         item_checks=(
             seldom(
                 "only partition is into letters",
-                lambda entry: (
-                    len(entry["metadata"]["solution"]) == 1
-                ),  # 30 of 100 at 0.0
-                one_in=2,
+                lambda entry: len(entry["metadata"]["solution"]) == 1,
+                one_in=2,  # 30 of 100 at 0.0
             ),
         ),
     ),
@@ -207,9 +205,8 @@ ROWS = (
             ItemCheck(
                 "question says the same of two people",
                 lambda entry: any(
-                    entry["question"].count(f" {liking}. ") > 1
-                    for asked in [entry["metadata"]["question"]]
-                    for liking in [asked.removeprefix("Who ").partition("?")[0]]
+                    entry["question"].count(f" {asked[4:].partition('?')[0]}. ") > 1
+                    for asked in [entry["metadata"]["question"]]  # "Who likes tea?"
                 ),
             ),
         ),
@@ -223,8 +220,8 @@ ROWS = (
                 lambda entry: (
                     entry["metadata"]["sequence"][-1]
                     in entry["metadata"]["sequence"][-3:-1]
-                ),  # 48 of 100 at 1.0
-                one_in=3,
+                ),
+                one_in=3,  # 48 of 100 at 1.0
             ),
         ),
     ),

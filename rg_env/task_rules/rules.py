@@ -47,15 +47,9 @@ MOST_FOR_A_WRONG_ANSWER = 0.5
 
 
 def partial_credit(share: float, without_solving: float = 0.0) -> float:
-    """Return the score of a wrong answer.
+    """Return the score of a wrong answer, linear in the share of it that is right.
 
-    Args:
-        share: How much of it is right, in [0, 1].
-        without_solving: How much of a copy of the question or of a constant is right,
-            in [0, 1].
-
-    Returns:
-        In [0, MOST_FOR_A_WRONG_ANSWER], linear in the share.
+    `without_solving` is the share of a copy of the question or of a constant.
     """
     if share <= without_solving:
         return 0.0

@@ -95,10 +95,7 @@ class Channel:
         Raises:
             TimeoutError: The other side did not take it in time.
             OSError: The other side is gone.
-            ValueError: The body is longer than MAX_BODY_BYTES.
         """
-        if len(body) > MAX_BODY_BYTES:
-            raise ValueError(f"{len(body)} bytes are over the {MAX_BODY_BYTES} allowed")
         self._stream.settimeout(timeout_s)
         self._stream.sendall(_HEADER.pack(kind, number, len(body)) + body)
 

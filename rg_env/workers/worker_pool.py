@@ -92,12 +92,7 @@ JOIN_LIMIT_S = 1.0
 _open_pools: set[WorkerPool] = set()
 
 
-def _begin_in_child() -> None:
-    for pool in tuple(_open_pools):
-        pool._begin()
-
-
-os.register_at_fork(after_in_child=_begin_in_child)
+os.register_at_fork(after_in_child=lambda: [*map(WorkerPool._begin, _open_pools)])
 
 
 def default_pool_size() -> int:
@@ -216,8 +211,7 @@ class WorkerPool:
         """
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
-            result: T = await asyncio.wrap_future(call.future)
-            return result
+            return cast(T, await asyncio.wrap_future(call.future))
         finally:
             call.abandon()
 
@@ -232,8 +226,7 @@ class WorkerPool:
         """As `run`, for callers without an event loop; thread-safe."""
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
-            result: T = call.future.result()
-            return result
+            return cast(T, call.future.result())
         finally:
             call.abandon()
 
@@ -325,7 +318,6 @@ class _Call:
         self.kind = (job, trust.brief)
         self.future: Future[Any] = Future()
         self.abandoned = False
-        self._returns = _returns(job)
         # In the thread of the caller, who gets the error of what does not pickle.
         self.body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
@@ -362,7 +354,7 @@ class _Call:
             if kind is Frame.FAILURE:
                 name, message, detail = msgspec.convert(value, tuple[str, str, str])
             else:
-                result = msgspec.convert(value, self._returns)
+                result = msgspec.convert(value, _returns(self.kind[0]))
                 return self.trust.read(result) if self.trust.read else result
         except (TypeError, ValueError) as error:
             reason = _printable(str(error)[:MAX_MESSAGE_CHARS])
@@ -411,9 +403,8 @@ class _Thread:
     def close(self) -> None:
         """End the thread, when the fork server is closed."""
         self._inbox.put(None)
-        started = self._thread.ident is not None
         # A callback of the last future may be what closes the pool.
-        if started and self._thread is not threading.current_thread():
+        if self._thread.ident not in (None, threading.get_ident()):
             self._thread.join(JOIN_LIMIT_S)
 
     def _live(self) -> None:
@@ -588,6 +579,5 @@ def run_blocking(
         # It never suspends, so the first step is also its last.
         coroutine.send(None)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        return cast(T, end.value)
     raise RuntimeError(f"{coroutine} waits for something else than a worker")

@@ -14,6 +14,7 @@ from rg_env.reward.score import Score, ScoringRules, better_score
         *("**5**", "*5*", "***5***", "__5__", "`5`", "```\n5\n```", "```json\n5\n```"),
         *("$5$", r"\[ 5 \]", r"\( 5 \)", r"\boxed{5}", r"$\boxed{\text{5}}$", "5."),
         *('"5"', "\u201c5\u201d", "**5**.", "**5.**", "5\u00a0", "\ufeff5", "= 5"),
+        *("\u201e5\u201c", "\u00ab5\u00bb", "\u00ab 5 \u00bb."),
         *("The answer is 5", "The final answer is: 5.", "**Answer:** 5", "Answer:\n5"),
         *("**Answer: 5**", "x = 5", r"\boxed{5}.", "f(x) = 5", "Therefore, 5"),
         *("**Final Answer**\n\n\\boxed{5}", "Here is the answer:\n\n```\n5\n```"),

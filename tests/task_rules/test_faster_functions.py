@@ -20,7 +20,7 @@ ITEMS_OF_A_TASK = 3
 TASKS = (
     *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "game_of_life"),
     *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens", "puzzle24"),
-    *("word_ladder", "zebra_puzzles"),
+    "zebra_puzzles",
 )
 MAKE_ENTRIES = """
 import hashlib, json, random, sys

@@ -32,7 +32,7 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.values import read_value
+from rg_env.task_rules.reading.values import no_constant, read_value
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -290,13 +290,9 @@ def _may_do_more(entry: Entry) -> bool:
     return _ASKS_FOR_INPUT in entry["question"] and may_do_more(program_of(entry))
 
 
-def _no_json(name: str) -> float:
-    raise ValueError(f"{name} is no value of JSON")
-
-
 def _is_no_json(entry: Entry) -> bool:
     try:
-        json.loads(entry["answer"], parse_constant=_no_json)
+        json.loads(entry["answer"], parse_constant=no_constant)
     except ValueError:
         return True
     return False

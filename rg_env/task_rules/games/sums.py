@@ -7,6 +7,7 @@ own code draws, with formulas that are computed and built when they are written 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from operator import add, mul, sub
 from random import Random
@@ -15,7 +16,7 @@ from typing import Any
 
 from rg_env.task_rules.faster_functions import source_digest
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.sums import read_sum
+from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -37,17 +38,18 @@ MAX_TRIES = 100
 
 def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score a sum that uses the entry's numbers, each once."""
-    written, metadata = read_sum(answer), entry["metadata"]
-    if written is None:
+    value, metadata = exact_value(answer), entry["metadata"]
+    if value is None or "." in answer:
         return READABLE
-    is_right = written.value == metadata.get("target", 24)
-    if is_right and written.numbers == sorted(metadata["numbers"]):
+    numbers = sorted(map(int, re.findall("[0-9]+", answer)))
+    is_right = value == metadata.get("target", 24)
+    if is_right and numbers == sorted(metadata["numbers"]):
         return library(answer)
     return min(MOST_FOR_A_WRONG_SUM, library(answer))
 
 
 def _over(a: Any, b: Any) -> Any:
-    return a // b if isinstance(a, int) else a / b  # the library draws divisors
+    return a // b if isinstance(a, int) else a / b  # only divisors are drawn
 
 
 def _operator(work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], _Formula]:
@@ -79,7 +81,7 @@ def _symbols(names: str) -> list[_Formula]:
 
 
 def _with(own: Any, **names: Any) -> Any:
-    """Return a function of the library with other values of names in its module."""
+    """Return a function with other values of names in its module."""
     return FunctionType(own.__code__, own.__globals__ | names | {"__name__": __name__})
 
 

@@ -207,13 +207,10 @@ class _FormulaReader:
 
 
 def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
-    """Read a formula as the library does.
+    """Read a formula as the library does; None where it is none of these letters.
 
     The signs bind in the order of `BINDING`, the strongest being the negation, and
     equal ones to the left.
-
-    Returns:
-        None where the text is no formula of these letters.
     """
     signs = "".join(text.split())
     reader = _FormulaReader(letters)

@@ -120,8 +120,7 @@ FLOAT_ERROR = 1e-6
 def is_rounded(written: str, exact: float, decimals: int) -> bool:
     """Say whether a number is another one, rounded to so many decimals or to more.
 
-    Raises:
-        ValueError: It is written in a way that `float` does not read.
+    What `float` does not read is a ValueError.
     """
     decimals = max(decimals, len(written.partition(".")[2]))
     return abs(float(written) - exact) <= 0.5 * 10.0**-decimals + FLOAT_ERROR

@@ -7,14 +7,10 @@ fractions. Powers, decimals, names and comments are no part of it.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import operator
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-
-# Longer texts are not read; the longest gold answer at any level has 84 characters.
-MAX_CHARS = 300
 
 _PLAIN = re.compile(r"[0-9+\-*/()\s]+")
 _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
@@ -23,14 +19,6 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Sum:
-    """A sum that was read: its numbers, sorted, and its value."""
-
-    numbers: list[int]
-    value: Fraction
 
 
 def _value(node: ast.expr) -> Fraction:
@@ -64,11 +52,3 @@ def exact_value(text: str) -> Fraction | None:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
 
     return _worked_out(_DECIMAL.sub(as_fraction, text))
-
-
-def read_sum(text: str) -> Sum | None:
-    """Read a sum; None where the text is none or divides by zero."""
-    value = _worked_out(text) if len(text) <= MAX_CHARS else None
-    if value is None:
-        return None
-    return Sum(sorted(map(int, re.findall("[0-9]+", text))), value)
