@@ -87,6 +87,7 @@ def test_what_is_no_formatting_stays(answer):
         ("It is so.", "The answer is: It was so.", "It was so."),
         ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
         ("`a` b", "**`c` b**", "`c` b"),
+        ("**b**", "**Answer: c**", "c"),
         ("1,000", "`1,001`", "1,001"),
         ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
     ],

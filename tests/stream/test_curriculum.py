@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from rg_env.stream.curriculum import (
     BAND,
     FAST_STEP,
+    GAIN,
     HISTORY_GROUPS,
     MIN_GROUPS,
     NEAR,
+    RECENT_GROUPS,
     START,
     STEP,
     AdaptiveWeights,
@@ -58,6 +60,11 @@ def test_results_never_move_a_level_out_of_its_bounds(means, bounds):
     assert bounds[0] <= run.level <= bounds[1]
 
 
+@given(st.lists(st.floats(0.7 - BAND, 0.7 + BAND), max_size=30))
+def test_results_within_the_band_move_nothing(means):
+    assert not any(Run().score(*means))
+
+
 @given(MEANS)
 def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
     for change in filter(None, Run().score(*means)):
@@ -80,6 +87,32 @@ def test_steady_results_far_from_the_target_move_by_a_whole_step(level, mean, st
     run = Run(level=level)
     *_, change = run.score(*[mean] * MIN_GROUPS)
     assert change.new == pytest.approx(level + step)
+
+
+@pytest.mark.parametrize(
+    ("target", "means", "most"),
+    [(0.7, (1.0, 0.75, 1.0), 0.9 * STEP), (0.2, (1.0, 0.0, 1.0), STEP / 2)],
+)
+def test_scattered_results_move_by_a_smaller_step_and_at_least_half_a_step(
+    target, means, most
+):
+    *_, change = Run(target, level=0.6).score(*means)
+    assert STEP / 2 - 1e-9 < change.new - change.old < most + 1e-9
+
+
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_after_a_turn_steps_shrink_with_the_distance_from_the_target(means):
+    run = Run(level=0.6)
+    run.score(*[1.0] * 4, *[0.0] * 20)
+    for change in filter(None, run.score(*means)):
+        if 0 < change.accuracy < 1:  # beyond that it is not known how far
+            most = GAIN * abs(change.accuracy - 0.7)
+            assert abs(change.new - change.old) <= most + 1e-9
+
+
+def test_the_last_five_groups_decide():
+    *_, change = Run(level=0.6).score(*[0.7] * 8, *[1.0] * RECENT_GROUPS)
+    assert change.groups == RECENT_GROUPS
 
 
 @given(st.lists(st.floats(0, 1), max_size=100), LEVELS, LEVELS)
