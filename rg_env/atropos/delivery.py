@@ -55,9 +55,7 @@ class Trainer:
         self._env, self._session, self._dumps = env, session, dumps
 
     async def take(self, group: Group) -> None:
-        """Have the hook send the group, if it is for the trainer."""
-        if not group.is_for_trainer:
-            return
+        """Have the hook send the group, which is for the trainer."""
         try:
             await self._env._send_scored_data_to_api(group.data)
         except asyncio.CancelledError:

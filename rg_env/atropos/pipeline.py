@@ -138,6 +138,7 @@ class Pipeline(BaseEnv):
     _servers: Servers
     _rewards: GroupRewards
     _sinks: Sequence[Sink]
+    _trainer: Sink
 
     # -- a group -----------------------------------------------------------------------
 
@@ -298,7 +299,8 @@ class Pipeline(BaseEnv):
         is_list = isinstance(scored_data, list)
         group.data = passed if is_list else next(iter(passed), None)
         for sink in self._sinks if passed else ():
-            await sink.take(group)
+            if do_send_to_api or sink is not self._trainer:
+                await sink.take(group)
         for part in passed:
             await self.add_rollouts_for_wandb(part, group.item)
 
