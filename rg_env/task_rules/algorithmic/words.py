@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,45 @@ def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
     return max(0.0, 1 - apart / _letters_apart(start, end)) / 2 if apart else 0.0
 
 
+@functools.lru_cache(maxsize=8)
+def _graph(words: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return the neighbours of each word.
+
+    Those of a word are added in the library's order, the places from left to right and
+    the letters of each from A to Z: the order of a set depends on it, and the ladder
+    that is found on the order of the set.
+    """
+    alike = defaultdict(list)
+    for word in sorted(words):
+        for place in range(len(word)):
+            alike[place, word[:place], word[place + 1 :]].append(word)
+    return {
+        word: {
+            other
+            for place in range(len(word))
+            for other in alike[place, word[:place], word[place + 1 :]]
+            if other != word
+        }
+        for word in words
+    }
+
+
+def _make_build_word_graph(own: Any) -> Callable[[Any, int], Any]:
+    """Return WordLadderDataset's `_build_word_graph`, whose graphs all levels share.
+
+    The library tries 26 letters in each place of each word, for each level again.
+    """
+
+    def build(dataset: Any, length: int) -> Any:
+        words = dataset.word_sets[length]
+        if length in dataset.word_graphs or not re.fullmatch("[A-Z]*", "".join(words)):
+            return own(dataset, length)
+        graph = dataset.word_graphs[length] = _graph(tuple(words))
+        return graph
+
+    return build
+
+
 WORD_LADDER = TaskRules(
     "word_ladder",
     notation=list_of(WORD, ",".join),
@@ -293,6 +333,14 @@ WORD_LADDER = TaskRules(
             " other), but no right steps of an incomplete ladder."
         ),
         score=_rungs,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.algorithmic.word_ladder",
+            "WordLadderDataset._build_word_graph",
+            "d644635acd2f5326",
+            _make_build_word_graph,
+        ),
     ),
 )
 
