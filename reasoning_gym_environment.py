@@ -86,13 +86,13 @@ from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.library import worker_jobs
 from rg_env.off_loop import off_loop
+from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Sink
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.item import SYSTEM_PROMPT
 from rg_env.stream.run_stream import PATIENCE_S, prepare_items
 from rg_env.workers.worker_pool import WorkerPool
 

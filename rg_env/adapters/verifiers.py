@@ -19,8 +19,9 @@ from verifiers.v1.envs.single_agent import SingleAgentEnv, SingleAgentEnvConfig
 from verifiers.v1.runtimes import ProgramResult
 
 from rg_env.errors import RunError, SettingError
+from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.stream.group_scorer import score_async
-from rg_env.stream.item import SYSTEM_PROMPT, Item
+from rg_env.stream.item import Item
 from rg_env.stream.tasks import Tasks
 
 REQUEST_TIMEOUT_S = 1200.0  # a server may be busy with other rollouts for long

@@ -10,7 +10,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.reward.score import Score
-from rg_env.run.group import Group, Rollout, Sink, has_variance, penalise_length
+from rg_env.run.group import Group, Rollout, Sink, has_variance
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer, extract_in_time
 from rg_env.stream.item import shared_pool
@@ -137,3 +137,22 @@ class GroupRewards:
         if config.include_messages:
             data["messages"] = [list(rollout.conversation) for rollout in rollouts]
         return data
+
+
+def penalise_length(
+    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
+) -> list[float]:
+    """Scale down the scores of long completions in a group where all are at least 0.5.
+
+    A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
+    the limit.
+
+    Source: atropos 296a0bc, score(), length penalty; differs: none.
+    """
+    if min(scores) < 0.5:
+        return list(scores)
+    free_tokens = 0.75 * limit_tokens
+    scale = limit_tokens - free_tokens
+    kept = [(limit_tokens - length) / scale for length in lengths_tokens]
+    pairs = zip(scores, kept, strict=True)
+    return [score * min(1.0, max(0.0, share)) for score, share in pairs]

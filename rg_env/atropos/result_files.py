@@ -20,6 +20,7 @@ import yaml
 
 from rg_env.errors import RunError
 from rg_env.installation import VERSION
+from rg_env.line_file import LineFile
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.results.samples import Row, read_rows
@@ -29,7 +30,6 @@ from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
 from rg_env.stream.curriculum import Count, Share
 from rg_env.stream.run_stream import question_digest
-from rg_env.whole_files import LineFile
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,10 @@ from rg_env.errors import SettingError
 from rg_env.inference.completions import ProbeRequest, Prompts, Sampling, render_prompt
 from rg_env.inference.connection import extra_body_of
 from rg_env.inference.servers import Servers
+from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
-from rg_env.stream.item import SYSTEM_PROMPT, Item, Message, build_messages
+from rg_env.stream.item import Item, Message, build_messages
 from rg_env.stream.run_stream import NoItemsError, RunStream
 
 logger = logging.getLogger(__name__)

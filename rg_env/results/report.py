@@ -32,11 +32,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env.errors import SettingError
 from rg_env.library.baselines import guessing_notes
 from rg_env.results import report_runs as runs
+from rg_env.results.new_folder import new_folder
 from rg_env.results.numbers import row_of, table_of
 from rg_env.results.report_tally import ReportTally
 from rg_env.results.sources import Sources, files_of, metrics_beside
 from rg_env.results.terminal import WorkProgress
-from rg_env.whole_files import new_folder
 
 logger = logging.getLogger(__name__)
 

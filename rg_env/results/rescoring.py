@@ -25,6 +25,7 @@ from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
+from rg_env.line_file import LineFile
 from rg_env.off_loop import off_loop
 from rg_env.results.samples import SCORES, Sample, grouped
 from rg_env.results.sources import Sources
@@ -34,7 +35,6 @@ from rg_env.run.json_encoding import readable
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.whole_files import LineFile
 from rg_env.workers.pool_errors import (
     PoolClosedError,
     PoolError,

@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError
+from rg_env.line_file import try_lock
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Ledger
 from rg_env.stream.curriculum import Feedback
-from rg_env.whole_files import try_lock
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rg_env.line_file import PART_SUFFIX, LineFile, recover_unfinished
 from rg_env.off_loop import release_gil
 from rg_env.run.group import Group, is_worth_keeping
 from rg_env.run.json_encoding import encode_group, readable
-from rg_env.whole_files import PART_SUFFIX, LineFile, recover_unfinished
 
 logger = logging.getLogger(__name__)
 

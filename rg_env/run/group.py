@@ -256,28 +256,6 @@ def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
     return max(scores) > threshold or max(scores) >= 1.0
 
 
-# -- from the scores to what the trainer gets ------------------------------------------
-
-
-def penalise_length(
-    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
-) -> list[float]:
-    """Scale down the scores of long completions in a group where all are at least 0.5.
-
-    A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
-    the limit.
-
-    Source: atropos 296a0bc, score(), length penalty; differs: none.
-    """
-    if min(scores) < 0.5:
-        return list(scores)
-    free_tokens = 0.75 * limit_tokens
-    scale = limit_tokens - free_tokens
-    kept = [(limit_tokens - length) / scale for length in lengths_tokens]
-    pairs = zip(scores, kept, strict=True)
-    return [score * min(1.0, max(0.0, share)) for score, share in pairs]
-
-
 def has_variance(scores: Sequence[float]) -> bool:
     """Say whether the scores differ: equal ones give every rollout advantage zero."""
     return len(set(scores)) > 1

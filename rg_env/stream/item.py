@@ -19,6 +19,7 @@ from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.own_tasks import checked
 from rg_env.library.task_check import is_unusable
+from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
 from rg_env.task_rules.table import solution
@@ -29,26 +30,6 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
 )
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
-
-SYSTEM_PROMPT = """\
-You solve reasoning problems. First work the problem out inside a block that starts \
-with <think> and ends with </think>: be thorough, check your steps and try another \
-way when one fails. After the thinking block, give your final answer exactly once, \
-inside <answer> and </answer>.
-
-Rules for the answer:
-- Put nothing but the final answer between the tags: no explanation and no units \
-that were not asked for.
-- If the problem shows the form an answer should have, follow that form exactly.
-- Use the answer tags only once, and never inside the thinking block.
-
-Example:
-<think>
-The problem asks for 2 + 3. Adding them gives 5.
-</think>
-The sum of the two numbers is 5.
-<answer>5</answer>"""
-"""The built-in system prompt; the setting `system_prompt` replaces it."""
 
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""

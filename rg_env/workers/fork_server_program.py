@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 
 from rg_env.workers import worker_program
-from rg_env.workers.sandbox import hardening, scratch_folder
+from rg_env.workers.sandbox import landlock, scratch_folder
 from rg_env.workers.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
@@ -78,7 +78,7 @@ class ForkServerProgram:
         self._control = control
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
-        self._readable = hardening.find_readable()
+        self._readable = landlock.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 

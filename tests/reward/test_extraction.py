@@ -10,7 +10,7 @@ from rg_env.reward.extraction import (
     Extraction,
     extract_answer,
 )
-from rg_env.stream.item import SYSTEM_PROMPT
+from rg_env.reward.prompt import SYSTEM_PROMPT
 
 TAGS = [*THINKING, *THINKING.values(), "<answer>", "</answer>"]
 ODD_TEXT = ["5", " ", "\n", "<", ">", "</", "<answer >", "<Answer>", "\x00", "\ud800"]

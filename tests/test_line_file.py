@@ -9,8 +9,8 @@ import textwrap
 
 import pytest
 
-from rg_env import whole_files
-from rg_env.whole_files import MOST_WAITING, LineFile, recover_unfinished
+from rg_env import line_file
+from rg_env.line_file import MOST_WAITING, LineFile, recover_unfinished
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def start_child(repo_root, path, program):
     prelude = f"""
         import pathlib, resource, sys
         sys.path.insert(0, {str(repo_root)!r})
-        from rg_env.whole_files import LineFile
+        from rg_env.line_file import LineFile
         path = pathlib.Path({str(path)!r})
         file = LineFile(path)
         def put(number):
@@ -185,7 +185,7 @@ def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
 
 def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     part.parent.write_text("a file where the folder should be")
-    monkeypatch.setattr(whole_files, "MOST_WAITING_BYTES", 2 * len(line(0)))
+    monkeypatch.setattr(line_file, "MOST_WAITING_BYTES", 2 * len(line(0)))
     assert put(file, range(4)) == [True, True, False, False]
 
 

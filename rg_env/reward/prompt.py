@@ -1,0 +1,21 @@
+"""The text that asks a model for an answer in the form that `extraction` reads."""
+
+SYSTEM_PROMPT = """\
+You solve reasoning problems. First work the problem out inside a block that starts \
+with <think> and ends with </think>: be thorough, check your steps and try another \
+way when one fails. After the thinking block, give your final answer exactly once, \
+inside <answer> and </answer>.
+
+Rules for the answer:
+- Put nothing but the final answer between the tags: no explanation and no units \
+that were not asked for.
+- If the problem shows the form an answer should have, follow that form exactly.
+- Use the answer tags only once, and never inside the thinking block.
+
+Example:
+<think>
+The problem asks for 2 + 3. Adding them gives 5.
+</think>
+The sum of the two numbers is 5.
+<answer>5</answer>"""
+"""The built-in system prompt; the setting `system_prompt` replaces it."""
