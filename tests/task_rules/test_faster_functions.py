@@ -79,6 +79,13 @@ def test_every_faster_function_is_in_place_in_the_tested_version():
         assert is_ours or hasattr(ours, "cache_info")
 
 
+@pytest.mark.parametrize("program", ["[<+>-]", "[->>+<<]", "[>+<-<++>]", "[>---<-]"])
+def test_a_copying_loop_of_any_direction_is_one_step(program):
+    registry.describe()
+    bfi = importlib.import_module("bfi")
+    assert [step.code for step in bfi.parse(program)] == [bfi.OPCODE_COPY]
+
+
 # -- replacing -------------------------------------------------------------------------
 
 
