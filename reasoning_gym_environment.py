@@ -93,7 +93,7 @@ from rg_env.run.group import Sink
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.run_stream import PATIENCE_S, prepare_items
+from rg_env.stream.prefetch import PATIENCE_S, prepare_items
 from rg_env.workers.worker_pool import WorkerPool
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]

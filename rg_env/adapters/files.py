@@ -27,7 +27,7 @@ from rg_env.results.new_folder import new_folder
 from rg_env.results.samples import Sample, grouped
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.stream.item import Item
-from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.sampler import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
 from rg_env.workers.worker_pool import default_pool_size

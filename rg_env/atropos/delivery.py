@@ -16,10 +16,11 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.json_lines import encode_groups
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Ending, Group, listed, rollouts_in
-from rg_env.run.json_encoding import encode_groups
+from rg_env.run.group import Group, listed, rollouts_in
+from rg_env.run.ledger import Ending
 
 logger = logging.getLogger(__name__)
 

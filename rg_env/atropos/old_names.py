@@ -22,7 +22,7 @@ from rg_env.run.dumps import Dumps
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import shared_pool
-from rg_env.stream.run_stream import RunStream
+from rg_env.stream.prefetch import PrefetchedItems
 from rg_env.stream.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -44,7 +44,7 @@ class OldNames:
     config: ReasoningGymEnvConfig
     _dumps: Dumps
     _feedback: Feedback
-    _items: RunStream | None = None
+    _items: PrefetchedItems | None = None
     _test_items: list[tuple[Mapping[str, Any], Any]]
     _lists_test_items = False
     _pool: WorkerPool | None = None
@@ -65,7 +65,7 @@ class OldNames:
     task_performance_history = view("_feedback.progress.history")
     task_group_counts = view("_feedback.progress.group_counts")
 
-    def _prepared_items(self) -> RunStream:
+    def _prepared_items(self) -> PrefetchedItems:
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items

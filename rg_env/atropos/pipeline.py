@@ -45,10 +45,11 @@ from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
-from rg_env.run.group import Ending, Group, Sink, listed, rollouts_in
+from rg_env.run.group import Group, Sink, listed, rollouts_in
+from rg_env.run.ledger import Ending
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
-from rg_env.stream.run_stream import RunStream
+from rg_env.stream.prefetch import PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,10 @@ class Flight:
 class Pipeline(BaseEnv):
     """The hooks that a group passes, from its item to the ending of its rollouts.
 
-    An item is `(messages, entry, dataset)`.
+    An item is `(messages, entry, dataset)`: the prompt; a dict with question, answer
+    and `metadata`, whose `source_dataset` is the task's name; and an object with
+    `score_answer(answer, entry) -> float`. A subclass that returns such items from
+    `get_next_item` has them queried and scored; None says that there are no more.
     """
 
     backlog: list[Any]
@@ -133,7 +137,7 @@ class Pipeline(BaseEnv):
 
     metrics: Metrics
     _collect_within_s: float | None = None
-    _items: RunStream | None
+    _items: PrefetchedItems | None
     _requests: RolloutRequests
     _servers: Servers
     _rewards: GroupRewards

@@ -20,16 +20,16 @@ import yaml
 
 from rg_env.errors import RunError
 from rg_env.installation import VERSION
-from rg_env.line_file import LineFile
+from rg_env.json_lines import LineFile, encode_group, quick, readable
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.results.samples import Row, read_rows
-from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
-from rg_env.run.json_encoding import encode_group, quick, readable
+from rg_env.run.group import Group, has_variance, listed, rollouts_in
+from rg_env.run.ledger import Ending
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
 from rg_env.stream.curriculum import Count, Share
-from rg_env.stream.run_stream import question_digest
+from rg_env.stream.prefetch import question_digest
 
 logger = logging.getLogger(__name__)
 
@@ -207,12 +207,12 @@ what `Feedback.take` takes, in the order of the file."""
 
 
 class _Row(msgspec.Struct):
-    index: Count
     task: str
     question: str
-    level: Share | None
     scores: list[float]
     task_scores: Annotated[list[Share], msgspec.Meta(min_length=1)]
+    index: Count | None = None  # the item of a subclass has none
+    level: Share | None = None
 
 
 def read_resumed(path: Path) -> Resumed:
@@ -229,7 +229,8 @@ def read_resumed(path: Path) -> Resumed:
                 continue
             mean_score = sum(row.task_scores) / len(row.task_scores)
             results.append((row.task, mean_score, row.level, has_variance(row.scores)))
-            sampled[row.index] = row.task, question_digest(row.question)
+            if row.index is not None:
+                sampled[row.index] = row.task, question_digest(row.question)
     if damaged:
         logger.warning("%s: %d lines are no rows", path, damaged)
     return sampled, results

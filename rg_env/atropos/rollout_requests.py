@@ -16,7 +16,7 @@ from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
 from rg_env.stream.item import Item, Message, build_messages
-from rg_env.stream.run_stream import NoItemsError, RunStream
+from rg_env.stream.prefetch import NoItemsError, PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class RolloutRequests:
         return build_messages(question, f"{before}\n\n{own}" if before else own)
 
     async def next_that_fits(
-        self, items: RunStream, events: Counter[str], limit_tokens: int
+        self, items: PrefetchedItems, events: Counter[str], limit_tokens: int
     ) -> tuple[Sequence[Message], Mapping[str, Any], Item]:
         """Return messages, entry, dataset of the next item whose prompt leaves room."""
         for _ in range(LONG_PROMPTS_IN_A_ROW):

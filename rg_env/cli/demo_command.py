@@ -16,7 +16,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import loaded, option
-from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
+from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import DATA_DUMPS
 
@@ -41,7 +41,7 @@ LINE_EVERY_S = 3.0
 LATENCY_MS = 100.0
 
 
-@settings_command(
+@options(
     "demo --steps 4 --complexity_mode 0.5",
     fields={"seed", "complexity_mode"},
     is_bare=True,

@@ -15,11 +15,11 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import command, flag, option
-from rg_env.cli.settings_command import (
+from rg_env.cli.options import (
     OF_STREAM,
     Given,
     SettingsCommand,
-    settings_command,
+    options,
     stream_of,
 )
 from rg_env.errors import SettingError, shown
@@ -118,7 +118,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
         return _serve("Atropos API", listener, served)
 
 
-@settings_command(
+@options(
     "score-server --tasks gcd,*_sorting",
     starts=lambda name: {"seed": 0},
     fields=OF_STREAM,

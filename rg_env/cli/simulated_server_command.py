@@ -14,8 +14,8 @@ import click
 from rg_env import ending
 from rg_env.cli.command import option, workers
 from rg_env.cli.main import main
+from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.cli.server_commands import address_options, listen
-from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
 from rg_env.demo.inference_server import InferenceServer, build_app, serve_announced
 from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
 from rg_env.demo.policy import PolicyProfile
@@ -24,7 +24,7 @@ from rg_env.results.terminal import WorkProgress
 from rg_env.settings.environment_settings import CheckedSettings, deciding
 from rg_env.settings.setting_types import Decides
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.run_stream import prepare_items
+from rg_env.stream.prefetch import prepare_items
 from rg_env.stream.selection import StreamSettings
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -41,9 +41,7 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     return AnswerKey(sampled_entries(stream), known=[*map(build_entry, items)])
 
 
-@settings_command(
-    "simulated-server --port 9004 --tasks gcd", fields=SETTINGS, is_bare=True
-)
+@options("simulated-server --port 9004 --tasks gcd", fields=SETTINGS, is_bare=True)
 @address_options(9004)
 @option("--skill", click.FloatRange(0.01, 0.99), 0.55, "Mean skill of the model")
 @option("--latency_ms", click.FloatRange(0.0), 0.0, "Delay before every reply")

@@ -24,7 +24,7 @@ from typing import Any
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.stream.item import Item
-from rg_env.stream.run_stream import NoItemsError, RunStream
+from rg_env.stream.prefetch import NoItemsError, PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def build_entry(item: Item) -> KeyEntry:
     return KeyEntry(item.task, item.question, answer, item.level)
 
 
-async def sampled_entries(items: RunStream) -> AsyncIterator[KeyEntry]:
+async def sampled_entries(items: PrefetchedItems) -> AsyncIterator[KeyEntry]:
     """Yield what an environment of the same settings samples, without end."""
     with contextlib.suppress(NoItemsError):
         while True:

@@ -21,17 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
+from rg_env.json_lines import LineFile, readable
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
-from rg_env.line_file import LineFile
 from rg_env.off_loop import off_loop
 from rg_env.results.samples import SCORES, Sample, grouped
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
-from rg_env.run.json_encoding import readable
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE

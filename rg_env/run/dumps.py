@@ -22,10 +22,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rg_env.line_file import PART_SUFFIX, LineFile, recover_unfinished
+from rg_env.json_lines import (
+    PART_SUFFIX,
+    LineFile,
+    encode_group,
+    readable,
+    recover_unfinished,
+)
 from rg_env.off_loop import release_gil
 from rg_env.run.group import Group, is_worth_keeping
-from rg_env.run.json_encoding import encode_group, readable
 
 logger = logging.getLogger(__name__)
 

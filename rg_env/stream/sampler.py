@@ -129,6 +129,11 @@ LAUNCHERS = (
 )
 
 
+def index_in_shard(position: int, shard: int, num_shards: int) -> int:
+    """Return the global index of the item at a position of one of several instances."""
+    return position * num_shards + shard
+
+
 def shard_of_launcher() -> tuple[int, int]:
     """Return this instance's number, and how many the launcher has started.
 

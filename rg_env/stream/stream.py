@@ -19,7 +19,13 @@ from rg_env.library.registry import LibraryDescription
 from rg_env.stream.curriculum import AdaptiveWeights, Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import MAX_ATTEMPTS, draw, draw_in_turn, training_seed
+from rg_env.stream.sampler import (
+    MAX_ATTEMPTS,
+    draw,
+    draw_in_turn,
+    index_in_shard,
+    training_seed,
+)
 from rg_env.stream.selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -72,7 +78,8 @@ class Stream:
         return sorted({choice.task for choice in self.choices})
 
     def _index_at(self, position: int) -> int:
-        return position * self.settings.num_shards + self.settings.shard_index
+        shard = self.settings.shard_index, self.settings.num_shards
+        return index_in_shard(position, *shard)
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""

@@ -30,7 +30,7 @@ from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.evaluation_items import evaluation_specs
 from rg_env.stream.group_scorer import Result
 from rg_env.stream.item import NOT_MADE, Item, first_usable, own_modules, shared_pool
-from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
+from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NO_ITEMS, NoItemsError
 from rg_env.stream.sampler import MAX_SEED
 from rg_env.stream.selection import StreamSettings, TaskChoosing
 from rg_env.stream.stream import Stream, prepare_stream

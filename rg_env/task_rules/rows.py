@@ -12,6 +12,7 @@ from rg_env.task_rules.arc import board_fix, shows_no_rule
 from rg_env.task_rules.arithmetic.numbers import DECIMAL_FIX
 from rg_env.task_rules.reading import grids, lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
+from rg_env.task_rules.reading.four_operations import exact_value
 from rg_env.task_rules.reading.numbers import (
     DEGREES,
     as_fraction,
@@ -19,7 +20,6 @@ from rg_env.task_rules.reading.numbers import (
     with_unit,
     written_plainly,
 )
-from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (

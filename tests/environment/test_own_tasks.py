@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rg_env.json_lines import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
-from rg_env.run.json_encoding import read_groups
 from tests.support.parts import GUARD_S, REPO_ROOT, options_of, ready_env, run_main
 from tests.support.runs import next_items, questions
 

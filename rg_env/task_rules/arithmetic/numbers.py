@@ -7,13 +7,13 @@ import itertools
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
+from rg_env.task_rules.reading.four_operations import exact_value
 from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
     written_plainly,
 )
-from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     NEARLY,

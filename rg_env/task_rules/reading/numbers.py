@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import gcd
 
 from rg_env.task_rules.reading.filler_words import is_filler, words_of_numbers
-from rg_env.task_rules.reading.sums import exact_value
+from rg_env.task_rules.reading.four_operations import exact_value
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import Entry, Notation
 

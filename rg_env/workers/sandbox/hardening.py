@@ -10,7 +10,7 @@ Covered, by layer:
               libraries; writes outside the worker's own scratch folder; programs
     seccomp   processes, threads, programs, sockets, signals to others, tracing, changes
               of modes, owners and times of files, and everything else that is not in
-              syscalls.py
+              its table
     audit     where landlock or seccomp is missing: the same of Python code only
 
 Covered elsewhere: state left for the next call (process_state.py); and by whoever

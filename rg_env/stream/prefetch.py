@@ -89,7 +89,7 @@ class _State(msgspec.Struct):
     asked: dict[str, bytes]
 
 
-class RunStream:
+class PrefetchedItems:
     """The items of one instance.
 
     Args:
@@ -309,7 +309,7 @@ class RunStream:
 
 async def prepare_items(
     pool: WorkerPool, of_run: object, feedback: Feedback
-) -> RunStream:
+) -> PrefetchedItems:
     """Return the items of a run, whose levels follow the feedback.
 
     `of_run` has the settings of a run.
@@ -332,6 +332,6 @@ async def prepare_items(
         stream = await prepare_stream(pool, library, settings, feedback)
         logger.info("%s chosen", counted(len(stream.task_names), "task"))
         evaluation = EvaluationItems(pool, stream, *wanted_items(stream))
-    items = RunStream(pool, stream, evaluation)
+    items = PrefetchedItems(pool, stream, evaluation)
     items.library = library
     return items

@@ -273,7 +273,7 @@ class SettingsCommand(Command):
         ctx.exit()
 
 
-def settings_command(
+def options(
     example: str, **how: Any
 ) -> Callable[[Callable[..., int]], Callable[[Any], SettingsCommand]]:
     """Return what makes a command of a function; see `SettingsCommand`."""

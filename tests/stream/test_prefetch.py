@@ -10,7 +10,7 @@ import pytest
 
 from rg_env.library import worker_jobs
 from rg_env.reward.score import ScoringRules
-from rg_env.stream.run_stream import RunStream, question_digest
+from rg_env.stream.prefetch import PrefetchedItems, question_digest
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.selection import StreamSettings, TaskChoice
 from rg_env.stream.stream import Stream
@@ -48,7 +48,7 @@ def with_items(pool):
                 scoring_rules=ScoringRules(scorer_fixes=checked),
             )
             of_run = (pool, Stream(choices, settings), Evaluation())
-            items = RunStream(*of_run, lookahead)
+            items = PrefetchedItems(*of_run, lookahead)
             result = await work(items)
             items.stop()
             return result
