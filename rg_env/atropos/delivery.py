@@ -19,8 +19,7 @@ from rg_env.atropos.api import ApiError, ApiSession
 from rg_env.json_lines import encode_groups
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Group, listed, rollouts_in
-from rg_env.run.ledger import Ending
+from rg_env.run.group import Ending, Group, listed, rollouts_in
 
 logger = logging.getLogger(__name__)
 

@@ -45,8 +45,7 @@ from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
-from rg_env.run.group import Group, Sink, listed, rollouts_in
-from rg_env.run.ledger import Ending
+from rg_env.run.group import Ending, Group, Sink, listed, rollouts_in
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
 from rg_env.stream.prefetch import PrefetchedItems

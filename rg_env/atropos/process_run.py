@@ -23,8 +23,7 @@ from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.off_loop import off_loop
 from rg_env.results.sources import metrics_beside
 from rg_env.results.terminal import WorkProgress
-from rg_env.run.group import Group
-from rg_env.run.ledger import Ending
+from rg_env.run.group import Ending, Group
 from rg_env.settings.environment_settings import CHOICE_OF_TASKS
 from rg_env.stream.stream import Stream
 

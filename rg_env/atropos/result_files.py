@@ -24,8 +24,7 @@ from rg_env.json_lines import LineFile, encode_group, quick, readable
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.results.samples import Row, read_rows
-from rg_env.run.group import Group, has_variance, listed, rollouts_in
-from rg_env.run.ledger import Ending
+from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
 from rg_env.stream.curriculum import Count, Share

@@ -7,8 +7,7 @@ import statistics
 from collections import Counter, defaultdict
 
 from rg_env.run.alarms import Alarms
-from rg_env.run.group import Group, has_variance
-from rg_env.run.ledger import Ledger
+from rg_env.run.group import Group, Ledger, has_variance
 
 logger = logging.getLogger(__name__)
 

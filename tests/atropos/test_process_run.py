@@ -9,7 +9,7 @@ from rg_env.atropos.process_run import LEAST_GROUPS, Processing, ScreenRun
 from rg_env.errors import SettingError
 from rg_env.library.scales import load_shipped
 from rg_env.results.screening import screen_rows
-from rg_env.run.ledger import Ending, Ledger
+from rg_env.run.group import Ending, Ledger
 from rg_env.run.metrics import Metrics
 from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import Difficulty, build_rules

@@ -10,7 +10,7 @@ from rg_env.atropos import serve_loop
 from rg_env.atropos.pipeline import Flight
 from rg_env.atropos.serve_loop import Serving, groups_to_the_end
 from rg_env.run.checkpoints import passed
-from rg_env.run.ledger import Ledger
+from rg_env.run.group import Ledger
 from rg_env.run.metrics import Metrics
 
 CONFIG = {

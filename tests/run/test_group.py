@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from rg_env.run.group import (
     SCHEMA_VERSION,
+    Ending,
+    Ledger,
     Rollout,
     has_variance,
     is_worth_keeping,
 )
-from rg_env.run.ledger import Ending, Ledger
 from tests.support.groups import scored
 
 # -- a line of a dump ------------------------------------------------------------------

@@ -5,8 +5,7 @@ import dataclasses
 
 import pytest
 
-from rg_env.run.group import Rollout
-from rg_env.run.ledger import Ending, Ledger
+from rg_env.run.group import Ending, Ledger, Rollout
 from rg_env.run.metrics import Metrics
 from tests.support.groups import scored
 
