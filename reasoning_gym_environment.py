@@ -68,7 +68,7 @@ from atroposlib.envs.server_handling.server_manager import (
 
 from rg_env import logs
 from rg_env.atropos import start_checks
-from rg_env.atropos.api import ApiSession
+from rg_env.atropos.api_client import ApiSession
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import Trainer
 from rg_env.atropos.evaluation_run import Evaluating

@@ -15,7 +15,7 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
-from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.json_lines import encode_groups
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.run.dumps import Dumps

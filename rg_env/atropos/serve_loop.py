@@ -20,7 +20,7 @@ from typing import Any
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.errors import SettingError

@@ -106,7 +106,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     from atroposlib.api import app
 
-    from rg_env.atropos.run_api import quick_application
+    from rg_env.atropos.api_server import quick_application
 
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_near(listener):

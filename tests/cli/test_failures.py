@@ -9,7 +9,7 @@ import sys
 import aiohttp
 import pytest
 
-from rg_env.atropos.api import ApiError
+from rg_env.atropos.api_client import ApiError
 from rg_env.cli import failures
 from rg_env.cli.command import loaded
 from rg_env.demo.child_process import ChildError

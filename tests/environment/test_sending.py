@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import api as atropos_api
+from rg_env.atropos import api_client as atropos_api
 from rg_env.atropos import delivery
 from rg_env.json_lines import read_groups
 from tests.support.faults import always, listed
