@@ -68,9 +68,9 @@ from atroposlib.envs.server_handling.server_manager import (
 
 from rg_env import logs
 from rg_env.atropos import start_checks
-from rg_env.atropos.api import ApiSession
+from rg_env.atropos.api_client import ApiSession
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
-from rg_env.atropos.delivery import Rows, Trainer
+from rg_env.atropos.delivery import Trainer
 from rg_env.atropos.evaluation_run import Evaluating
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.old_names import OldNames, view
@@ -85,14 +85,15 @@ from rg_env.ending import Lifetime
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.library import worker_jobs
+from rg_env.off_loop import off_loop
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Sink
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
-from rg_env.stream.feedback import Feedback
-from rg_env.stream.run_stream import PATIENCE_S, prepare_items
+from rg_env.stream.curriculum import Feedback
+from rg_env.stream.prefetch import PATIENCE_S, prepare_items
 from rg_env.workers.worker_pool import WorkerPool
 
 __all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
@@ -182,11 +183,10 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         self.ledger = self._checkpoints.ledger
         self.metrics = metrics = Metrics(self.ledger)
         self.eval_metrics: list[tuple[str, float]] = []
-        self._rows = Rows(self.jsonl_writer)
         self._trainer = Trainer(self, session, dumps)
         # Whoever gets each group that was scored, and each that passed the checks.
         scored_sinks: list[Sink] = [metrics, dumps]
-        self._sinks = [self._rows, self._trainer]
+        self._sinks = [*filter(None, [self.jsonl_writer]), self._trainer]
         self._rewards = GroupRewards(config, server, feedback, scored_sinks)
         self._flight, self._querying = Flight(), set[str]()
         self.workers = self._flight.workers  # the framework's name
@@ -243,7 +243,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
             # The checkpoint counts how all rollouts ended and what the dumps lost.
             self._end_groups,
             self._dumps.close,
-            self._rows.close,
+            self._close_rows,
             self._checkpoints.end,
             self._servers.close,
             self._session.leave,
@@ -251,6 +251,10 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
             self._close_workers,
             self.metrics.log_summary,
         )
+
+    async def _close_rows(self) -> None:
+        if self.jsonl_writer is not None:
+            await off_loop(self.jsonl_writer.close)  # after a row that is being written
 
     async def _close_workers(self) -> None:
         if self._items is not None:

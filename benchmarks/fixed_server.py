@@ -9,16 +9,15 @@ other one of them has an answer, which is right by chance alone.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import functools
 import random
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from rg_env import ending
 from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import InferenceServer, build_app, serve_as_child
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_announced
 from rg_env.demo.model import Generation
 
 VARIANTS = 16
@@ -57,9 +56,8 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=300, help="of a completion")
     parser.add_argument("--latency_ms", type=float, default=0.0, help="of every reply")
     options = parser.parse_args()
-    end_with_parent()
     server = InferenceServer(FixedModel(options.tokens), options.latency_ms)
-    asyncio.run(serve_as_child(build_app(server), 0, "inference server"))
+    ending.run(serve_announced(build_app(server), "inference server", 0))
     return 0
 
 

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rg_env import Tasks
 from rg_env.library import worker_jobs
 from rg_env.library.registry import TASKS
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK, armed

@@ -128,11 +128,6 @@ def is_well(url: str) -> bool:
         return False
 
 
-def end_with_us() -> None:
-    """Have the kernel end this process with its parent; for `preexec_fn`."""
-    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 class Vllm:
     """A stock `vllm serve` of a small machine, at one address for all its starts.
 
@@ -181,7 +176,7 @@ class Vllm:
                 # Ctrl-C at the terminal is for us; it is killed with what it started.
                 start_new_session=True,
                 # And if we are killed it is told by the kernel.
-                preexec_fn=end_with_us,
+                preexec_fn=syscalls.end_with_parent,
             )
 
     def ready(self) -> None:

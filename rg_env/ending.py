@@ -29,39 +29,29 @@ from rg_env.errors import EXIT_FAILED
 
 logger = logging.getLogger(__name__)
 
+# From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s.
 END_WITHIN_S = 9.0
-"""From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s."""
 
+# What groups in flight get at the end to be answered, scored and sent.
 IN_FLIGHT_GRACE_S = 2.0
-"""What groups in flight get at the end to be answered, scored and sent."""
 
+# What a cancelled task gets to end.
 CLOSE_GRACE_S = 2.0
-"""What a cancelled task gets to end."""
 
 T = TypeVar("T")
 EndingStep = Callable[[], Awaitable[object]]
 
+# Added to a signal's number it is the exit status.
 EXIT_SIGNAL = 128
-"""Added to a signal's number it is the exit status."""
-
-INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = b"\x1b[?25h"
 
+# Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
+# run that goes well some hundred a minute are garbage.
 COLLECT_AFTER = (100_000, 50, 10)
-"""Python's own are (700, 10, 10): new containers, and younger generations' turns. In a
-run that goes well some hundred a minute are garbage."""
 
 _is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
-
-
-class StoppedError(BaseException):
-    """A signal came while something was done that has to be undone."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 # -- signals ---------------------------------------------------------------------------
@@ -96,33 +86,18 @@ def _let_go_of_terminal() -> None:
             os.close(nowhere)
 
 
-_last_acts: list[Callable[[], object]] = []
-
-
-@contextlib.contextmanager
-def at_once(act: Callable[[], object]) -> Iterator[None]:
-    """Have something done even if a second signal ends this process.
-
-    It has to be quick, and to expect any state of things.
-    """
-    _last_acts.append(act)
-    try:
-        yield
-    finally:
-        _last_acts.remove(act)
-
-
 @contextlib.contextmanager
 def signals_cancel(
     task: asyncio.Task[Any],
     note: Callable[[signal.Signals], None],
     end_within_s: float | None = END_WITHIN_S,
+    at_once: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
     """Have the first signal cancel a task, and the second one end the process.
 
     Inside another one, and in another thread than the main one, it does nothing: the
     outer task is the one that is cancelled. The task gets `end_within_s` to end in,
-    None for as long as it takes.
+    None for as long as it takes. A second signal has `at_once` done, in any state.
     """
     loop = asyncio.get_running_loop()
     signals = [] if _is_heard.get() else _heard_here()
@@ -131,9 +106,8 @@ def signals_cancel(
     def end_at_once(number: int, frame: object) -> None:
         for each in SIGNALS:
             signal.signal(each, signal.SIG_DFL)
-        for act in _last_acts:
-            with contextlib.suppress(Exception):  # the end is what was asked for
-                act()
+        with contextlib.suppress(Exception):  # the end is what was asked for
+            at_once()
         os.kill(os.getpid(), number)
 
     def stop(number: signal.Signals) -> None:
@@ -198,6 +172,7 @@ def run(
     work: Coroutine[Any, Any, T],
     note: Callable[[signal.Signals], None] = lambda number: None,
     end_within_s: float | None = END_WITHIN_S,
+    at_once: Callable[[], object] = lambda: None,
 ) -> T:
     """Run a coroutine as `asyncio.run` does; a signal cancels it, see `signals_cancel`.
 
@@ -214,7 +189,7 @@ def run(
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - this is one
         try:
-            with signals_cancel(task, note_first, end_within_s):
+            with signals_cancel(task, note_first, end_within_s, at_once):
                 return await work
         finally:
             # If nothing has awaited it, Python would warn.
@@ -237,7 +212,7 @@ def undoing() -> Iterator[None]:
     The work takes its time, also after a signal that has ended something before it.
 
     Raises:
-        StoppedError: A signal came.
+        SystemExit: A signal came; the status is 128 plus its number.
     """
     signals = _heard_here()
     atexit.unregister(_leave)
@@ -248,7 +223,7 @@ def undoing() -> Iterator[None]:
         for other in signals:
             signal.signal(other, signal.SIG_DFL)
         _let_go_of_terminal()
-        raise StoppedError(EXIT_SIGNAL + number)
+        raise SystemExit(EXIT_SIGNAL + number)
 
     before = {number: signal.signal(number, stop) for number in signals}
     try:
@@ -261,25 +236,15 @@ def undoing() -> Iterator[None]:
 # -- tasks -----------------------------------------------------------------------------
 
 
-def _running(tasks: Iterable[Any]) -> list[asyncio.Future[Any]]:
-    return [t for t in tasks if isinstance(t, asyncio.Future) and not t.done()]
-
-
-async def cancel_and_wait(tasks: Iterable[Any]) -> None:
-    """Cancel tasks and wait until they have ended; some may be None or have ended."""
-    running = _running(tasks)
+async def cancel_and_wait(tasks: Iterable[Any], grace_s: float = 0.0) -> None:
+    """Cancel tasks after a grace, and wait for their end; some may be None or over."""
+    running = [t for t in tasks if isinstance(t, asyncio.Future) and not t.done()]
+    if running and grace_s:
+        await asyncio.wait(running, timeout=grace_s)
     for task in running:
         task.cancel()
     if running:
         await asyncio.wait(running, timeout=CLOSE_GRACE_S)
-
-
-async def finish_or_cancel(tasks: Iterable[Any]) -> None:
-    """Wait a short grace for tasks to end by themselves, then cancel them."""
-    running = _running(tasks)
-    if running:
-        await asyncio.wait(running, timeout=IN_FLIGHT_GRACE_S)
-    await cancel_and_wait(running)
 
 
 # -- an environment --------------------------------------------------------------------

@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+# Statuses of a command: what was begun failed, or nothing was begun.
 EXIT_FAILED, EXIT_REFUSED = 1, 2
-"""Statuses of a command: what was begun failed, or nothing was begun."""
 
+# Characters of a value that a sentence repeats.
 LONGEST_SHOWN = 200
-"""Characters of a value that a sentence repeats."""
 
 _STEERING = re.compile(
     "["

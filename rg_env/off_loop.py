@@ -20,8 +20,8 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# Long enough for another thread to wake up and take the lock.
 RELEASE_S = 0.0001
-"""Long enough for another thread to wake up and take the lock."""
 
 RELEASE_EVERY_S = 0.001
 

@@ -20,11 +20,11 @@ from starlette.responses import JSONResponse
 
 from rg_env.errors import shown
 
+# So long a request that has begun may take once the server is told to end.
 END_WITHIN_S = 1
-"""So long a request that has begun may take once the server is told to end."""
 
+# A connection without a request is closed after it.
 IDLE_S = 20
-"""A connection without a request is closed after it."""
 
 _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
 """An IP address or a name, and the port."""

@@ -94,10 +94,10 @@ def test_work_without_a_loop_is_undone(number, handlers):
             undone.append(file)
             send(number)
 
-    with pytest.raises(ending.StoppedError) as end:
+    with pytest.raises(SystemExit) as end:
         work()
     undone = [file.closed for file in undone]
-    assert (end.value.status, undone) == (128 + number, [True])
+    assert (end.value.code, undone) == (128 + number, [True])
     assert handlers_now() == handlers
 
 

@@ -28,8 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rg_env.library import datasets, registry, worker_jobs
-from rg_env.reward.score import as_unit
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules, as_unit
 from tools.answer_texts.formatting import FORMATTING
 from tools.answer_texts.notations import notations_of
 from tools.answer_texts.sampled_items import (

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from examples.vllm_on_cpu import end_with_us
 from rg_env.demo.child_process import read_log_end
 from rg_env.errors import RunError
 from rg_env.installation import PROJECT
+from rg_env.workers.sandbox import syscalls
 
 ENTRY = PROJECT / "reasoning_gym_environment.py"
 
@@ -41,7 +41,7 @@ class PluginProcess:
                 # Ctrl-C at the terminal is for us, who tell it to end.
                 start_new_session=True,
                 # And if we are killed it is told by the kernel.
-                preexec_fn=end_with_us,
+                preexec_fn=syscalls.end_with_parent,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )
 

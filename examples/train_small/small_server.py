@@ -9,7 +9,7 @@ batch; those that arrive meanwhile are the next one. New weights are taken betwe
 batches, so no completion is of two versions.
 
 What it does not do is refused with a sentence: other ways of sampling, texts as
-prompts, streams, chats. It ends when its standard input closes.
+prompts, streams, chats. It ends with its parent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from transformers import AutoTokenizer
 
 from examples.train_small.recipe import MODEL_NAME
 from examples.train_small.sampler import Sample, Sampler
-from rg_env.demo.child_process import end_with_parent
+from rg_env import ending
 from rg_env.demo.inference_server import (
     MAX_BODY_BYTES,
     BadRequestError,
@@ -42,7 +42,7 @@ from rg_env.demo.inference_server import (
     explain_bad_requests,
     read_body,
     read_query,
-    serve_as_child,
+    serve_announced,
     shape_reply,
 )
 from rg_env.demo.model import Generation
@@ -342,7 +342,7 @@ def main(
     argv: Sequence[str] | None = None,
     make_policy: Callable[[Path], Sampler] = _torch_sampler,
 ) -> int:
-    """Serve until the standard input closes or a signal comes.
+    """Serve until a signal comes.
 
     Args:
         argv: The command line; None for this process's.
@@ -350,7 +350,7 @@ def main(
     """
     parser = argparse.ArgumentParser(
         prog="python -m examples.train_small.small_server",
-        description="A small inference server. It ends when its standard input closes.",
+        description="A small inference server. It ends with its parent.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
@@ -358,9 +358,8 @@ def main(
     add("--port", type=int, default=0, help="0 for a free one")
     options = parser.parse_args(argv)
     os.environ["OMP_NUM_THREADS"] = "1"  # of torch; the other cores are the trainer's
-    end_with_parent()
     server = SmallServer(make_policy(options.folder), options.folder)
-    asyncio.run(serve_as_child(build_app(server), options.port, "small server"))
+    ending.run(serve_announced(build_app(server), "small server", options.port))
     return 0
 
 

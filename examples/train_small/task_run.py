@@ -212,9 +212,9 @@ def to_the_end(work: Callable[[contextlib.ExitStack], None]) -> int:
     try:
         with ending.undoing(), contextlib.ExitStack() as open_:
             work(open_)
-    except ending.StoppedError as stopped:
+    except SystemExit:
         print("ended; the same command continues", file=sys.stderr)
-        return stopped.status
+        raise
     except (RunError, TrainingError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -23,17 +23,17 @@ import yaml
 
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import VERSION
+from rg_env.results.new_folder import new_folder
 from rg_env.results.samples import Sample, grouped
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
-from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
-from rg_env.stream.sampler import split_of
+from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.stream.sampler import EVALUATION_BIT
 from rg_env.stream.tasks import Tasks
-from rg_env.whole_files import new_folder
 from rg_env.workers.worker_pool import default_pool_size
 
+# Draws that give a question again before `export` writes fewer items.
 REPEATS_IN_A_ROW = 1000
-"""Draws that give a question again before `export` writes fewer items."""
 
 Form = Literal["jsonl", "parquet"]
 Kind = Literal["items", "verl", "sft"]
@@ -284,7 +284,7 @@ def usable(
     for sample in samples:
         row, text = sample.row, sample.row.get("completion")
         seed, published = row.get("seed"), (row.get("preset"), row.get("run"))
-        is_ours = isinstance(seed, int) and split_of(seed) == "evaluation"
+        is_ours = isinstance(seed, int) and seed & EVALUATION_BIT
         if (is_ours or any(published)) and not with_evaluation:
             raise SettingError(
                 f"{row['source']}, {row['place']}: the completion is of an evaluation"

@@ -45,8 +45,8 @@ MOST_COMPLETIONS = 1024
 MOST_ITEMS = 256
 NOT_ANSWERED = ("failed", "cancelled")
 """Statuses of a response of NeMo Gym."""
+# After which the items that are made are sent, without the others.
 ITEMS_WITHIN_S = 30.0
-"""After which the items that are made are sent, without the others."""
 
 AGAIN = {"Retry-After": "1"}
 

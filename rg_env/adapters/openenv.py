@@ -22,7 +22,7 @@ from pydantic import Field
 from rg_env.errors import shown
 from rg_env.stream.group_scorer import UNMATCHED, score
 from rg_env.stream.item import Item
-from rg_env.stream.run_stream import MAX_FAILURES_IN_A_ROW, NoItemsError
+from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.tasks import Tasks
 
 MOST_SESSIONS = 256

@@ -18,8 +18,8 @@ from rg_env.errors import RunError, SettingError, shown
 
 T = TypeVar("T")
 
+# Under one call, before it is given up.
 MOST_LOST_NODES = 10
-"""Under one call, before it is given up."""
 
 
 class Cluster:

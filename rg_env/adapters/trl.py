@@ -27,8 +27,8 @@ from rg_env.stream.tasks import Tasks
 STATE = "reasoning_gym_tasks"
 """In `trainer_state.json` of each checkpoint: levels, weights, place in the stream."""
 
+# The `position` of evaluation rows, whose results move nothing.
 NOT_TRAINING = -1
-"""The `position` of evaluation rows, whose results move nothing."""
 MOST_MADE = 4096  # items that are kept for their scores; others are made again
 
 

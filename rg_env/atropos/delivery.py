@@ -1,12 +1,8 @@
-"""The checks of a group that is delivered, and who gets it: rows, the trainer.
+"""The trainer that a group is sent to.
 
-Mends B7, B8 and B9 of docs/host_defects.md: `group_overrides: None` loses the group, an
-error in the rows for W&B does too, and JSON and gzip at level 9 hold up the event loop.
-A long group is encoded, compressed and written off it; the API gets the same fields in
+Mends B9 of docs/host_defects.md: JSON and gzip at level 9 hold up the event loop. A
+long group is encoded, compressed and written off it; the API gets the same fields in
 the same order.
-
-Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: the above, and rows for
-W&B are made after the send.
 """
 
 from __future__ import annotations
@@ -19,26 +15,22 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv
 
-from rg_env.atropos.api import ApiError, ApiSession
-from rg_env.atropos.result_files import RowWriter
-from rg_env.atropos.rollout_requests import PROMPT_MASK
-from rg_env.errors import RunError
-from rg_env.logs import is_worth_a_line
+from rg_env.atropos.api_client import ApiError, ApiSession
+from rg_env.json_lines import encode_groups
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Group, listed, rollouts_in
-from rg_env.run.json_encoding import encode_groups
 
 logger = logging.getLogger(__name__)
 
+# So many are encoded and compressed in a millisecond, in place.
 FEW_TOKENS = 8192
-"""So many are encoded and compressed in a millisecond, in place."""
 
+# A group that was spoiled on its way, or met a proxy, is accepted the next time.
 SEND_TRIES_IF_REFUSED = 3
-"""A group that was spoiled on its way, or met a proxy, is accepted the next time."""
 
+# Two minutes for a group at which an API fails that answers everything else.
 SEND_TRIES_IF_FAULTY = 15
-"""Two minutes for a group at which an API fails that answers everything else."""
 
 API_KEYS = frozenset(
     {
@@ -49,80 +41,11 @@ API_KEYS = frozenset(
 )
 """What the API keeps of a group; rows for people carry more."""
 
-SET_IF_ABSENT = (
-    *("ref_logprobs", "overrides", "group_overrides"),
-    *("distill_token_ids", "distill_logprobs"),
-)
-
-
-class RowRefusedError(RunError):
-    """The disk does not take the row of a group that nobody else has."""
-
 
 def is_short(groups: Any) -> bool:
     """Say whether one group, or several, can be encoded in place."""
     rows = (row for group in listed(groups) for row in group.get("tokens", ()))
     return sum(map(len, rows)) <= FEW_TOKENS
-
-
-async def fault_of(
-    part: dict[str, Any], env: BaseEnv, is_for_trainer: bool, limit_tokens: int
-) -> str | None:
-    """Return why a group cannot be delivered; set what the API expects in it.
-
-    Every sequence must stay below `limit_tokens`, 0 or less for no limit.
-    """
-    config, rows = env.config, part.get("tokens", [])
-    size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
-    if len(rows) != size:
-        return f"it has {len(rows)} rollouts instead of {size}"
-    if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
-        return "its scores are all the same"
-    for key in SET_IF_ABSENT:
-        part.setdefault(key, None)
-    # A subclass may send arrays, which have no `count`.
-    lengths = [len(mask) - list(mask).count(PROMPT_MASK) for mask in part["masks"]]
-    env.completion_lengths += lengths
-    if is_for_trainer and 0 in lengths:
-        return "a completion has no token that could be trained on"
-    longest = max(map(len, rows), default=0)
-    if 0 < limit_tokens <= longest:
-        return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
-    if config.include_messages and part.get("messages") is None:
-        texts = await off_loop(lambda: [*map(env.tokenizer.decode, part["tokens"])])
-        part["messages"] = [[{"role": "user", "content": text}] for text in texts]
-    return None
-
-
-class Rows:
-    """The file of rows for people; None where nobody asked for any."""
-
-    def __init__(self, writer: RowWriter | None) -> None:
-        self._writer = writer
-
-    async def take(self, group: Group) -> None:
-        """Write the row of a group; the ending of one that nobody else gets."""
-        for part in listed(group.data):
-            if self._writer is not None:
-                await self._write(self._writer, part, group.is_for_trainer)
-            if not group.is_for_trainer:
-                group.end(Ending.WRITTEN, rollouts_in(part))
-
-    async def _write(self, writer: RowWriter, part: Any, is_copy: bool) -> None:
-        try:
-            await off_loop(writer.write, part)
-        except OSError as error:
-            why = f"env.data_path_to_save_groups: {writer.path}: {error}"
-            if not is_copy:
-                raise RowRefusedError(why) from error
-            # The trainer's group is worth more than the copy of it.
-            if is_worth_a_line(writer.rows_lost):
-                logger.error("row %d is lost: %s", writer.rows_lost, why)
-
-    async def close(self) -> None:
-        """Close the file, after the row that is perhaps being written."""
-        if self._writer is not None:
-            await off_loop(self._writer.close)
 
 
 class Trainer:
@@ -132,9 +55,7 @@ class Trainer:
         self._env, self._session, self._dumps = env, session, dumps
 
     async def take(self, group: Group) -> None:
-        """Have the hook send the group, if it is for the trainer."""
-        if not group.is_for_trainer:
-            return
+        """Have the hook send the group, which is for the trainer."""
         try:
             await self._env._send_scored_data_to_api(group.data)
         except asyncio.CancelledError:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.atropos.pipeline import Flight, Pipeline, current_group
-from rg_env.atropos.result_files import EvaluationFiles, settings_text
+from rg_env.atropos.result_files import NUMBERS, EvaluationFiles, settings_text
 from rg_env.inference.connection import RequestFailedError, sampling_extra_of
 from rg_env.off_loop import off_loop
 from rg_env.results.samples import NOT_USED, Row, brief, key_of, sample_of
@@ -104,13 +104,10 @@ class Evaluating(Pipeline):
             summary = await off_loop(_summary, rows)
             self.eval_metrics = list(summary.metrics().items())
             _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
-
-            async def write_numbers(folder: Path) -> None:
-                self.evaluation_folder = folder
-                await self._write_numbers(folder, summary, began)
-
             gave_up = self._servers.gave_up.is_set()
-            is_kept = await files.finish(rows, None if gave_up else write_numbers)
+            if folder := await files.finish(rows, gave_up=gave_up):
+                await self._write_numbers(folder, summary, began)
+        is_kept = self.evaluation_folder or config.data_dir_to_save_evals is None
         if self.process_mode and (summary.overall is None or not is_kept):
             self._lifetime.fail()
 
@@ -221,7 +218,7 @@ class Evaluating(Pipeline):
             **sampling_extra_of(self.server.servers[0].config),
             "versions": self._dumps.versions,
         }
-        wanted = config.data_dir_to_save_evals
+        wanted, self.evaluation_folder = config.data_dir_to_save_evals, folder
         config.data_dir_to_save_evals = str(folder)  # where the framework writes
         try:
             await self.evaluate_log(
@@ -231,6 +228,12 @@ class Evaluating(Pipeline):
                 generation_parameters=sampling,
                 verbose=False,
             )
+            logger.info("results: %s", folder)
+        except OSError as error:
+            # Half a file would make the evaluation a complete one.
+            (folder / NUMBERS).unlink(missing_ok=True)
+            self.evaluation_folder = None
+            logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
         finally:
             config.data_dir_to_save_evals = wanted
 
@@ -251,5 +254,5 @@ def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
     console.width = width_of(console)
     if summary.overall is not None:
         console.print(summary.table(with_tasks=with_tasks))
-    for line in summary.notes():
-        console.print(line, highlight=False)
+    outcomes = ", ".join(f"{word} {n}" for word, n in summary.outcomes.items())
+    console.print(f"outcomes: {outcomes}", highlight=False)

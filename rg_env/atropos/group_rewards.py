@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.atropos.rollout_requests import PROMPT_MASK
+from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.reward.score import Score
-from rg_env.run.group import Group, Rollout, Sink, has_variance, penalise_length
-from rg_env.stream.feedback import Feedback
+from rg_env.run.group import Group, Rollout, Sink, has_variance
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer, extract_in_time
 from rg_env.stream.item import shared_pool
 from rg_env.workers.worker_pool import WorkerPool
@@ -23,15 +23,9 @@ Completed = Mapping[str, Any]
 thinking_open where the chat template began the thinking."""
 
 
-def completion_tokens(completed: Completed) -> int:
-    """Return the length of a completion, in tokens."""
-    masks = list(completed["masks"])
-    return len(masks) - masks.count(PROMPT_MASK)
-
-
 def scored_rollout(completed: Completed, score: Score, reward: float) -> Rollout:
     """Return a completion with its score and its reward."""
-    length, formats = completion_tokens(completed), score.formats
+    length, formats = completion_tokens(completed["masks"]), score.formats
     return Rollout(
         conversation=[dict(message) for message in completed["messages"]],
         score=score.value,
@@ -92,7 +86,7 @@ class GroupRewards:
         group.entry, group.dataset = first["rg_item"], first["dataset_obj"]
         is_whole = self._config.length_penalty_counts != "completion"
         lengths = [
-            len(each["tokens"]) if is_whole else completion_tokens(each)
+            len(each["tokens"]) if is_whole else completion_tokens(each["masks"])
             for each in completed
         ]
         values = [score.value for score in scores]
@@ -144,3 +138,22 @@ class GroupRewards:
         if config.include_messages:
             data["messages"] = [list(rollout.conversation) for rollout in rollouts]
         return data
+
+
+def penalise_length(
+    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
+) -> list[float]:
+    """Scale down the scores of long completions in a group where all are at least 0.5.
+
+    A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
+    the limit.
+
+    Source: atropos 296a0bc, score(), length penalty; differs: none.
+    """
+    if min(scores) < 0.5:
+        return list(scores)
+    free_tokens = 0.75 * limit_tokens
+    scale = limit_tokens - free_tokens
+    kept = [(limit_tokens - length) / scale for length in lengths_tokens]
+    pairs = zip(scores, kept, strict=True)
+    return [score * min(1.0, max(0.0, share)) for score, share in pairs]

@@ -19,10 +19,10 @@ from rg_env.library.own_tasks import registered_here
 from rg_env.library.registry import TASKS as FALLBACK_TASKS
 from rg_env.reward.extraction import extract_answer
 from rg_env.run.dumps import Dumps
-from rg_env.stream.feedback import Feedback
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import shared_pool
-from rg_env.stream.run_stream import RunStream
+from rg_env.stream.prefetch import PrefetchedItems
 from rg_env.stream.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -44,7 +44,7 @@ class OldNames:
     config: ReasoningGymEnvConfig
     _dumps: Dumps
     _feedback: Feedback
-    _items: RunStream | None = None
+    _items: PrefetchedItems | None = None
     _test_items: list[tuple[Mapping[str, Any], Any]]
     _lists_test_items = False
     _pool: WorkerPool | None = None
@@ -65,7 +65,7 @@ class OldNames:
     task_performance_history = view("_feedback.progress.history")
     task_group_counts = view("_feedback.progress.group_counts")
 
-    def _made(self) -> RunStream:
+    def _prepared_items(self) -> PrefetchedItems:
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items
@@ -88,7 +88,7 @@ class OldNames:
         The first read after `setup` waits for those that are not made yet.
         """
         if self._items is not None and not self._lists_test_items:
-            items = self._items.evaluation.made_now()
+            items = self._items.evaluation.items_now()
             self._test_items += [(item.entry, item) for item in items]
             self._lists_test_items = True
         return self._test_items
@@ -108,7 +108,7 @@ class OldNames:
     @iter.setter
     def iter(self, position: int) -> None:
         if position or self._items is not None:  # before `setup`, it is 0
-            self._made().position = position
+            self._prepared_items().position = position
 
     @property
     def rng(self) -> random.Random:

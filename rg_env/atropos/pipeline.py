@@ -21,8 +21,9 @@ checks: rows, the API.
 A hook gets the arguments that the framework gives it, and works on the group of the
 task that it runs in, or of the task that started this one: `Pipeline._group_for`.
 
-Mends B4 and B13 of docs/host_defects.md: the framework cancels groups in flight when
-there is one too many, and drops a group that raises without a traceback or a pause.
+Mends B4, B7, B8 and B13 of docs/host_defects.md: the framework cancels groups in flight
+when there is one too many, loses one with `group_overrides: None` or an error in the
+rows for W&B, and drops one that raises without a traceback or a pause.
 """
 
 from __future__ import annotations
@@ -36,25 +37,31 @@ from typing import Any
 
 from atroposlib.envs.base import BaseEnv, ScoredDataGroup
 
-from rg_env.atropos.delivery import RowRefusedError, fault_of
 from rg_env.atropos.group_rewards import GroupRewards
-from rg_env.atropos.rollout_requests import RolloutRequests
-from rg_env.ending import finish_or_cancel
+from rg_env.atropos.result_files import RowRefusedError
+from rg_env.atropos.rollout_requests import RolloutRequests, completion_tokens
+from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
 from rg_env.logs import is_worth_a_line
+from rg_env.off_loop import off_loop
 from rg_env.run.group import Ending, Group, Sink, listed, rollouts_in
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
-from rg_env.stream.run_stream import RunStream
+from rg_env.stream.prefetch import PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
+# Groups of one item that may be lost before the item is.
 ITEM_TRIES = 5
-"""Groups of one item that may be lost before the item is."""
 
+# After an error of ours, so that a fault that repeats does not spin.
 ERROR_PAUSE_S = 1.0
-"""After an error of ours, so that a fault that repeats does not spin."""
+
+SET_IF_ABSENT = (
+    *("ref_logprobs", "overrides", "group_overrides"),
+    *("distill_token_ids", "distill_logprobs"),
+)
 
 Item = tuple[Sequence[Mapping[str, str]], Mapping[str, Any], Any]
 
@@ -111,13 +118,16 @@ class Flight:
                     return
                 await self.freed.wait()
         finally:
-            await finish_or_cancel(self.workers)
+            await cancel_and_wait(self.workers, IN_FLIGHT_GRACE_S)
 
 
 class Pipeline(BaseEnv):
     """The hooks that a group passes, from its item to the ending of its rollouts.
 
-    An item is `(messages, entry, dataset)`.
+    An item is `(messages, entry, dataset)`: the prompt; a dict with question, answer
+    and `metadata`, whose `source_dataset` is the task's name; and an object with
+    `score_answer(answer, entry) -> float`. A subclass that returns such items from
+    `get_next_item` has them queried and scored; None says that there are no more.
     """
 
     backlog: list[Any]
@@ -126,11 +136,12 @@ class Pipeline(BaseEnv):
 
     metrics: Metrics
     _collect_within_s: float | None = None
-    _items: RunStream | None
+    _items: PrefetchedItems | None
     _requests: RolloutRequests
     _servers: Servers
     _rewards: GroupRewards
     _sinks: Sequence[Sink]
+    _trainer: Sink
 
     # -- a group -----------------------------------------------------------------------
 
@@ -202,11 +213,9 @@ class Pipeline(BaseEnv):
 
     @property
     def limit_tokens(self) -> int:
-        """The longest sequence that may be generated, in tokens.
-
-        The framework drops a whole group when one of its sequences reaches the
-        trainer's limit, so a sequence must stay below it.
-        """
+        """The longest sequence that may be generated, in tokens."""
+        # The framework drops a whole group when one of its sequences reaches the
+        # trainer's limit.
         limit, trainer = self.config.max_token_length, self.max_token_len
         return min(limit, trainer - 1) if trainer > 0 else int(limit)
 
@@ -275,12 +284,16 @@ class Pipeline(BaseEnv):
         do_send_to_api: bool = True,
         abort_on_any_max_length_exceeded: bool = True,
     ) -> None:
-        """Check a group, or several; those that pass are written and sent."""
+        """Check a group, or several; those that pass are written and sent.
+
+        Source: atroposlib 0.4.0, BaseEnv.handle_send_to_api(); differs: mends B7 and
+        B8, and rows for W&B are made after the send.
+        """
         group, passed = self._group_for(item, scored_data), list[dict[str, Any]]()
         group.is_for_trainer = do_send_to_api
         limit = self.max_token_len if abort_on_any_max_length_exceeded else 0
         for part in listed(scored_data):
-            fault = await fault_of(part, self, do_send_to_api, limit)
+            fault = await self._fault_of(part, do_send_to_api, limit)
             if fault is None:
                 passed.append(part)
             else:
@@ -289,6 +302,35 @@ class Pipeline(BaseEnv):
         is_list = isinstance(scored_data, list)
         group.data = passed if is_list else next(iter(passed), None)
         for sink in self._sinks if passed else ():
-            await sink.take(group)
+            if do_send_to_api or sink is not self._trainer:
+                await sink.take(group)
         for part in passed:
             await self.add_rollouts_for_wandb(part, group.item)
+
+    async def _fault_of(
+        self, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
+    ) -> str | None:
+        """Return why a group cannot be delivered; set what the API expects in it.
+
+        Every sequence must stay below `limit_tokens`, 0 or less for no limit.
+        """
+        config, rows = self.config, part.get("tokens", [])
+        size = (part.get("group_overrides") or {}).get("group_size", config.group_size)
+        if len(rows) != size:
+            return f"it has {len(rows)} rollouts instead of {size}"
+        if config.ensure_scores_are_not_same and len(set(part["scores"])) == 1:
+            return "its scores are all the same"
+        for key in SET_IF_ABSENT:
+            part.setdefault(key, None)
+        lengths = [*map(completion_tokens, part["masks"])]
+        self.completion_lengths += lengths
+        if is_for_trainer and 0 in lengths:
+            return "a completion has no token that could be trained on"
+        longest = max(map(len, rows), default=0)
+        if 0 < limit_tokens <= longest:
+            return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
+        if config.include_messages and part.get("messages") is None:
+            decode = self.tokenizer.decode
+            texts = await off_loop(lambda: [*map(decode, part["tokens"])])
+            part["messages"] = [[{"role": "user", "content": text}] for text in texts]
+        return None

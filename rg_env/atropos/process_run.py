@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Groups in a row that give no row before `process` ends with a failure.
 FRUITLESS_GROUPS_IN_A_ROW = 200
-"""Groups in a row that give no row before `process` ends with a failure."""
 
 # By default, a screen samples a share of the run's rollouts, at least 5 groups a task.
 SHARE_OF_RUN, LEAST_GROUPS = 0.02, 5
@@ -58,7 +58,7 @@ class Processing(Pipeline):
     async def _process(self, kind: str) -> None:
         await self._set_up_alone()
         if self.screen is not None:
-            self.n_groups_to_process = self.screen.begin(self._made().stream)
+            self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
         await self._continue_rows()
         self._dumps.put_numbers(metrics_beside(self.jsonl_writer.path))
         if self.curr_step < self.n_groups_to_process:

@@ -11,28 +11,28 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import yaml
 
+from rg_env.errors import RunError
 from rg_env.installation import VERSION
+from rg_env.json_lines import LineFile, encode_group, quick, readable
+from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.results.samples import Row, read_rows
-from rg_env.run.group import has_variance
-from rg_env.run.json_encoding import encode_group, quick, readable
+from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
 from rg_env.stream.curriculum import Count, Share
-from rg_env.stream.run_stream import question_digest
-from rg_env.whole_files import LineFile
+from rg_env.stream.prefetch import question_digest
 
 logger = logging.getLogger(__name__)
 
-METRICS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
+NUMBERS, SAMPLES, SETTINGS = "metrics.json", "samples.jsonl", "evaluate_config.yaml"
 
 
 # -- the settings beside results -------------------------------------------------------
@@ -94,8 +94,12 @@ def _why_not(path: Path, settings: str, *without: Decides) -> str:
 # -- rows ------------------------------------------------------------------------------
 
 
+class RowRefusedError(RunError):
+    """The disk does not take the row of a group that nobody else has."""
+
+
 class RowWriter:
-    """Appends rows to a JSONL file, each on disk when `write` returns.
+    """The sink of rows: appends them to a JSONL file, each on disk at once.
 
     It stands in for the framework's writer, which buffers and fails on lone surrogates.
     `path` is free; `wanted` is the name in the settings, which may have been taken.
@@ -135,6 +139,21 @@ class RowWriter:
         """Close the file, and remove it if it holds nothing; may be called twice."""
         self._file.close()
 
+    async def take(self, group: Group) -> None:
+        """Write the row of a group; the ending of one that nobody else gets."""
+        for part in listed(group.data):
+            try:
+                await off_loop(self.write, part)
+            except OSError as error:
+                why = f"env.data_path_to_save_groups: {self.path}: {error}"
+                if not group.is_for_trainer:
+                    raise RowRefusedError(why) from error
+                # The trainer's group is worth more than the copy of it.
+                if is_worth_a_line(self.rows_lost):
+                    logger.error("row %d is lost: %s", self.rows_lost, why)
+            if not group.is_for_trainer:
+                group.end(Ending.WRITTEN, rollouts_in(part))
+
     def resume(
         self, settings: str, total: int, *, even_complete: bool = False
     ) -> Resumed:
@@ -144,39 +163,32 @@ class RowWriter:
         file that has its `total` of rows is taken only if `even_complete`. The settings
         are written beside the first row.
         """
-        self._settings, reasons = settings, []
+        self._settings, reasons = settings, list[OSError]()
         numbered = (f"{self._wanted.stem}_{n}" for n in itertools.count(1))
         names = itertools.chain([self._wanted], map(self._wanted.with_stem, numbered))
         for path in itertools.takewhile(lambda path: path != self.path, names):
             file = LineFile(path)
             try:
-                resumed = self._resumed(file, math.inf if even_complete else total)
+                why = _why_not(settings_path(path), settings, Decides.EVAL_COMPLETIONS)
+                if why and path.stat().st_size:
+                    raise FileExistsError(f"{path} {why}")
+                # Locked before it is read: nobody adds rows in between.
+                file.open().cut()
+                sampled, results = read_resumed(path)
+                there = len(results)
+                if there >= total and not even_complete:
+                    raise FileExistsError(f"{path} is complete ({there} rows)")
             except OSError as reason:
                 file.close()
                 reasons.append(reason)
                 continue
             self.close()
             self._file = file
-            there = len(resumed[1])
             logger.info("continuing %s: rows written %d, wanted %d", path, there, total)
-            return resumed
+            return sampled, results
         if reasons:
             logger.info("rows go to %s: %s", self.path, reasons[0])
         return {}, []
-
-    def _resumed(self, file: LineFile, most: float) -> Resumed:
-        """Lock and read a file of rows; raise OSError where it cannot be continued."""
-        path = file.path
-        beside = settings_path(path)
-        why = _why_not(beside, self._settings, Decides.EVAL_COMPLETIONS)
-        if why and path.stat().st_size:
-            raise FileExistsError(f"{path} {why}")
-        # Locked before it is read: nobody adds rows in between.
-        file.open().cut()
-        sampled, results = read_resumed(path)
-        if len(results) >= most:
-            raise FileExistsError(f"{path} is complete ({len(results)} rows)")
-        return sampled, results
 
 
 def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
@@ -194,12 +206,12 @@ what `Feedback.take` takes, in the order of the file."""
 
 
 class _Row(msgspec.Struct):
-    index: Count
     task: str
     question: str
-    level: Share | None
     scores: list[float]
     task_scores: Annotated[list[Share], msgspec.Meta(min_length=1)]
+    index: Count | None = None  # the item of a subclass has none
+    level: Share | None = None
 
 
 def read_resumed(path: Path) -> Resumed:
@@ -216,7 +228,8 @@ def read_resumed(path: Path) -> Resumed:
                 continue
             mean_score = sum(row.task_scores) / len(row.task_scores)
             results.append((row.task, mean_score, row.level, has_variance(row.scores)))
-            sampled[row.index] = row.task, question_digest(row.question)
+            if row.index is not None:
+                sampled[row.index] = row.task, question_digest(row.question)
     if damaged:
         logger.warning("%s: %d lines are no rows", path, damaged)
     return sampled, results
@@ -261,18 +274,17 @@ class EvaluationFiles:
             return
         self._file.close()
         if kind is not None and issubclass(kind, asyncio.CancelledError) and self._kept:
-            self._log_end(self._file, "was interrupted")
+            self._log_end("was interrupted", self._file)
         with contextlib.suppress(OSError):  # it holds an evaluation
             self._file.path.parent.rmdir()
 
-    def _log_end(self, file: LineFile, how: str) -> None:
+    def _log_end(self, how: str, file: LineFile) -> None:
         folder, refused = file.path.parent, len(file.waiting) + file.lost
-        written = len(self.done) + self._kept - refused
+        there = f"{len(self.done) + self._kept - refused} of {self._completions}"
         option = f"; --env.data_dir_to_save_evals {folder} continues it"
+        option = option if self._resumes else ""
         logger.warning(
-            "the evaluation %s: %d of %d samples are in %s%s",
-            *(how, written, self._completions, folder),
-            option if self._resumes else "",
+            "the evaluation %s: %s samples are in %s%s", how, there, folder, option
         )
 
     def _begin(self, wanted: str) -> None:
@@ -283,7 +295,7 @@ class EvaluationFiles:
             is_there = path.exists() and path.stat().st_size > 0
             if is_there and (
                 not self._resumes
-                or (folder / METRICS).exists()
+                or (folder / NUMBERS).exists()
                 or _why_not(folder / SETTINGS, self._settings, Decides.ROWS)
             ):
                 continue
@@ -318,33 +330,17 @@ class EvaluationFiles:
             with contextlib.suppress(OSError):
                 beside.write_text(self._settings, encoding="utf-8")
 
-    async def finish(
-        self,
-        rows: Sequence[Row],
-        write_numbers: Callable[[Path], Awaitable[None]] | None,
-    ) -> bool:
-        """Write the samples without a score, then the numbers; return if all is there.
+    async def finish(self, rows: Sequence[Row], *, gave_up: bool) -> Path | None:
+        """Write the samples without a score; return the folder if all are there.
 
-        Nothing is written of an evaluation without any score. `write_numbers` is None
-        where requests were given up, so that the evaluation can be continued.
+        Nothing is written of an evaluation without any score. One whose requests were
+        given up can be continued.
         """
         if self._file is None or not (self._kept or self.done):
-            return True
-        folder = self._file.path.parent
+            return None
         await off_loop(self._write, [row for row in rows if row.get("score") is None])
-        if missing := len(self._file.waiting) + self._file.lost:
-            there = self._completions - missing
-            logger.error("only %d of %d samples were written", there, self._completions)
-            return False
-        if write_numbers is None:
-            self._log_end(self._file, "was given up")
-            return False
-        try:
-            await write_numbers(folder)
-        except OSError as error:
-            # Half a file would make the evaluation a complete one.
-            (folder / METRICS).unlink(missing_ok=True)
-            logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
-            return False
-        logger.info("results: %s", folder)
-        return True
+        if gave_up or self._file.waiting or self._file.lost:
+            how = "was given up" if gave_up else "lacks what the disk has refused"
+            self._log_end(how, self._file)
+            return None
+        return self._file.path.parent

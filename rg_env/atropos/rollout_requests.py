@@ -12,20 +12,26 @@ from rg_env.errors import SettingError
 from rg_env.inference.completions import ProbeRequest, Prompts, Sampling, render_prompt
 from rg_env.inference.connection import extra_body_of
 from rg_env.inference.servers import Servers
-from rg_env.reward.prompt import Message, build_messages, built_in_prompt
+from rg_env.reward.prompt import built_in_prompt
 from rg_env.settings.environment_settings import PUBLISHED
 from rg_env.settings.program_settings import TEMPLATE_KWARGS
-from rg_env.stream.item import Item
-from rg_env.stream.run_stream import NoItemsError, RunStream
+from rg_env.stream.item import Item, Message, build_messages
+from rg_env.stream.prefetch import NoItemsError, PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
+# Items whose prompt leaves no room before the run ends.
 LONG_PROMPTS_IN_A_ROW = 200
-"""Items whose prompt leaves no room before the run ends."""
 
 # What the framework's managed server writes.
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
+
+
+def completion_tokens(mask: Sequence[int]) -> int:
+    """Return the length of the completion in a sequence of this mask, in tokens."""
+    # A subclass may send arrays, which have no `count`.
+    return len(mask) - list(mask).count(PROMPT_MASK)
 
 
 class RolloutRequests:
@@ -65,7 +71,7 @@ class RolloutRequests:
         return build_messages(question, f"{before}\n\n{own}" if before else own)
 
     async def next_that_fits(
-        self, items: RunStream, events: Counter[str], limit_tokens: int
+        self, items: PrefetchedItems, events: Counter[str], limit_tokens: int
     ) -> tuple[Sequence[Message], Mapping[str, Any], Item]:
         """Return messages, entry, dataset of the next item whose prompt leaves room."""
         for _ in range(LONG_PROMPTS_IN_A_ROW):

@@ -20,9 +20,9 @@ from typing import Any
 from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.atropos.pipeline import Flight, Pipeline
-from rg_env.ending import cancel_and_wait, finish_or_cancel
+from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.errors import SettingError
 from rg_env.run.checkpoints import Checkpoints, passed
 from rg_env.run.group import Group
@@ -100,7 +100,8 @@ class Serving(Pipeline):
     async def _end_groups(self) -> None:
         """End what is in flight after a short grace, and evaluations at once."""
         evaluations = cancel_and_wait([self.eval_runner, *self.eval_workers])
-        await asyncio.gather(evaluations, finish_or_cancel(self._flight.workers))
+        workers = cancel_and_wait(self._flight.workers, IN_FLIGHT_GRACE_S)
+        await asyncio.gather(evaluations, workers)
 
     # -- the trainer and its API -------------------------------------------------------
 

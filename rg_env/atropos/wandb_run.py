@@ -16,7 +16,7 @@ from rg_env.errors import RunError
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import listed
 from rg_env.run.metrics import Metrics
-from rg_env.stream.feedback import Feedback
+from rg_env.stream.curriculum import Feedback
 
 
 class Reporting(BaseEnv):

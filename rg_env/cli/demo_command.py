@@ -16,7 +16,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import loaded, option
-from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
+from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import SettingError
 from rg_env.settings.environment_settings import DATA_DUMPS
 
@@ -27,11 +27,21 @@ ROLLOUTS = click.IntRange(2, 4096)
 """Sizes of a group and of a batch, which are held in memory at once."""
 
 MAX_TOKENS = 4096
+SETTINGS = {
+    "use_wandb": False,
+    "max_token_length": MAX_TOKENS,
+    "steps_per_eval": 0,
+    "min_batch_allocation": None,
+    "num_eval_samples_per_task": 1,
+    "dump_rollouts": True,
+    "dump_failed_rollouts": True,
+    "rollout_save_score_threshold": 0.0,  # the report shows every group
+}
 LINE_EVERY_S = 3.0
 LATENCY_MS = 100.0
 
 
-@settings_command(
+@options(
     "demo --steps 4 --complexity_mode 0.5",
     fields={"seed", "complexity_mode"},
     is_bare=True,
@@ -74,19 +84,8 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
     app = build_app(InferenceServer(PolicyModel(key), LATENCY_MS))
     running_api = running_program(RUN_API, "--port=0")
     async with running_api as api, serve_app(app) as server:
-        settings |= {
-            "tokenizer_name": str(TOKENIZER_FOLDER),
-            "rollout_server_url": api,
-            "use_wandb": False,
-            "max_token_length": MAX_TOKENS,
-            "steps_per_eval": 0,
-            "min_batch_allocation": None,
-            "num_eval_samples_per_task": 1,
-            "dump_rollouts": True,
-            "dump_failed_rollouts": True,
-            "rollout_save_score_threshold": 0.0,  # the report shows every group
-            "data_dumps_dir": dumps,
-        }
+        settings |= {**SETTINGS, "tokenizer_name": str(TOKENIZER_FOLDER)}
+        settings |= {"rollout_server_url": api, "data_dumps_dir": dumps}
         served = APIServerConfig(
             base_url=f"{server}/v1",
             model_name="simulated-policy",

@@ -13,11 +13,11 @@ import click
 
 from rg_env.adapters import files
 from rg_env.cli.command import HELP_NAMES, START, command, flag, option
-from rg_env.cli.settings_command import (
+from rg_env.cli.options import (
     OF_STREAM,
     Given,
     SettingsCommand,
-    settings_command,
+    options,
     stream_of,
 )
 from rg_env.errors import SettingError
@@ -45,7 +45,7 @@ def _card(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"command": line, "settings": dict(settings)}
 
 
-@settings_command(
+@options(
     "export items --env.tasks 'gcd,*_sorting' --number 1000 --out data/items",
     fields=USED,
 )

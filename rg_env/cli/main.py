@@ -44,6 +44,7 @@ _RUNS = ("launch", "serve", "process", "evaluate", "screen")
 MODULES = dict.fromkeys(_RUNS, "run_commands")
 MODULES |= dict.fromkeys(("compare", "report", "rescore"), "result_commands")
 MODULES |= dict.fromkeys(("run-api", "score-server"), "server_commands")
+MODULES |= dict.fromkeys(("tasks", "show", "doctor"), "task_commands")
 """Command to its module, where that has several."""
 
 
@@ -113,9 +114,5 @@ def main(env_cls: Any, argv: Sequence[str]) -> int:
         return end.exit_code
     except click.ClickException as error:
         return failures.refuse(f"command line: {error.format_message()}")
-    except ending.StoppedError as end:
-        return end.status
-    except KeyboardInterrupt:
-        return ending.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the edge, where each is a sentence
         return failures.end(error)

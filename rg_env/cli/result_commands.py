@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# So that the runs of one published task, whose items are the same, are one batch.
 SAMPLES_AT_ONCE = 1_500
-"""So that the runs of one published task, whose items are the same, are one batch."""
 
 SAMPLES_A_CALL = 100
+# Calls that wait at each core of a cluster, so that none is idle.
 CALLS_A_CORE = 4
-"""Calls that wait at each core of a cluster, so that none is idle."""
 
 paths_argument = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 
@@ -251,16 +251,14 @@ async def _rescore(
                     why = on_one_line(sample.row["reason"], 200)
                     logger.warning("the first without a score: %s", why)
 
-        async def far(start: int) -> None:
-            part = missing[start : start + SAMPLES_A_CALL]
-            await take(await cluster.call(rescored_here, part, modules))
+        def far(samples: Sequence[Sample]) -> list[Any]:
+            starts = range(0, len(samples), SAMPLES_A_CALL)
+            parts = (samples[start : start + SAMPLES_A_CALL] for start in starts)
+            return [cluster.call(rescored_here, part, modules) for part in parts]
 
+        work = rescoring.rescored if cluster is None else far
         while batch := await off_loop(lambda: [*itertools.islice(samples, at_once)]):
             missing = file.missing(batch) if file else batch
-            if cluster is not None:
-                starts = range(0, len(missing), SAMPLES_A_CALL)
-                await asyncio.gather(*map(far, starts))
-            else:
-                async for scored in rescoring.rescored(missing):
-                    await take(scored)
+            for scored in asyncio.as_completed(work(missing)):
+                await take(await scored)
             progress.advance(f"{len(rows)} scored", sources.read_kb - progress.done)

@@ -14,7 +14,7 @@ import click
 
 from rg_env import ending, logs
 from rg_env.cli.command import START, flag, loaded, option, rendered
-from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
+from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
 from rg_env.settings import setting_types
@@ -71,14 +71,14 @@ def build(
 # -- serve, process, evaluate ----------------------------------------------------------
 
 
-@settings_command("serve --config settings.yaml --env.tasks 'gcd,*_sorting'")
+@options("serve --config settings.yaml --env.tasks 'gcd,*_sorting'")
 def serve(command: SettingsCommand, given: Given) -> int:
     """Feed a trainer through the Atropos API."""
     asyncio.run(build(command, given).env_manager())
     return 0
 
 
-@settings_command(
+@options(
     "process --openai.server_type openai --env.total_steps 100",
     starts=lambda name: {
         "ensure_scores_are_not_same": False,
@@ -109,7 +109,7 @@ def _write_rows(env: Any) -> None:
             print(f"rows: {path}\nreport: {page}")
 
 
-@settings_command(
+@options(
     "evaluate --config settings.yaml --env.eval_completions 4",
     starts=lambda name: {
         "data_dir_to_save_evals": time.strftime("data/evaluate_%Y%m%d_%H%M%S")
@@ -138,7 +138,7 @@ LEAST_SHARE = "Leave out tasks with a smaller share of groups that have variance
 OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
 
 
-@settings_command("screen --config settings.yaml --groups 20")
+@options("screen --config settings.yaml --groups 20")
 @click.option(
     "--groups",
     type=click.IntRange(1, 100_000),
@@ -159,8 +159,8 @@ def screen(
     file that selects the tasks and levels whose groups have reward variance.
     """
     from rg_env.atropos.process_run import HEAD, ScreenRun, screen_text
+    from rg_env.json_lines import read_groups
     from rg_env.results.screening import screen_rows, table_for
-    from rg_env.run.json_encoding import read_groups
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
@@ -202,7 +202,7 @@ def _as_set(command: SettingsCommand, given: Given) -> dict[str, Any]:
 # -- launch ----------------------------------------------------------------------------
 
 
-@settings_command("launch --config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B")
+@options("launch --config examples/launch.yaml --launch.model Qwen/Qwen3-0.6B")
 def launch(command: SettingsCommand, given: Given) -> int:
     """Start a whole training run: the API, vLLM, serve and the trainer.
 
@@ -228,7 +228,8 @@ def launch(command: SettingsCommand, given: Given) -> int:
             text = "%s: shutting down; a second signal ends everything at once"
             note = lambda number: logger.warning(text, number.name)  # noqa: E731
             # Without a limit: the trainer gets all the time that it needs to end.
-            ending.run(TrainingRun(plan).run(), note, end_within_s=None)
+            run = TrainingRun(plan)
+            ending.run(run.run(), note, end_within_s=None, at_once=run.kill_all)
         finally:
             if plan.policy.is_dir():
                 print(f"weights: {plan.policy}", flush=True)

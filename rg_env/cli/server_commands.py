@@ -15,11 +15,11 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import command, flag, option
-from rg_env.cli.settings_command import (
+from rg_env.cli.options import (
     OF_STREAM,
     Given,
     SettingsCommand,
-    settings_command,
+    options,
     stream_of,
 )
 from rg_env.errors import SettingError, shown
@@ -106,7 +106,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
     """Run the Atropos API. It is the framework's own API with faster encoding."""
     from atroposlib.api import app
 
-    from rg_env.atropos.run_api import quick_application
+    from rg_env.atropos.api_server import quick_application
 
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_near(listener):
@@ -118,7 +118,7 @@ def run_api(host: str, port: int, **clients: Any) -> int:
         return _serve("Atropos API", listener, served)
 
 
-@settings_command(
+@options(
     "score-server --tasks gcd,*_sorting",
     starts=lambda name: {"seed": 0},
     fields=OF_STREAM,
@@ -169,7 +169,5 @@ def score_server(
 
 if __name__ == "__main__":  # the API of the demo
     from rg_env.cli.main import main
-    from rg_env.demo.child_process import end_with_parent
 
-    end_with_parent()
     sys.exit(main(None, ["run-api", *sys.argv[1:]]))

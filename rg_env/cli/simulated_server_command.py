@@ -7,8 +7,6 @@ follow settings with which results decide what comes next.
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
 import sys
 
 import click
@@ -16,18 +14,17 @@ import click
 from rg_env import ending
 from rg_env.cli.command import option, workers
 from rg_env.cli.main import main
+from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.cli.server_commands import address_options, listen
-from rg_env.cli.settings_command import Given, SettingsCommand, settings_command
-from rg_env.demo.child_process import end_with_parent
-from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_announced
 from rg_env.demo.model import AnswerKey, PolicyModel, build_entry, sampled_entries
 from rg_env.demo.policy import PolicyProfile
 from rg_env.errors import SettingError
 from rg_env.results.terminal import WorkProgress
 from rg_env.settings.environment_settings import CheckedSettings, deciding
 from rg_env.settings.setting_types import Decides
-from rg_env.stream.feedback import Feedback
-from rg_env.stream.run_stream import prepare_items
+from rg_env.stream.curriculum import Feedback
+from rg_env.stream.prefetch import prepare_items
 from rg_env.stream.selection import StreamSettings
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -44,9 +41,7 @@ async def build_key(pool: WorkerPool, settings: CheckedSettings) -> AnswerKey:
     return AnswerKey(sampled_entries(stream), known=[*map(build_entry, items)])
 
 
-@settings_command(
-    "simulated-server --port 9004 --tasks gcd", fields=SETTINGS, is_bare=True
-)
+@options("simulated-server --port 9004 --tasks gcd", fields=SETTINGS, is_bare=True)
 @address_options(9004)
 @option("--skill", click.FloatRange(0.01, 0.99), 0.55, "Mean skill of the model")
 @option("--latency_ms", click.FloatRange(0.0), 0.0, "Delay before every reply")
@@ -74,14 +69,12 @@ def simulated_server(
             "a curriculum and adaptive weights depend on results that this server does"
             " not know; use `demo --complexity_mode curriculum`"
         )
-    profile = dataclasses.replace(PolicyProfile(), mean_skill=skill)
+    profile = PolicyProfile(mean_skill=skill)
 
     async def serve(pool: WorkerPool) -> None:
         model = PolicyModel(await build_key(pool, settings), profile)
         app = build_app(InferenceServer(model, latency_ms))
-        async with serve_app(app, host, port) as url:
-            print(f"simulated policy server ready on {url}", flush=True)
-            await asyncio.Event().wait()
+        await serve_announced(app, "simulated policy server", port, host)
 
     listen(host, port).close()  # tried before the items are made
     with workers(1, settings.task_modules) as pool:
@@ -90,5 +83,4 @@ def simulated_server(
 
 
 if __name__ == "__main__":
-    end_with_parent()
     sys.exit(main(None, ["simulated-server", *sys.argv[1:]]))

@@ -1,7 +1,7 @@
 """Programs of this project as child processes that do not outlive us.
 
-Such a program prints where it listens, as the last word of its first line. It ends when
-its standard input closes, so no way of dying leaves an orphan behind.
+Such a program prints where it listens, as the last word of its first line. The kernel
+ends it with us, so no way of dying leaves an orphan behind.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import asyncio
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 
 from rg_env.errors import EXIT_REFUSED, RunError
 from rg_env.installation import PROJECT
+from rg_env.workers.sandbox import syscalls
 
 RUN_API = "rg_env.cli.server_commands"
 """The program of the Atropos API; it takes `--port`."""
@@ -47,18 +46,6 @@ class ChildError(RunError):
         return self._sentence
 
 
-def end_with_parent() -> None:
-    """End this process when its standard input closes; for the child's side."""
-
-    def watch() -> None:
-        # Not sys.stdin: a thread that waits in its lock would block the exit.
-        while os.read(0, 65536):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def announce(url: str, what: str) -> None:
     """Tell the parent where this process listens."""
     print(f"{what} ready on {url}", flush=True)
@@ -81,11 +68,12 @@ class ChildProgram:
         paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *argv],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
             # Ctrl-C at the terminal is for us; the child is told by us to end.
             start_new_session=True,
+            preexec_fn=syscalls.end_with_parent,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
 
@@ -121,9 +109,8 @@ class ChildProgram:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for file in (process.stdin, process.stdout, self._log):
-            if file is not None:
-                file.close()
+        for file in filter(None, (process.stdout, self._log)):
+            file.close()
 
 
 @contextlib.asynccontextmanager

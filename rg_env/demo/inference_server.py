@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Annotated, Any
@@ -226,12 +225,10 @@ async def serve_app(
         await runner.cleanup()
 
 
-async def serve_as_child(app: web.Application, port: int, what: str) -> None:
-    """Serve an application, announced to the parent, until SIGINT or SIGTERM."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    async with serve_app(app, port=port, notices_departures=True) as url:
+async def serve_announced(
+    app: web.Application, what: str, port: int, host: str = "127.0.0.1"
+) -> None:
+    """Serve an application, and say where, until this is cancelled."""
+    async with serve_app(app, host, port, notices_departures=True) as url:
         announce(url, what)
-        await stopped.wait()
+        await asyncio.Event().wait()

@@ -24,16 +24,16 @@ from typing import Any
 from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
 from rg_env.demo.policy import KeyEntry, PolicyProfile, sample_completion
 from rg_env.stream.item import Item
-from rg_env.stream.run_stream import NoItemsError, RunStream
+from rg_env.stream.prefetch import NoItemsError, PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
+# A limit up to here is of somebody who probes whether a model answers, and how.
 PROBE_TOKENS = 8
-"""A limit up to here is of somebody who probes whether a model answers, and how."""
 
+# Draws beyond the newest that was queried, more than the items that the env prepares
+# ahead: an unknown question must not draw for ever.
 MAX_AHEAD = 1024
-"""Draws beyond the newest that was queried, more than the items that the env prepares
-ahead: an unknown question must not draw for ever."""
 
 
 class AnswerKey:
@@ -50,8 +50,7 @@ class AnswerKey:
         known: Iterable[KeyEntry] = (),
     ) -> None:
         self._stream = stream
-        self._known = {entry.question: entry for entry in known}
-        self._met: dict[str, tuple[int, KeyEntry]] = {}
+        self._met = {entry.question: (0, entry) for entry in known}
         self._newest_queried = 0
         self._lock = asyncio.Lock()
         self.drawn = 0
@@ -59,11 +58,9 @@ class AnswerKey:
 
     def lookup(self, question: str) -> KeyEntry | None:
         """Return the entry of a question that is known or drawn already, or None."""
-        met = self._met.get(question)
-        if met is None:
-            return self._known.get(question)
-        self._newest_queried = max(self._newest_queried, met[0])
-        return met[1]
+        number, entry = self._met.get(question, (0, None))
+        self._newest_queried = max(self._newest_queried, number)
+        return entry
 
     async def find(self, question: str) -> KeyEntry | None:
         """Return the entry of a question, drawing as far as MAX_AHEAD for it."""
@@ -100,7 +97,7 @@ def build_entry(item: Item) -> KeyEntry:
     return KeyEntry(item.task, item.question, answer, item.level)
 
 
-async def sampled_entries(items: RunStream) -> AsyncIterator[KeyEntry]:
+async def sampled_entries(items: PrefetchedItems) -> AsyncIterator[KeyEntry]:
     """Yield what an environment of the same settings samples, without end."""
     with contextlib.suppress(NoItemsError):
         while True:
@@ -164,10 +161,9 @@ class PolicyModel:
         for choice in range(n):
             # A text gives the same numbers in every process, unlike its `hash`.
             rng = random.Random(f"{self._seed}/{number}/{choice}/{prompt}")
-            completion = sample_completion(entry, self._profile, rng)
-            self._kinds[completion.kind] += 1
-            text = completion.text
-            if completion.kind == "unfinished":  # fills up to the limit
+            text, kind = sample_completion(entry, self._profile, rng)
+            self._kinds[kind] += 1
+            if kind == "unfinished":  # fills up to the limit
                 text *= max_tokens // len(self._tokenizer.encode(text)) + 1
             text, ids, reason = cut_text(self._tokenizer, text, max_tokens)
             logprobs = throw_logprobs(len(ids), rng)

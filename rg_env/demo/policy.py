@@ -27,34 +27,12 @@ BAD_FORMS = (
 
 THOUGHTS = (
     "Let me read the question once more before I do anything.",
-    "First I write down what is given: {first} and {second}.",
     "The part about {word} matters, so I keep it in mind.",
     "If I take {first} here, then {second} follows from it.",
-    "That gives {first}, and one step later {second}.",
-    "Wait, I should check {word} again.",
     "No, {first} does not fit, so I go back and try {second}.",
-    "Step {digit}: I compare {first} with {second}.",
     "So far nothing contradicts the rule about {word}.",
-    "I could also count them one by one: {first}, {second}.",
-    "Now I put the pieces together and look at the required format.",
     "The result has to be written exactly as the question asks.",
 )
-CONCLUSIONS = (
-    "So that is what I will answer.",
-    "This agrees with everything that was given.",
-    "I am fairly sure now.",
-)
-
-_OPPOSITES = {
-    "yes": "no",
-    "true": "false",
-    "valid": "invalid",
-    "possible": "impossible",
-    "knight": "knave",
-    "left": "right",
-    "up": "down",
-}
-_OPPOSITES |= {second: first for first, second in _OPPOSITES.items()}
 
 
 @dataclass(frozen=True)
@@ -86,14 +64,6 @@ class PolicyProfile:
     thinking_words: int = 72  # on average
 
 
-@dataclass(frozen=True)
-class SimulatedCompletion:
-    """One completion; of an unfinished one, the text is to be repeated for ever."""
-
-    text: str
-    kind: Kind
-
-
 def task_skill(profile: PolicyProfile, task: str) -> float:
     """The simulated skill in a task, in [0.02, 0.98]; depends on seed and name only."""
     # hash() of a string changes from process to process; a digest does not.
@@ -113,25 +83,26 @@ def chance_right(profile: PolicyProfile, task: str, level: float | None) -> floa
 
 def sample_completion(
     entry: KeyEntry | None, profile: PolicyProfile, rng: random.Random
-) -> SimulatedCompletion:
-    """Write one simulated completion; an unknown question is answered with a guess."""
+) -> tuple[str, Kind]:
+    """Write one completion, and of what kind it is; an unknown question gets a guess.
+
+    The text of an unfinished one is to be repeated for ever.
+    """
     kind = sample_kind(entry, profile, rng)
     question = entry.question if entry else ""
     thinking = _sample_thinking(question, profile.thinking_words, rng)
     if kind == "unfinished":
-        return SimulatedCompletion(f"<think>\n{thinking}\n", kind)
+        return f"<think>\n{thinking}\n", kind
     answer = entry.answer if entry else str(rng.randrange(100))
     if kind == "bad_format":
         form = rng.choice(BAD_FORMS)
         other = spoil_answer(answer, rng) if "{other}" in form else ""
-        text = form.format(thinking=thinking, answer=answer, other=other)
-        return SimulatedCompletion(text, kind)
+        return form.format(thinking=thinking, answer=answer, other=other), kind
     if kind == "wrong":
         answer = spoil_answer(answer, rng)
     if kind == "hedged":
         answer = f"{answer} or {spoil_answer(answer, rng)}"
-    text = f"<think>\n{thinking}\n</think>\n<answer>{answer}</answer>"
-    return SimulatedCompletion(text, kind)
+    return f"<think>\n{thinking}\n</think>\n<answer>{answer}</answer>", kind
 
 
 def sample_kind(
@@ -156,10 +127,6 @@ def sample_kind(
 
 def spoil_answer(answer: str, rng: random.Random) -> str:
     """Change an answer into one that looks as correct and is not the same text."""
-    if opposite := _OPPOSITES.get(answer.lower()):
-        if answer.isupper():
-            return opposite.upper()
-        return opposite.capitalize() if answer[0].isupper() else opposite
     for alphabet in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
         if places := [i for i, sign in enumerate(answer) if sign in alphabet]:
             place = rng.choice(places)
@@ -181,10 +148,8 @@ def _sample_thinking(question: str, mean_words: int, rng: random.Random) -> str:
         sentence = rng.choice(THOUGHTS).format(
             first=rng.randrange(1, 100),
             second=rng.randrange(1, 100),
-            digit=rng.randrange(1, 10),
             word=rng.choice(words),
         )
         sentences.append(sentence)
         length += sentence.count(" ") + 1
-    sentences.append(rng.choice(CONCLUSIONS))
     return " ".join(sentences)

@@ -25,11 +25,11 @@ import orjson
 from rg_env.demo.child_process import RUN_API, running_program
 from rg_env.errors import RunError
 
+# A number of steps that no run reaches.
 WITHOUT_END = 10**9
-"""A number of steps that no run reaches."""
 
+# What the host writes into a mask where a token is not trained on.
 MASKED = -100
-"""What the host writes into a mask where a token is not trained on."""
 
 FIRST_WAIT_S, LONGEST_WAIT_S, PAUSE_S = 0.05, 1.0, 0.2
 

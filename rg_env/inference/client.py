@@ -59,16 +59,16 @@ from rg_env.off_loop import keep_gil, off_loop, release_gil
 
 logger = logging.getLogger(__name__)
 
+# For a few short completions, which wait behind what the server has begun.
 PROBE_WITHIN_S = 120.0
-"""For a few short completions, which wait behind what the server has begun."""
 
 CIRCUIT_FAILURES_IN_A_ROW = 3
+# Between two probes of a server that is left out.
 CIRCUIT_FIRST_PAUSE_S, CIRCUIT_LONGEST_PAUSE_S = 1.0, 10.0
-"""Between two probes of a server that is left out."""
 
 HEALTH_EVERY_S = 1.0
+# Health checks without an answer after which what hangs at the server is given up.
 HEALTH_MISSES_IN_A_ROW = 3
-"""Health checks without an answer after which what hangs at the server is given up."""
 
 CLOSE_GRACE_S = 2.0
 
@@ -78,14 +78,14 @@ Call = Callable[[], None]
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 """The limit, and what some models want it called."""
 
+# A reply up to here is read in about a millisecond, in place; the text of a chat is
+# encoded, which takes longer than decoding token ids.
 SHORT_REPLY_BYTES, SHORT_CHAT_BYTES = 2**16, 2**12
-"""A reply up to here is read in about a millisecond, in place; the text of a chat is
-encoded, which takes longer than decoding token ids."""
 
+# What a reply waits before it is read, so that the next request goes out first: many
+# groups end together where completions are equally long, and the server would wait
+# until all their replies have been read.
 HEAD_START_S = 0.003
-"""What a reply waits before it is read, so that the next request goes out first: many
-groups end together where completions are equally long, and the server would wait until
-all their replies have been read."""
 
 
 class ServerLeftOutError(Exception):
@@ -262,8 +262,8 @@ class Client(APIServer):
 
         def body(n: int) -> Body:
             if route is CHAT:
-                made = route.body(prompt, fields | {"n": n}, self.config.model_name, {})
-                return self._chat_body(self._inject_reasoning_kwargs(made))
+                chat = route.body(prompt, fields | {"n": n}, self.config.model_name, {})
+                return self._chat_body(self._inject_reasoning_kwargs(chat))
             extra = sampling_extra_of(self.config)
             return route.body(prompt, fields | {"n": n}, self.config.model_name, extra)
 

@@ -36,24 +36,23 @@ from rg_env.inference.connection import (
 from rg_env.inference.routes import CHAT, Completion, Prompt, Route
 from rg_env.off_loop import keep_gil, off_loop
 from rg_env.reward.extraction import THINKING
-from rg_env.reward.prompt import Message
 
+# A prompt up to here is rendered and encoded in half a millisecond, in place.
 SHORT_PROMPT_CHARS = 1536
-"""A prompt up to here is rendered and encoded in half a millisecond, in place."""
 
+# Ends of the server's making, which leave half a completion.
 NOT_WHOLE = (
     *("abort", "aborted", "cancelled", "content_filter", "error", "none"),
     "insufficient_system_resource",
 )
-"""Ends of the server's making, which leave half a completion."""
 
+# Length of a probe's completion: enough to see that its text is not of the ids.
 PROBE_TOKENS = 8
-"""Length of a probe's completion: enough to see that its text is not of the ids."""
 
 NO_ROUTE = "NoRouteError"
 
+# Rounding puts the surest token a little above 0; a logit is far above it.
 HIGHEST_LOGPROB = 0.01
-"""Rounding puts the surest token a little above 0; a logit is far above it."""
 
 
 # -- prompts ---------------------------------------------------------------------------
@@ -67,7 +66,7 @@ def with_one_bos(tokenizer: Any, tokens: list[int]) -> list[int]:
 
 def render_prompt(
     tokenizer: Any,
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, str]],
     template_kwargs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Prompt:
     """Render messages as the framework's managed server does."""
@@ -80,9 +79,10 @@ def render_prompt(
 
 
 class Prompts:
-    """Renders prompts and caches them, because a prompt is needed twice."""
+    """Renders prompts and caches them."""
 
     def __init__(self, tokenizer: Any, template_kwargs: Mapping[str, Any]) -> None:
+        # A prompt is needed twice: to see whether it leaves room, and to send it.
         @functools.lru_cache(256)
         def rendered(*messages: tuple[tuple[str, str], ...]) -> Prompt:
             return render_prompt(tokenizer, [*map(dict, messages)], template_kwargs)
@@ -183,13 +183,12 @@ def _why_cut_off(end: Any) -> Failure | None:
 def why_unusable(completion: Completion, highest: float = math.inf) -> Failure | None:
     """Return why a trainer cannot use a completion; None if it can.
 
-    A trainer fails without any token, and at an id above `highest`, which its embedding
-    does not have.
+    `highest` is the highest token id of the tokenizer.
     """
     tokens, logprobs = completion.tokens, completion.logprobs or []
     if (cut_off := _why_cut_off(completion.finish_reason)) is not None:
         return cut_off
-    if not tokens:
+    if not tokens:  # a trainer fails at none
         return Failure(UNUSABLE, "no token")
     try:
         # A sum is finite only if all of its parts are, and faster than checking each.
@@ -202,6 +201,7 @@ def why_unusable(completion: Completion, highest: float = math.inf) -> Failure |
     if max(logprobs) > HIGHEST_LOGPROB:
         text = f"a log-probability above 0 ({max(logprobs):.3g})"
         return Failure(UNUSABLE, f"{text}: logits perhaps (--logprobs-mode of vLLM)")
+    # An id for which the trainer's embedding has no row.
     if min(tokens) < 0 or max(tokens) > highest:
         text = f"a token id that the tokenizer does not have ({max(tokens)})"
         return Failure(UNUSABLE, text, setting=TOKENIZER)

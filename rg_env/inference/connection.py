@@ -2,8 +2,7 @@
 
 Connections are kept open, no redirect is followed, and replies are limited in size: the
 address may belong to another program or a broken server, and return a file of gigabytes
-or an endless stream. This is aiohttp, as openai's client takes eight times its CPU: 3.3
-ms for a group's reply of 160 kB, beside 0.4.
+or an endless stream.
 
 Mends B23 of docs/host_defects.md: a connection is opened and closed for every request.
 """
@@ -41,8 +40,8 @@ broken off."""
 
 LONGEST_READ, LONGEST_TEXT = 2**16, 200
 
+# A shorter key is a placeholder, and would be found in every second word.
 SHORTEST_SECRET = 4
-"""A shorter key is a placeholder, and would be found in every second word."""
 
 URL, KEY, MODEL = "openai.base_url", "openai.api_key", "openai.model_name"
 CONTEXT, TOKENIZER = "env.max_token_length", "env.tokenizer_name"
@@ -171,16 +170,16 @@ def refusal(status: int, body: str, location: str = "", *secrets: str) -> Failur
 
 # -- connections -----------------------------------------------------------------------
 
+# Less than the 5 s after which our servers close an idle connection: what goes out
+# while its connection is being closed is lost.
 KEEP_ALIVE_S = 3.0
-"""Less than the 5 s after which our servers close an idle connection: what goes out
-while its connection is being closed is lost."""
 
+# Time limit of a page: the health, the models.
 PAGE_S = 10.0
-"""Time limit of a page: the health, the models."""
 
 MEBIBYTE = 2**20
+# vLLM writes about 150 bytes a token, with its id, text and log-probability.
 LONGEST_REPLY_BYTES = 512 * MEBIBYTE
-"""vLLM writes about 150 bytes a token, with its id, text and log-probability."""
 
 
 # -- the settings of a server; a config that is not ours may lack some -----------------
@@ -233,6 +232,8 @@ class Connection:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
+            # Openai's client takes eight times the CPU: 3.3 ms for a group's reply of
+            # 160 kB, beside 0.4.
             self._session = aiohttp.ClientSession(
                 # The semaphores of the framework limit what is under way.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),

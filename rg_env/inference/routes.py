@@ -24,8 +24,9 @@ from typing import Any
 import msgspec
 
 from rg_env.inference.connection import Failure, bad_reply
-from rg_env.reward.prompt import Message
 
+# Sampling that changes nothing, where a stock vLLM would sample with what the model's
+# `generation_config.json` says.
 NEUTRAL = {
     "top_k": -1,
     "min_p": 0.0,
@@ -33,11 +34,9 @@ NEUTRAL = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
 }
-"""Sampling that changes nothing, where a stock vLLM would sample with what the model's
-`generation_config.json` says."""
 
+# What reading a reply raises that is of another form; msgspec's are of the last.
 NO_SUCH_FORM = AttributeError, LookupError, RecursionError, TypeError, ValueError
-"""What reading a reply raises that is of another form; msgspec's are of the last."""
 
 Body = dict[str, Any]
 Fields = Mapping[str, Any]
@@ -47,7 +46,7 @@ Fields = Mapping[str, Any]
 class Prompt:
     """An item's messages, rendered to token ids."""
 
-    messages: Sequence[Message]
+    messages: Sequence[Mapping[str, str]]
     tokens: Sequence[int]
     thinking_open: bool  # whether the template ends it with `<think>` or the like
 
@@ -225,8 +224,8 @@ def _sglang_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) ->
 
 SGLANG = Route("/generate", _sglang_body, _read_sglang)
 
+# In the order in which they are tried; the type `sglang` begins with its own.
 ROUTES = COMPLETIONS, ATROPOS, SGLANG
-"""In the order in which they are tried; the type `sglang` begins with its own."""
 
 
 # -- a chat ----------------------------------------------------------------------------

@@ -34,20 +34,20 @@ from rg_env.logs import is_worth_a_line
 
 logger = logging.getLogger(__name__)
 
+# Requests for one group, each for the choices that are missing, before it failed.
 COMPLETION_TRIES = 3
-"""Requests for one group, each for the choices that are missing, before it failed."""
 
 COMPLETION_FIRST_PAUSE_S = 0.5
 
+# For a server to query. A group that waited longer could be cancelled, and its item be
+# lost after a few times; one that failed because none is there is free to come back.
 LONGEST_WAIT_FOR_SERVER_S = 60.0
-"""For a server to query. A group that waited longer could be cancelled, and its item be
-lost after a few times; one that failed because none is there is free to come back."""
 
+# By chance in between, so that all that wait do not query at one moment.
 LOOK_FOR_SERVER_S = (0.05, 0.2)
-"""By chance in between, so that all that wait do not query at one moment."""
 
+# Nothing but failures of all servers for so long is an outage.
 OUTAGE_AFTER_S = 3.0
-"""Nothing but failures of all servers for so long is an outage."""
 
 OUTAGE_LOOK_EVERY_S = 1.0
 OUTAGE_FIRST_PAUSE_S, OUTAGE_LONGEST_PAUSE_S = 0.5, 30.0
@@ -106,19 +106,19 @@ class Servers:
         """
         usable: list[Completion] = []
         pause_s = COMPLETION_FIRST_PAUSE_S
-        for left in reversed(range(COMPLETION_TRIES)):
+        for tries_left in reversed(range(COMPLETION_TRIES)):
             try:
                 some = await self._query(prompt, n - len(usable), sampling, on_reply)
                 usable += [each for each in some if each.unusable is None]
+                if len(usable) >= n:
+                    break
                 whys = [each.unusable for each in some if each.unusable is not None]
                 why = whys[0] if whys else Failure(UNUSABLE, "fewer were returned")
                 text = f"{len(usable)} of {n} usable completions ({why.text})"
                 failure = dataclasses.replace(why, text=text)
             except RequestFailedError as error:
                 failure = error.failure
-            if len(usable) >= n:
-                break
-            if not left or self.gave_up.is_set():
+            if not tries_left or self.gave_up.is_set():
                 raise RequestFailedError(failure)
             self.kinds[failure.kind] += 1
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,9 +22,9 @@ import yaml
 
 from rg_env.errors import EXIT_REFUSED, RunError, SettingError, counted
 from rg_env.installation import PROJECT
+from rg_env.json_lines import try_lock
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import without_path
-from rg_env.whole_files import try_lock
 from rg_env.workers.sandbox import syscalls
 
 logger = logging.getLogger(__name__)
@@ -33,32 +32,27 @@ logger = logging.getLogger(__name__)
 SERVED_NAME = "policy"
 """The model's name at the inference server that is started."""
 
+# Steps of `serve`. The trainer knows when it is enough: it may leave out a batch.
 ENDLESS = 1_000_000_000
-"""Steps of `serve`. The trainer knows when it is enough: it may leave out a batch."""
 
 TRAINER = PROJECT / "examples" / "trainer"
 AGREED = ("group_size", "batch_size", "max_token_length", "total_steps")
 """Settings of the environment that several programs have to agree on."""
 
+# Between two requests that find out whether a program is ready, and for one.
 ASK_EVERY_S, ASK_TIMEOUT_S = 0.5, 5.0
-"""Between two requests that find out whether a program is ready, and for one."""
 
+# Before a program that has died is started again; doubled each time.
 RESTART_FIRST_PAUSE_S = 1.0
-"""Before a program that has died is started again; doubled each time."""
 
+# A program that dies more often in this time ends the run.
 MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 600.0
-"""A program that dies more often in this time ends the run."""
 
 LOG_END_BYTES = 1 << 16
 
 
 class ProgramError(RunError):
     """A program of the run refused to go on, or died too often."""
-
-
-def end_with_parent() -> None:
-    """Have the kernel end this process with its parent; between fork and exec."""
-    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def last_lines(log: Path, start: int = 0) -> list[str]:
@@ -82,11 +76,11 @@ class Program:
         argv: Sequence[str],
         log: Path,
         *,
-        variables: Mapping[str, str] = MappingProxyType({}),
+        variables: Mapping[str, str] | None = None,
         may_finish: bool = False,
     ) -> None:
         self.name, self.argv, self.log = name, list(argv), log
-        self._variables = variables
+        self._variables = variables or {}
         self._may_finish, self._is_ending = may_finish, False
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
@@ -131,7 +125,7 @@ class Program:
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self._variables},
                 # Ctrl-C at the terminal is for us; we end it when its turn comes.
                 start_new_session=True,
-                preexec_fn=end_with_parent,
+                preexec_fn=syscalls.end_with_parent,
             )
         try:
             return await self._process.wait()

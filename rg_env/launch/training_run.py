@@ -21,18 +21,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rg_env import ending
 from rg_env.launch.programs import Plan, Program, last_lines, wait_until_well
 from rg_env.results.sources import METRICS
 from rg_env.settings.setting_types import without_path
 
 logger = logging.getLogger(__name__)
 
+# What a program gets to end in, before it is killed; the trainer gets all its time.
 PROGRAM_ENDS_WITHIN_S = 30.0
-"""What a program gets to end in, before it is killed; the trainer gets all its time."""
 
+# Between two lines about a run where something has changed, and where nothing has.
 LINE_EVERY_S, REMIND_EVERY_S = 10.0, 60.0
-"""Between two lines about a run where something has changed, and where nothing has."""
 
 ALARM = "alarms/"
 SHOWN = (
@@ -56,20 +55,19 @@ class TrainingRun:
     async def run(self) -> None:
         """Run until the trainer has finished, or a program failed; end what runs."""
         logging_progress = asyncio.create_task(self._log_progress())
-        with ending.at_once(self._kill_all):
-            try:
-                # Puts the model into the folder that is served, unless it is there.
-                if (prepare := self._plan.preparing()) is not None:
-                    self._start(prepare)
-                    await self._running[prepare]
-                self._start(*self._servers)
-                await self._wait_for_servers()
-                self._start(self._serve, self._trainer)
-                await self._while_running(self._running[self._trainer])
-            finally:
-                await self._end()
-                logging_progress.cancel()
-                logger.info("%s", self.progress())
+        try:
+            # Puts the model into the folder that is served, unless it is there.
+            if (prepare := self._plan.preparing()) is not None:
+                self._start(prepare)
+                await self._running[prepare]
+            self._start(*self._servers)
+            await self._wait_for_servers()
+            self._start(self._serve, self._trainer)
+            await self._while_running(self._running[self._trainer])
+        finally:
+            await self._end()
+            logging_progress.cancel()
+            logger.info("%s", self.progress())
 
     def _start(self, *programs: Program) -> None:
         for program in programs:
@@ -110,7 +108,8 @@ class TrainingRun:
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    def _kill_all(self) -> None:
+    def kill_all(self) -> None:
+        """End all programs at once."""
         for program in self._running:
             program.kill()
 

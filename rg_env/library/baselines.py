@@ -13,8 +13,8 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("baselines.json")
 
+# Where a trivial baseline scores more, a model's score says little.
 EASILY_GUESSED = 0.4
-"""Where a trivial baseline scores more, a model's score says little."""
 
 
 def guessing_notes(tasks: Collection[str]) -> list[str]:

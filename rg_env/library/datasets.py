@@ -288,11 +288,7 @@ def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
 
 
 def dataset_from_config(module: str, class_name: str, config: Any) -> tuple[str, Any]:
-    """Return the registered task of a class of the library, and its dataset.
-
-    Raises:
-        SettingError: No registered task has that class.
-    """
+    """Return the registered task of a class, and its dataset; or raise SettingError."""
     for task, (dataset_cls, _) in load_factory().DATASETS.items():
         if (dataset_cls.__module__, dataset_cls.__qualname__) == (module, class_name):
             return task, dataset_cls(config)

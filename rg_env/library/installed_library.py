@@ -21,8 +21,8 @@ from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
+# For questions about the library, of which the first one imports it.
 DEADLINE_S = 300.0
-"""For questions about the library, of which the first one imports it."""
 
 
 async def read_library(pool: WorkerPool) -> LibraryDescription:
@@ -67,27 +67,31 @@ async def read_scales(
     curricula = [i.name for i in infos if i.has_curriculum and i.name not in own]
     job = worker_jobs.curriculum_digests
     digests = await pool.run(job, curricula, deadline_s=DEADLINE_S)
-    found: dict[str, Scale | str] = {}
+    scale_or_why: dict[str, Scale | str] = {}
     changed = f"its curriculum is not that of reasoning-gym {table.library_version}"
     for task in (info.name for info in infos):
         shipped = table.scales.get(task)
         if task in own:
-            found[task] = await _own_scale(pool, task)
+            scale_or_why[task] = await _own_scale(pool, task)
         elif task not in digests:
-            found[task] = no_scale_reason(task)
+            scale_or_why[task] = no_scale_reason(task)
         elif shipped is None or shipped.digest != digests[task]:
-            found[task] = changed
+            scale_or_why[task] = changed
         else:
-            found[task] = shipped
-    if others := [task for task, scale in found.items() if scale is changed]:
+            scale_or_why[task] = shipped
+    if others := [task for task, scale in scale_or_why.items() if scale is changed]:
         logger.warning(
             "the curricula of %d tasks are not those of reasoning-gym %s; these keep"
             " the library's default parameters: %s",
             *(len(others), table.library_version, ", ".join(others)),
         )
     return (
-        {task: scale for task, scale in found.items() if isinstance(scale, Scale)},
-        {task: why for task, why in found.items() if isinstance(why, str)},
+        {
+            task: scale
+            for task, scale in scale_or_why.items()
+            if isinstance(scale, Scale)
+        },
+        {task: why for task, why in scale_or_why.items() if isinstance(why, str)},
     )
 
 

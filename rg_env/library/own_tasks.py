@@ -41,8 +41,7 @@ LOAD = f"{__name__}:load:"
 def checked(module: str) -> str:
     """Return the name of a module as it is, the path of a file as a whole one.
 
-    Raises:
-        ValueError: It is neither, or there is no such file.
+    Raises ValueError if it is neither, or there is no such file.
     """
     if module.endswith(".py"):
         path = Path(module).expanduser().resolve()

@@ -98,8 +98,7 @@ def is_release_of_list() -> bool:
 def load_factory() -> Any:
     """Import `reasoning_gym.factory`, with faster equals of some functions.
 
-    Raises:
-        LibraryError: It cannot be imported.
+    Raises LibraryError if it cannot be imported.
     """
     if _is_submodule_filled():
         sys.path.insert(0, str(SUBMODULE))

@@ -202,8 +202,7 @@ def steps_of(
 def own_scale(task: str) -> Scale | str:
     """Return the scale of a user's own task, or why it has none.
 
-    Raises:
-        OwnTaskError: Its curriculum raises, or none of its levels can be used.
+    Raises OwnTaskError if its curriculum raises or none of its levels can be used.
     """
     with blaming():
         levels = curriculum_levels(task)

@@ -19,7 +19,7 @@ from rg_env.library.datasets import (
     scoring_dataset,
 )
 from rg_env.library.registry import TASKS
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.task_rules.rules import Entry
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,

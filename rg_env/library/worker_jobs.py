@@ -14,8 +14,15 @@ from typing import Any
 from rg_env.library import datasets, registry, scales
 from rg_env.library.own_tasks import preloads
 from rg_env.library.registry import OWN_TASKS, cause_of
-from rg_env.reward.score import Score, ScoreFunction, ScoreRow, as_row, compare_formats
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import (
+    DEFAULT_RULES,
+    Score,
+    ScoreFunction,
+    ScoreRow,
+    ScoringRules,
+    as_row,
+    compare_formats,
+)
 from rg_env.task_rules.rules import Entry
 from rg_env.task_rules.table import EVALUATED, rules_of, solution, source_task
 
@@ -50,32 +57,6 @@ rejected_params = registry.rejected_params
 own_scale = scales.own_scale
 make_entry = datasets.make_entry
 dataset_entry = datasets.dataset_entry
-
-
-def _score_all(
-    task: str,
-    dataset: Any,
-    entry: Mapping[str, Any],
-    answers: Sequence[str],
-    rules: ScoringRules,
-) -> list[ScoreRow]:
-    source = source_task(task, entry)
-    scorer, installed = _scorers(task, source, dataset, rules)
-    fix = rules_of(source).fix
-    is_guarded = scorer == installed or fix is None or not fix.runs_programs
-    score = rules.scoring(source, entry, scorer, is_guarded)
-
-    def scored(answer: str) -> Score:
-        try:
-            return score(answer)
-        except Exception:
-            if source not in OWN_TASKS:
-                raise  # a defect of ours; a user's guard or notation may raise
-            return Score(0.0, "scorer_error", answer)
-
-    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
-    _scored.add(source)
-    return [rows[answer] for answer in answers]
 
 
 def _scorers(
@@ -115,19 +96,36 @@ def score_answers(
     rules: ScoringRules = DEFAULT_RULES,
 ) -> list[ScoreRow]:
     """Return rows that `read_rows` reads, one for each answer; see `_dataset`."""
-    return _score_all(*_dataset(task, params), entry, answers, rules)
+    name, dataset = _dataset(task, params)
+    source = source_task(name, entry)
+    scorer, installed = _scorers(name, source, dataset, rules)
+    fix = rules_of(source).fix
+    is_guarded = scorer == installed or fix is None or not fix.runs_programs
+    score = rules.scoring(source, entry, scorer, is_guarded)
+
+    def scored(answer: str) -> Score:
+        try:
+            return score(answer)
+        except Exception:
+            if source not in OWN_TASKS:
+                raise  # a defect of ours; a user's guard or notation may raise
+            return Score(0.0, "scorer_error", answer)
+
+    rows = {answer: as_row(scored(answer)) for answer in dict.fromkeys(answers)}
+    _scored.add(source)
+    return [rows[answer] for answer in answers]
 
 
 def prepare_scores(
     task: str, params: Any, entry: Mapping[str, Any], rules: ScoringRules
 ) -> None:
     """Build the dataset of `score_answers`, and load what its scorer loads at first."""
-    name, dataset = _dataset(task, params)
+    name, _ = _dataset(task, params)
     gold = entry.get("answer")
     if isinstance(gold, str) and source_task(name, entry) not in _scored:
         # What it raises is said where the task is checked.
         with contextlib.suppress(Exception):
-            _score_all(name, dataset, entry, [gold], rules)
+            score_answers(task, params, entry, [gold], rules)
 
 
 def reference_fault(
@@ -138,10 +136,10 @@ def reference_fault(
         gold = solution(task, entry)
     if gold is None:
         return None
-    dataset = datasets.scoring_dataset(task, params)
-    ((value, why, *_),) = _score_all(task, dataset, entry, [gold], rules)
+    ((value, why, *_),) = score_answers(task, params, entry, [gold], rules)
     if value == 1.0:
         return None
+    dataset = datasets.scoring_dataset(task, params)
     try:
         compare_formats(gold, entry, _scorers(task, task, dataset, rules)[0])
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything

@@ -32,11 +32,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rg_env.errors import SettingError
 from rg_env.library.baselines import guessing_notes
 from rg_env.results import report_runs as runs
+from rg_env.results.new_folder import new_folder
 from rg_env.results.numbers import row_of, table_of
 from rg_env.results.report_tally import ReportTally
 from rg_env.results.sources import Sources, files_of, metrics_beside
 from rg_env.results.terminal import WorkProgress
-from rg_env.whole_files import new_folder
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ SIMULATED = (
 MARK = "report.js"
 """A folder that holds it is a report, and may be replaced by one."""
 
+# Characters; the middle of a longer one is left out, with a word that says so.
 LONGEST_TEXT = 32_000
-"""Characters; the middle of a longer one is left out, with a word that says so."""
 
 CHUNK_CHARS = 2**20
 PREVIEW_CHARS = 48
@@ -143,7 +143,7 @@ def write_report(
         SettingError: A path leads nowhere, nothing in them can be read, or the folder
             holds something else.
         OSError: A file cannot be read, or the disk does not take one.
-        StoppedError: A signal came; nothing of it is left.
+        SystemExit: A signal came; nothing of it is left.
     """
     files = [f for f in files_of(paths) if folder.resolve() not in f.resolve().parents]
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
@@ -173,13 +173,10 @@ def write_report(
             short[at] if not model or model in short[at] else f"{model}, {short[at]}"
             for at, model in results
         ]
-        tally, of_runs = (
-            ReportTally(table_of(rows)),
-            runs.overview_of(metrics, dumped, short),
-        )
+        tally = ReportTally(table_of(rows))
         overview = {
             **tally.overview(names),
-            **of_runs,
+            **runs.overview_of(metrics, dumped, short),
             "paths": [Path(path).name or path for path in paths],
             "files": len(files),
             "unread": sources.reasons(),

@@ -65,8 +65,8 @@ CURVES += ["mean_score"]
 """What is drawn over the steps, in this order."""
 
 MOST_POINTS = 100
+# A point has at least so many: a line of `process` is of one group alone.
 FEWEST_ROLLOUTS = 32
-"""A point has at least so many: a line of `process` is of one group alone."""
 
 Run = dict[str, Any]
 """What files of metrics say of a run: its `place`; the `steps` at the ends of the parts

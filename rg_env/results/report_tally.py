@@ -31,11 +31,11 @@ FIGURES += ("truncated",)
 """Means of the samples of a run and part; `pass` is of items and `variance` of groups,
 and each of these stands at its first sample."""
 
+# The number of runs up to which every two are compared.
 MOST_PAIRED = 10
-"""The number of runs up to which every two are compared."""
 
+# In place of a number: what no file says; all runs, or all parts.
 UNKNOWN = ALL = -1
-"""In place of a number: what no file says; all runs, or all parts."""
 
 TENTH = (pl.col("level") * 10 + 1e-9).floor().clip(0, 9)  # 1 - 0.9 is less than 0.1
 

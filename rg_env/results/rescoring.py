@@ -16,11 +16,12 @@ import asyncio
 import dataclasses
 import functools
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
+from rg_env.json_lines import LineFile, readable
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
@@ -29,13 +30,10 @@ from rg_env.off_loop import off_loop
 from rg_env.results.samples import SCORES, Sample, grouped
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
-from rg_env.reward.score import UNSCORED, Score
-from rg_env.reward.scoring_rules import ScoringRules
-from rg_env.run.json_encoding import readable
+from rg_env.reward.score import UNSCORED, Score, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE
-from rg_env.whole_files import LineFile
 from rg_env.workers.pool_errors import (
     PoolClosedError,
     PoolError,
@@ -53,8 +51,8 @@ RULES = (
 
 DATASET_DEADLINE_S = 300.0
 ITEM_DEADLINE_S = 60.0
+# CPU time, longer than in training, as nobody waits.
 ANSWER_DEADLINE_S = 20.0
-"""CPU time, longer than in training, as nobody waits."""
 
 STOPS = (PoolClosedError, PreloadError)
 """Errors after which no item has a score."""
@@ -95,8 +93,8 @@ class Rescoring:
         self._pool, self._library = pool, library
         self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
 
-    async def rescored(self, samples: Sequence[Sample]) -> AsyncIterator[list[Sample]]:
-        """Yield the new samples of each item, as they come.
+    def rescored(self, samples: Sequence[Sample]) -> list[Awaitable[list[Sample]]]:
+        """Return what scores each item; it gives the new samples.
 
         A `row` says all three scores and the saved one.
 
@@ -108,9 +106,7 @@ class Rescoring:
             origin = [sample.row.get(key) for key in ORIGIN]
             return json.dumps([sample.item, origin], sort_keys=True)
 
-        items = grouped(samples, item).values()
-        for scored in asyncio.as_completed([*map(self._of_item, items)]):
-            yield await scored
+        return [*map(self._of_item, grouped(samples, item).values())]
 
     async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
         try:
@@ -221,7 +217,8 @@ def rescored_here(
 
     async def rescored() -> list[Sample]:
         rescoring = Rescoring(pool, await read_library(pool))
-        return [one async for each in rescoring.rescored(samples) for one in each]
+        of_items = await asyncio.gather(*rescoring.rescored(samples))
+        return [sample for of_item in of_items for sample in of_item]
 
     return asyncio.run(rescored())
 

@@ -18,12 +18,12 @@ from rg_env.results.samples import TRUNCATED, Row
 from rg_env.results.terminal import NumberTable
 from rg_env.run.group import has_variance
 
+# Parts of a task's levels: with a hundred groups each share is known to 0.2.
 BANDS = 5
-"""Parts of a task's levels: with a hundred groups each share is known to 0.2."""
 
+# An end of the levels goes if its share is surely less than so much of the others':
+# there a group that teaches costs twice as many samples.
 POOR = 0.5
-"""An end of the levels goes if its share is surely less than so much of the others':
-there a group that teaches costs twice as many samples."""
 
 MOSTLY = 0.5
 

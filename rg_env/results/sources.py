@@ -76,8 +76,8 @@ def _talk(messages: object) -> Row:
     """Return the newest text of each role, under its name in a row."""
     names = {"system": "system", "user": "question", "assistant": "completion"}
     talk = messages if isinstance(messages, list) else []
-    said = {m.get("role"): m.get("content") for m in talk}
-    return {name: said.get(role) for role, name in names.items()}
+    texts = {m.get("role"): m.get("content") for m in talk}
+    return {name: texts.get(role) for role, name in names.items()}
 
 
 def _origin(row: Row) -> Row:

@@ -150,10 +150,6 @@ class EvalSummary:
         )
         return _score_table(title, rows, self.k)
 
-    def notes(self) -> list[str]:
-        """Return what became of the completions."""
-        return [f"outcomes: {', '.join(f'{w} {n}' for w, n in self.outcomes.items())}"]
-
 
 # -- several results -------------------------------------------------------------------
 
@@ -242,7 +238,7 @@ def rescored_numbers(table: pl.DataFrame) -> dict[str, Any]:
     Means are of the completions with a score; a change is one of the saved score.
     """
     changed = (pl.col("ours") - pl.col("saved")).abs() >= LEAST_CHANGE
-    found = (
+    of_parts = (
         with_parts(table, ["all", "task"])
         .group_by(PART)
         .agg(
@@ -257,7 +253,7 @@ def rescored_numbers(table: pl.DataFrame) -> dict[str, Any]:
         )
     )
     numbers: dict[str, Any] = {"all": {}, "tasks": {}}
-    for row in found.sort(PART).iter_rows(named=True):
+    for row in of_parts.sort(PART).iter_rows(named=True):
         kind, name = row.pop("kind"), row.pop("name")
         row["without_score"] = dict(Counter(row["without_score"]).most_common())
         numbers |= {"all": row} if kind == "all" else {}

@@ -44,8 +44,8 @@ FORMAT_FAILURES = frozenset(get_args(FormatFailure))
 AnswerFormat = Literal["tags", "boxed"]
 """What marks an answer."""
 
+# 37 right ones (0.02 %) of 162,164 published answers of models have more.
 MOST_CLOSING_WORDS = 30
-"""37 right ones (0.02 %) of 162,164 published answers of models have more."""
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -56,17 +56,15 @@ def _pairs(text: str) -> dict[str, str]:
 _CHANNEL, _END_OF_MESSAGE = "<|channel|>analysis<|message|>", "<|end|>"
 _ELEMENTS = """think thinking thought thoughts reasoning seed:think mm:think
     longcat_think ifm|think ifm|think_fast ifm|think_faster"""
+# Sources: the reasoning parsers of vLLM (vllm/reasoning, 2026) and SGLang 0.5.23
+# (srt/parser/reasoning_parser.py), EXAONE Deep, and tags of common prompts and data.
 THINKING = {f"<{name}>": f"</{name}>" for name in _ELEMENTS.split()} | _pairs(f"""
     [think] [/think]  ◁think▷ ◁/think▷  [unused16] [unused17]  <|channel> <channel|>
     <|think:start|> <|think:end|>  <|start_thinking|> <|end_thinking|>
     <|begin_of_thought|> <|end_of_thought|>  <|inner_prefix|> <|inner_suffix|>
     <|open|>think<|sep|> <|close|>think<|sep|>  <|content_thinking|> <|end_message|>
     {_CHANNEL} {_END_OF_MESSAGE}""")
-"""What opens the thinking of a model to what closes it, in small letters.
-
-Sources: the reasoning parsers of vLLM (vllm/reasoning, 2026) and SGLang 0.5.23
-(srt/parser/reasoning_parser.py), EXAONE Deep, and tags of common prompts and data.
-"""
+"""What opens the thinking of a model to what closes it, in small letters."""
 _CALLS = _pairs("""
     <tool_call> </tool_call>  <tool_calls> </tool_calls>  <|tool_call> <tool_call|>
     <function_call> </function_call>  <|tools_prefix|> <|tools_suffix|>

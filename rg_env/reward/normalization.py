@@ -35,8 +35,8 @@ _END = re.compile(
     r"(?:\s*(?:<(?:/s|eos|end_of_turn|[|\uff5c][^<>\s]{1,40}|\w{1,20}\|)>"
     r"|\[(?:/?INST|EOS|EOT|END|/?SYS)\]))+\Z"
 )
+# Tokens that end a completion are sought in so many last characters.
 MAX_END_CHARS = 100
-"""Tokens that end a completion are sought in so many last characters."""
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
 _LATEX_WORD = re.compile(
@@ -74,6 +74,7 @@ _PAIRS = (
     *(("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_")),
     *(("```", "```"), ("`", "`"), ('"', '"'), ("'", "'")),
     *(("\u201c", "\u201d"), ("\u2018", "\u2019")),
+    *(("\u00ab", "\u00bb"), ("\u201e", "\u201c")),
 )
 """What opens and closes formatting."""
 

@@ -1,6 +1,4 @@
-"""What the model is told: the system prompt and the messages of an item."""
-
-from __future__ import annotations
+"""The text that asks a model for an answer in the form that `extraction` reads."""
 
 from rg_env.reward.extraction import AnswerFormat
 
@@ -38,15 +36,3 @@ def built_in_prompt(answer_format: AnswerFormat) -> str:
     for tags, boxed in _BOXED.items() if answer_format == "boxed" else ():
         prompt = prompt.replace(tags, boxed)
     return prompt
-
-
-Message = dict[str, str]
-"""One message of a conversation, with role and content, as chat templates take it."""
-
-
-def build_messages(question: str, system_prompt: str) -> tuple[Message, Message]:
-    """Return the prompt of an item: the system prompt, then the question as user."""
-    return (
-        {"role": "system", "content": system_prompt},
-        {"role": "user", "content": question},
-    )

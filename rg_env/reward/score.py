@@ -2,7 +2,8 @@
 
 An answer is scored normalized, without its formatting and in the task's notation,
 and, if that is another text and not right, as it stands as well; the higher counts. See
-rg_env.reward.normalization and rg_env.task_rules.reading.
+rg_env.reward.normalization and rg_env.task_rules.reading. `ScoringRules` are the
+settings of this, which travel to the worker.
 
 Pure: the library's scorer is passed in as a function, which may raise an error
 or return anything. The result is always a number in [0, 1] with one of `OUTCOMES`.
@@ -19,8 +20,16 @@ from typing import Annotated, Any
 
 import msgspec
 
+from rg_env.reward.normalization import normalizing
+from rg_env.task_rules.rules import MAX_ANSWER_CHARS
+from rg_env.task_rules.table import readings, rejection, rules_of
+
+# Up to this the library gives for answers that are only readable (0.01 to 0.05).
 WRONG_AT_MOST = 0.05
-"""Up to this the library gives for answers that are only readable (0.01 to 0.05)."""
+
+# So many times as long as the gold answer a correct one may be: spaces after commas, or
+# a line for each number.
+GOLD_ROOM = 4
 
 UNSCORED = "unscored"
 """Outcome of a completion to which workers gave no score, which is not 0. It is tried
@@ -150,18 +159,16 @@ def as_unit(value: Any) -> float:
 
 
 def _tags_are_expected(score: ScoreFunction, entry: Mapping[str, Any]) -> bool:
-    """Say whether this scorer wants its answers tagged, judged by the gold answer.
-
-    A tagged form that scores higher is credit for the answer only if the gold answer
-    gains by tags as well. Without this, tags lift wrong answers in eight tasks of
-    the library and the right one in none. An entry without the key is none of the
-    library's; it says nothing of what is right, and its scorer's word is taken.
-    """
+    """Say whether this scorer wants its answers tagged, judged by the gold answer."""
+    # An entry without the key is none of the library's; it says nothing of what is
+    # right, and its scorer's word is taken.
     if "answer" not in entry:
         return True
     gold = entry["answer"]
     if not isinstance(gold, str):
         return False
+    # Else tags would lift wrong answers in eight tasks of the library, and the right
+    # one in none.
     return as_unit(score(tagged(gold), entry)) > as_unit(score(gold, entry))
 
 
@@ -171,8 +178,7 @@ def compare_formats(
     """Score the bare and the tagged answer; the higher counts.
 
     Raises:
-        Exception: Whatever the scorer raises on the bare answer; a scorer that can
-            read the bare answer alone is not at fault for the tagged one.
+        Exception: Whatever the scorer raises on the bare answer.
 
     Source: atropos 296a0bc, _score_answer_with_both_formats(); differs: the tagged
     form counts only for scorers that expect tags, so it never lifts a wrong answer.
@@ -183,7 +189,8 @@ def compare_formats(
     try:
         with_tags = as_unit(score(tagged(answer), entry))
         lifted = with_tags > bare and _tags_are_expected(score, entry)
-    except Exception:  # noqa: BLE001 - the scorer is foreign code; see Raises
+    # One that can read the bare answer alone is not at fault for the tagged one.
+    except Exception:  # noqa: BLE001 - the scorer is foreign code
         return FormatScores(bare, None, bare)
     return FormatScores(bare, with_tags, with_tags if lifted else bare)
 
@@ -231,3 +238,95 @@ def better_score(
     if other.value < value.value or (other.value == value.value and was_read):
         return value
     return other
+
+
+# -- the rules -------------------------------------------------------------------------
+
+
+def _gold_of(entry: Mapping[str, Any]) -> str | None:
+    gold = entry.get("answer")
+    return gold if isinstance(gold, str) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoringRules:
+    """How answers are scored.
+
+    Attributes:
+        scorer_fixes: Whether the known faults of the library's scorers are corrected.
+        max_answer_chars: Answers longer than this are rejected; positive.
+        normalize_answers: Whether answers are also scored without their formatting and
+            in the task's notation.
+    """
+
+    scorer_fixes: bool = True
+    max_answer_chars: int = MAX_ANSWER_CHARS
+    normalize_answers: bool = True
+
+    def too_long(self, text: str, entry: Mapping[str, Any]) -> str | None:
+        """Return why a text is too long for an answer, None where it is not."""
+        gold = _gold_of(entry)
+        longest = max(self.max_answer_chars, GOLD_ROOM * len(gold or ""))
+        if len(text) <= longest:
+            return None
+        return f"it has {len(text)} characters, and {longest} may be"
+
+    def rejection(
+        self, task: str, entry: Mapping[str, Any], text: str, is_guarded: bool = True
+    ) -> str | None:
+        """Return why a text must not reach the scorer of a task, None where it may.
+
+        The task is the one that made the entry, never a mixture.
+        """
+        reason = self.too_long(text, entry)
+        if reason is None and is_guarded:
+            reason = rejection(task, text, _gold_of(entry))
+        return reason
+
+    def scoring(
+        self,
+        task: str,
+        entry: Mapping[str, Any],
+        scorer: ScoreFunction,
+        is_guarded: bool = True,
+    ) -> Callable[[str], Score]:
+        """Return what scores the answers to an entry; see `better_score`.
+
+        The scorer gets no text that is rejected. Where the question admits several
+        readings, the one counts by which the answer scores highest.
+        """
+
+        def scoring_of(one: Mapping[str, Any]) -> Callable[[str], Score]:
+            def score(form: str) -> Score:
+                if self.rejection(task, one, form, is_guarded) is not None:
+                    return Score(0.0, "rejected", form)
+                return score_answer(form, one, scorer)
+
+            normalized = self.normalizer(task, one)
+            return lambda answer: better_score(answer, normalized, score)
+
+        read = readings(task, entry) if self.scorer_fixes else [entry]
+        each = [scoring_of(one) for one in read]
+        return lambda answer: max((s(answer) for s in each), key=lambda s: s.value)
+
+    def normalizer(self, task: str, entry: Mapping[str, Any]) -> Callable[[str], str]:
+        """Return what normalizes the answers to an item of a task, never a mixture.
+
+        An answer stays what it is where it is too long or none is normalized.
+        """
+        if not self.normalize_answers:
+            return lambda answer: answer
+        gold = _gold_of(entry)
+        rules = rules_of(task)
+        unformatted = normalizing(gold, rules.kept_signs, entry.get("question") or "")
+
+        def normalized(answer: str) -> str:
+            if answer == gold or self.too_long(answer, entry):
+                return answer
+            bare = unformatted(answer)
+            return bare if rules.notation is None else rules.notation(bare, entry)
+
+        return normalized
+
+
+DEFAULT_RULES = ScoringRules()

@@ -25,13 +25,13 @@ from rg_env.stream.group_scorer import Result
 ALL = "all tasks"
 """Stands where an alarm is not of one task."""
 
+# Newest groups of a task that count: 256 rollouts at the default group size. A task
+# that is solved in 95 of 100 rollouts has so many groups of 8 without variance by
+# chance twice in a million.
 WINDOW = 32
-"""Newest groups of a task that count: 256 rollouts at the default group size. A task
-that is solved in 95 of 100 rollouts has so many groups of 8 without variance by chance
-twice in a million."""
 
+# Fewer say nothing of a share: one bad item is a tenth of ten groups.
 FEWEST_GROUPS = 16
-"""Fewer say nothing of a share: one bad item is a tenth of ten groups."""
 
 GOLD_CHARS = 100
 

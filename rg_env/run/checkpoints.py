@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError
+from rg_env.json_lines import try_lock
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Ledger
-from rg_env.stream.feedback import Feedback
-from rg_env.whole_files import try_lock
+from rg_env.stream.curriculum import Feedback
 
 logger = logging.getLogger(__name__)
 
@@ -196,7 +196,7 @@ class Checkpoints:
         """Return the owner of each part of a checkpoint."""
         feedback, adaptive = self._feedback, self._feedback.adaptive
         return {
-            "items": self._env._made(),
+            "items": self._env._prepared_items(),
             "progress": feedback.progress,
             "curriculum": feedback.curriculum,
             **({} if adaptive is None else {"adaptive": adaptive}),

@@ -22,10 +22,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rg_env.json_lines import (
+    PART_SUFFIX,
+    LineFile,
+    encode_group,
+    readable,
+    recover_unfinished,
+)
 from rg_env.off_loop import release_gil
 from rg_env.run.group import Group, is_worth_keeping
-from rg_env.run.json_encoding import encode_group, readable
-from rg_env.whole_files import PART_SUFFIX, LineFile, recover_unfinished
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +89,7 @@ class DumpWriter:
         self.groups_total += 1
         self._hand_over()
         file = self._current()
-        if not file.waiting and file.lines >= self._groups_per_file:
+        if not file.waiting and self._handed_over >= self._groups_per_file:
             self.finish()
 
     def _hand_over(self) -> None:
@@ -103,19 +108,27 @@ class DumpWriter:
                 self.groups_lost += 1
                 self.groups_total -= 1
 
-    def finish(self) -> Path | None:
-        """Complete the file and return its path; None if the disk refuses."""
+    def finish(self, *, is_last: bool = False) -> Path | None:
+        """Complete the file and return its path; None if the disk refuses.
+
+        At last, what the disk refuses is counted lost.
+        """
         self._hand_over()
         file = self._file
-        if file is None or not file.flush():
+        if file is None or not (file.flush() or is_last):
             return None
+        if lost := len(file.waiting):
+            self.groups_lost += lost
+            self.groups_total -= lost
+            file.waiting.clear()  # without them, the file can be completed
+            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
         try:
             complete = file.complete()
         except OSError as error:
             logger.error("%s cannot be completed: %s", file.path, error)
             return None
         if complete is not None:
-            logger.info("wrote %d groups to %s", file.lines, complete)
+            logger.info("wrote %d groups to %s", self._handed_over - lost, complete)
             self.batch_num += 1
         self._file, self._handed_over = None, 0
         self._buffer.clear()
@@ -123,17 +136,10 @@ class DumpWriter:
 
     def close(self) -> None:
         """Complete the file being written; what the disk refuses is counted lost."""
-        self.finish()
-        if (file := self._file) is None:
-            return
-        if lost := self.groups_waiting:
-            self.groups_lost += lost
-            self.groups_total -= lost
-            file.waiting.clear()  # without them, the file can be completed
-            self.finish()
-            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
-        file.close()
-        self._file = None
+        self.finish(is_last=True)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def state_dict(self) -> dict[str, int]:
         """Return the counters."""
@@ -200,11 +206,10 @@ class Dumps:
         """Have the numbers of a log written, see `line_of`; this waits for no disk."""
         self._step = {"step": step}
         if self._config.dump_metrics and not self._is_closed:
-            name = f"{self.run_uuid}_metrics.jsonl"
-            if self._numbers is None:
-                self._numbers = LineFile(Path(self.folder, METRICS_FOLDER, name))
-            line = line_of(step, kind, values, alarms)
-            self._thread.submit(self._numbers.put, line)
+            path = Path(self.folder, METRICS_FOLDER, f"{self.run_uuid}_metrics.jsonl")
+            self._numbers = self._numbers or LineFile(path)
+            put = self._numbers.put
+            self._thread.submit(lambda: put(line_of(step, kind, values, alarms)))
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""

@@ -249,37 +249,13 @@ def rollouts_in(data: Any) -> int:
 
 
 def is_worth_keeping(scores: Sequence[float], threshold: float) -> bool:
-    """Say whether a group is saved as successful.
-
-    A rollout must score above the threshold; since no score exceeds 1.0, a threshold
-    of 1.0 means "perfect".
+    """Say whether a group is saved as successful: one rollout is above the threshold.
 
     Source: atropos 296a0bc, collect_trajectories(); differs: a group in which all are
     right is saved too, and a threshold of 1.0 can be met.
     """
+    # No score exceeds 1.0, so a threshold of 1.0 means "perfect".
     return max(scores) > threshold or max(scores) >= 1.0
-
-
-# -- from the scores to what the trainer gets ------------------------------------------
-
-
-def penalise_length(
-    scores: Sequence[float], lengths_tokens: Sequence[int], limit_tokens: int
-) -> list[float]:
-    """Scale down the scores of long completions in a group where all are at least 0.5.
-
-    A score is unchanged up to 75 % of the limit in tokens, and falls linearly to 0 at
-    the limit.
-
-    Source: atropos 296a0bc, score(), length penalty; differs: none.
-    """
-    if min(scores) < 0.5:
-        return list(scores)
-    free_tokens = 0.75 * limit_tokens
-    scale = limit_tokens - free_tokens
-    kept = [(limit_tokens - length) / scale for length in lengths_tokens]
-    pairs = zip(scores, kept, strict=True)
-    return [score * min(1.0, max(0.0, share)) for score, share in pairs]
 
 
 def has_variance(scores: Sequence[float]) -> bool:

@@ -12,8 +12,8 @@ from rg_env.stream.group_scorer import Result
 
 logger = logging.getLogger(__name__)
 
+# Groups of which one has its scores in the log, without `debug_logging`.
 GROUP_LINE_EVERY = 10
-"""Groups of which one has its scores in the log, without `debug_logging`."""
 
 
 class Metrics:
@@ -54,10 +54,10 @@ class Metrics:
         given = (group.task, group.gold_answer, results, truncated)
         for line in self.alarms.take(*given):
             logger.warning("%s", line)
-        is_shown = self.groups == 1 or self.groups % GROUP_LINE_EVERY == 0
+        is_logged = self.groups == 1 or self.groups % GROUP_LINE_EVERY == 0
         at_level = "" if group.level is None else f" at level {group.level:.2f}"
         logger.log(
-            logging.INFO if is_shown else logging.DEBUG,
+            logging.INFO if is_logged else logging.DEBUG,
             "group %d: %s%s, mean score %.3f (%s)",
             *(self.groups, group.task, at_level, group.mean_score),
             ", ".join(f"{outcome} {n}" for outcome, n in outcomes.most_common()),

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.library.own_tasks import checked
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.settings.setting_types import (
     CheckedModel,
     Decides,
@@ -25,8 +25,8 @@ from rg_env.settings.setting_types import (
     Url,
     Weight,
 )
+from rg_env.stream.curriculum import FLOOR
 from rg_env.stream.difficulty import LevelSetting, level_setting
-from rg_env.stream.feedback import FLOOR
 from rg_env.stream.sampler import MAX_SEED, shard_of_launcher
 from rg_env.stream.selection import PresetName, TaskChoosing
 from rg_env.workers.worker_pool import default_pool_size

@@ -1,6 +1,6 @@
-"""Per-task levels that follow results: harder when a task is too easy, and back.
+"""What results change in a run: the levels of its tasks, and how often each is drawn.
 
-The law, for each task after each of its groups:
+A task's level follows its results, harder when the task is too easy, and back:
 
 - Only groups made within `NEAR` of the level now in force count, at least `MIN_GROUPS`
   of them, the `RECENT_GROUPS` newest. What they scored is carried over to that level:
@@ -11,21 +11,20 @@ The law, for each task after each of its groups:
 - Once a task had to turn round, its steps are at most `GAIN` times the distance from
   the target.
 
-Reasons for the differences from the original:
+With adaptive weights, each task has an estimate of the fraction of its groups that have
+reward variance, because a group of equal scores teaches a trainer nothing. It begins at
+1, and the weight of the task is that of the settings times
 
-- With steps of one size, a level settles at the median of the groups' scores, not the
-  mean, up to 0.2 away from the target where a level mixes groups of two accuracies.
-- Results arrive late and belong to an earlier level. If they counted for the current
-  level, each group in flight would move it again.
+    floor + (1 - floor) * estimate
 
-docs/measurements.md says how simulated learners fare with it.
+docs/measurements.md says how simulated learners fare with both.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -43,10 +42,22 @@ HISTORY_GROUPS = 10  # whose means are kept
 RECENT_GROUPS = 5
 """Source of the above: atropos 296a0bc, curriculum; differs: none."""
 
-NEAR = 0.15  # how far from the level in force a group may have been made to count
+# How far from the level in force a group may have been made to count: results arrive
+# late, and if those of an earlier level counted, each group in flight would move it.
+NEAR = 0.15
 SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
-GAIN = 0.2  # largest step per distance from the target, after a turn
+# Largest step per distance from the target, after a turn. With steps of one size, a
+# level settles at the median of the groups' scores, not the mean: up to 0.2 away from
+# the target where a level mixes groups of two accuracies.
+GAIN = 0.2
 ROUNDING = 1e-9
+
+# The share of its weight that a task keeps, so that renewed variance is noticed.
+FLOOR = 0.03
+
+# What one group leaves of the estimate before it. A longer memory kept sampling tasks
+# that were never or always solved, a much shorter one left tasks with variance early.
+MEMORY = 0.5
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -248,3 +259,110 @@ class Curriculum(MutableMapping[str, float]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state; ValueError, and no change, if it has another form."""
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
+
+
+class WeightsState(msgspec.Struct):
+    """The estimate of each task."""
+
+    signal: dict[str, Share]
+
+
+class AdaptiveWeights:
+    """What the weights of tasks are multiplied by; the floor is in (0, 1]."""
+
+    def __init__(self, tasks: Iterable[str], floor: float = FLOOR) -> None:
+        self._floor = floor
+        self._signal = dict.fromkeys(tasks, 1.0)
+
+    def record(self, task: str, has_variance: bool) -> None:
+        """Add one group of a task, if it is one of those."""
+        if task in self._signal:
+            new = (1 - MEMORY) * has_variance
+            self._signal[task] = MEMORY * self._signal[task] + new
+
+    def weight_of(self, task: str) -> float:
+        """Return the factor of a task, in [floor, 1]; 1 for one that is not chosen."""
+        return self._floor + (1 - self._floor) * self._signal.get(task, 1.0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values."""
+        return {"signal": dict(self._signal)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state; ValueError, and no change, if it has another form."""
+        self._signal |= msgspec.convert(state, WeightsState).signal
+
+
+class Feedback:
+    """The way from scored groups to levels and weights."""
+
+    def __init__(self, target_accuracy: float) -> None:
+        self.progress = TaskHistory({}, {}, {}, {})
+        self.curriculum = Curriculum(target_accuracy)
+        self.adaptive: AdaptiveWeights | None = None
+        self.changes = 0  # levels moved so far
+        self._moving: Collection[str] = ()
+
+    def attach(self, moving: Collection[str], adaptive: AdaptiveWeights | None) -> None:
+        """Begin to move the levels of these tasks and the weights, if there are any."""
+        self._moving, self.adaptive = moving, adaptive
+
+    @property
+    def moves_something(self) -> bool:
+        """Whether results change any level or weight."""
+        return bool(self._moving) or self.adaptive is not None
+
+    def take(
+        self, task: str, mean_score: float, level: float | None, has_variance: bool
+    ) -> LevelChange | None:
+        """Take the result of one group, whose item a level made, or none.
+
+        Returns the change of its task's level, if any.
+        """
+        self.progress.record_group(task, mean_score, level, has_variance)
+        if self.adaptive is not None:
+            self.adaptive.record(task, has_variance)
+        if task not in self._moving:
+            return None
+        change = self.curriculum.follow(task, self.progress)
+        self.changes += change is not None
+        return change
+
+    def stats(self) -> dict[str, Any]:
+        """Return the levels and the results in a few numbers."""
+        groups = sum(self.progress.group_counts.values())
+        signals = sum(self.progress.variance_counts.values())
+        return {
+            **self.curriculum.stats(),
+            **self.progress.stats(),
+            "level_changes": self.changes,
+            "groups_with_variance": signals / groups if groups else 0.0,
+        }
+
+    def details(self) -> dict[str, dict[str, Any]]:
+        """Return the level and the results of each task that had a group, by task.
+
+        Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
+        accuracy is known from the first group on.
+        """
+        progress, adaptive = self.progress, self.adaptive
+        return {
+            task: {
+                "complexity": self.curriculum.get(
+                    task, progress.level_history[task][-1]
+                ),
+                "groups_processed": groups,
+                "recent_accuracy": progress.recent_accuracy(task),
+                "history_length": len(progress.history[task]),
+                "adjustable": len(progress.history[task]) >= MIN_GROUPS,
+                "groups_with_variance": progress.variance_counts[task] / groups,
+                "adaptive_weight": adaptive.weight_of(task) if adaptive else 1.0,
+            }
+            for task, groups in sorted(progress.group_counts.items())
+        }
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return columns and rows of a table of the same."""
+        details = self.details()
+        columns = ["task", *next(iter(details.values()), {})]
+        return columns, [[task, *row.values()] for task, row in details.items()]

@@ -125,10 +125,6 @@ class Difficulty:
     rules: Mapping[str, LevelRule]
     curriculum: Curriculum
 
-    def follows_results(self, task: str) -> bool:
-        """Say whether results move the level of a task."""
-        return task in self.scales and self.rules[task].mode == "curriculum"
-
     def level_at(self, task: str, point: float) -> float | None:
         """Return the level of a task's next item, None for the library's defaults.
 

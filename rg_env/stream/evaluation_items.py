@@ -23,7 +23,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rg_env.errors import LibraryError, SettingError, counted
 from rg_env.library.registry import TASKS
@@ -37,14 +37,11 @@ from rg_env.task_rules.table import rules_of
 from rg_env.workers.pool_errors import PoolClosedError, PoolError, WorkerLostError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
-if TYPE_CHECKING:
-    from rg_env.stream.run_stream import RunStream
-
 logger = logging.getLogger(__name__)
 
 TABLE = Path(__file__).with_name("published_settings.json")
+# Seed and size of every published data set.
 SEED, SIZE = 45, 50
-"""Seed and size of every published data set."""
 
 Attempts = Sequence[Item]
 """What may become one evaluation item: the first of these whose entry can be used."""
@@ -154,22 +151,28 @@ class EvaluationItems:
     """The evaluation items of a run, made while the chosen tasks are checked.
 
     Args:
+        stream: What the run samples.
         wanted: Task to the attempts at each of its items; one item at least.
         evaluated: The tasks that are evaluated; the others are only checked.
-        items: Those of the run, which leave out tasks and questions.
+
+    Attributes:
+        left_out: Task that makes no item, or that rejects its answer, to the reason.
+        questions: Those of the items, which the run does not sample.
     """
 
     def __init__(
         self,
         pool: WorkerPool,
+        stream: Stream,
         wanted: Mapping[str, Sequence[Attempts]],
         evaluated: Collection[str],
-        items: RunStream,
     ) -> None:
         self._pool = pool
+        self._stream = stream
         self._wanted = wanted
         self._evaluated = evaluated
-        self._items = items
+        self.left_out: dict[str, str] = {}
+        self.questions: set[str] = set()
         self._checks: dict[str, asyncio.Task[None]] = {}
         self._results: dict[str, tuple[list[Item], list[Missing]]] = {}
         self.total = sum(map(len, wanted.values()))
@@ -184,7 +187,8 @@ class EvaluationItems:
         return [self._results[task] for task in self._wanted if task in self._results]
 
     @property
-    def _made(self) -> list[Item]:
+    def items(self) -> list[Item]:
+        """The items that are there so far."""
         return [item for items, _ in self._sorted for item in items]
 
     @property
@@ -192,12 +196,12 @@ class EvaluationItems:
         """Items of evaluated tasks that are not used, each with the reason."""
         return [one for _, missing in self._sorted for one in missing]
 
-    def made_now(self) -> list[Item]:
+    def items_now(self) -> list[Item]:
         """Return the evaluation items, after waiting for them without an event loop."""
         for task in self._evaluated:
             if task not in self._results:
                 run_blocking(functools.partial(self._check, task), self._pool)
-        return self._made
+        return self.items
 
     def drop(self) -> None:
         """Forget the evaluation items: others are evaluated."""
@@ -230,7 +234,7 @@ class EvaluationItems:
             LibraryError: No chosen task can make an item.
         """
         rest = [task for task in self._wanted if task not in self._results]
-        places = asyncio.Semaphore(self._items.stream.settings.worker_count)
+        places = asyncio.Semaphore(self._stream.settings.worker_count)
 
         async def checked(task: str) -> None:
             async with places:
@@ -238,18 +242,18 @@ class EvaluationItems:
             on_done(len(self._wanted[task]))
 
         await asyncio.gather(*map(checked, rest))
-        if self._wanted.keys() <= self._items.left_out.keys():
+        if self._wanted.keys() <= self.left_out.keys():
             why = "no chosen task can make an item; the log names each with its reason"
             raise LibraryError(why)
         if rest:
-            tasks, items = len(self._wanted), len(self._made)
+            tasks, items = len(self._wanted), len(self.items)
             done = f"checked {counted(tasks, 'task')}, made {counted(items, 'item')}"
             missing = Counter(item.task for item, _ in self.missing)
             logger.info("%s%s", done, f", missing {dict(missing)}" if missing else "")
-        return self._made
+        return self.items
 
     async def _check(self, task: str, pool: WorkerPool) -> None:
-        wanted, stream = self._wanted[task], self._items.stream
+        wanted, stream = self._wanted[task], self._stream
         items, missing = list[Item](), list[Missing]()
         fault: str | None = None
         try:
@@ -271,12 +275,13 @@ class EvaluationItems:
             one = items[0]
             of_item = (one.task, one.params, one.entry, one.rules, one.deadline_s)
             fault = await gold_fault(pool, *of_item)
-        if task in self._results:  # meanwhile, by `made_now` or before it
+        if task in self._results:  # meanwhile, by `items_now` or before it
             return
         if fault is not None:
-            self._items.leave_out(task, fault)
+            logger.warning("task %s is left out: %s", task, fault)
+            self.left_out[task] = fault
             items, missing = [], [(attempts[0], fault) for attempts in wanted]
         if task not in self._evaluated:
             items, missing = [], []
         self._results[task] = items, missing
-        self._items.keep_for_evaluation({item.question for item in items})
+        self.questions.update(item.question for item in items)

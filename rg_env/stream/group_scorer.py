@@ -1,14 +1,12 @@
 """The answers in completions, and their scores from worker processes.
 
-One call of a worker carries all answers of a group. If that fails, they are scored one
-by one, so that the fault costs only its own answer: one that uses up the CPU time of
-its deadline is a 0 with `timeout`, one that ends two workers a 0 with `scorer_error`.
-Data sets are built, and what scorers load at first is loaded, before that time begins.
-Whatever else fails gives no score, which must never count as a wrong answer.
+One call of a worker carries all answers of a group. An answer that uses up the CPU time
+of its deadline is a 0 with `timeout`, one that ends two workers a 0 with
+`scorer_error`. Whatever else fails gives no score, which must never count as a wrong
+answer.
 
 An `Item` is scored by task and parameters, and a dataset of the library by its class
-and its own config; any other object with `score_answer(answer, entry)` in place, so
-that a test can pass its own.
+and its own config; any other object with `score_answer(answer, entry)` in place.
 """
 
 from __future__ import annotations
@@ -30,10 +28,9 @@ from rg_env.library.registry import TASKS
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop
 from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
-from rg_env.reward.score import UNSCORED, Score, read_rows
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import DEFAULT_RULES, UNSCORED, Score, ScoringRules, read_rows
 from rg_env.stream.item import Item, LostItemError, shared_pool
-from rg_env.task_rules.table import RUNNING, source_task
+from rg_env.task_rules.table import RUNNING
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     PoolError,
@@ -82,11 +79,6 @@ async def extract_in_time(
 # -- scores of answers -----------------------------------------------------------------
 
 
-def scores_of(answers: Sequence[str], **how: Any) -> Trust:
-    """Return how far a worker that scores these answers is trusted."""
-    return Trust(MAX_REPLY_BYTES, functools.partial(read_rows, answers), **how)
-
-
 @dataclasses.dataclass(frozen=True)
 class GroupScorer:
     """Scores groups of answers in a worker pool."""
@@ -129,7 +121,7 @@ class GroupScorer:
         After the first missing score, the remaining answers are not scored.
         """
         is_library = type(dataset).__module__.startswith("reasoning_gym.")
-        if not isinstance(dataset, Item) and not is_library:
+        if not isinstance(dataset, Item) and not is_library:  # as of a test
             here = self.rules.scoring("", entry, dataset.score_answer)
             return list(map(here, answers))
         # Megabytes would cost more to send than to refuse.
@@ -147,6 +139,7 @@ class GroupScorer:
                 is_late = isinstance(error, DeadlineExceededError)
                 is_its_fault = is_late or isinstance(error, WorkerDiedError)
                 is_lost = isinstance(error, WorkerLostError)
+                # One by one, the fault costs only its own answer.
                 if len(portion) > 1 and (is_its_fault or is_lost):
                     portions[:0] = [[answer] for answer in portion]
                     continue
@@ -165,17 +158,19 @@ class GroupScorer:
         params: Any
         if isinstance(dataset, Item):
             task, params = dataset.task, dict(dataset.params)
-            source = source_task(task, entry)
-            # Nobody knows what the scorer of a user's own task does.
-            may_run = source in RUNNING or source not in TASKS
+            # Nobody knows what the scorer of a user's own task or of a mixture does.
+            may_run = task in RUNNING or task not in TASKS
         else:
             cls = type(dataset)
             task = f"{cls.__module__}:{cls.__qualname__}"
             params = pickle.dumps(dataset.config)
             may_run = True  # nobody knows of a config which task it is of
         how = (task, params, entry)
+        # Builds the dataset, and loads what scorers load at first, before the deadline
+        # runs.
         prepare = functools.partial(worker_jobs.prepare_scores, *how, self.rules)
-        trust = scores_of(answers, brief=may_run, prepare=prepare)
+        read = functools.partial(read_rows, answers)
+        trust = Trust(MAX_REPLY_BYTES, read, brief=may_run, prepare=prepare)
         call: Any = (worker_jobs.score_answers, *how, answers, self.rules)
         scores: list[Score]
         scores = await self.pool.run(*call, deadline_s=self.deadline_s, trust=trust)
@@ -260,7 +255,7 @@ async def _results(
     scores: list[Score | RunError]
     try:
         # Without an item there is no score, whatever a completion says.
-        entry = await item.made(pool) if extractions else {}
+        entry = await item.entry_from(pool) if extractions else {}
         each = iter(await GroupScorer(pool).score_each(item, entry, answers))
         scores = [
             next(each) if e.failure is None else Score(0.0, e.failure, None)

@@ -20,9 +20,9 @@ from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.own_tasks import checked
 from rg_env.library.task_check import is_unusable
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.prompt import Message, build_messages, built_in_prompt
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
-from rg_env.stream.sampler import MAX_ENTRY_SEED, Split, split_of
+from rg_env.reward.prompt import built_in_prompt
+from rg_env.reward.score import DEFAULT_RULES, ScoringRules
+from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
 from rg_env.task_rules.table import solution
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
@@ -31,6 +31,9 @@ from rg_env.workers.pool_errors import (
     WorkerDiedError,
 )
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
+
+Message = dict[str, str]
+"""One message of a conversation, with role and content, as chat templates take it."""
 
 MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
 
@@ -72,6 +75,14 @@ def digest_of(entry: Mapping[str, Any]) -> str:
     """Return the digest of an entry, 16 hexadecimal digits."""
     text = f"{entry['question']}\x1f{entry['answer']}".encode(errors="surrogatepass")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def build_messages(question: str, system_prompt: str) -> tuple[Message, Message]:
+    """Return the prompt of an item: the system prompt, then the question as user."""
+    return (
+        {"role": "system", "content": system_prompt},
+        {"role": "user", "content": question},
+    )
 
 
 class _Saved(msgspec.Struct, omit_defaults=True):
@@ -129,7 +140,8 @@ class Item:
     @property
     def split(self) -> Split:
         """The split that it belongs to."""
-        return "evaluation" if self.published else split_of(self.seed)
+        is_evaluated = self.published or self.seed & EVALUATION_BIT
+        return "evaluation" if is_evaluated else "train"
 
     @property
     def place(self) -> tuple[int, int]:
@@ -146,7 +158,7 @@ class Item:
         """
         if self._entry is not None:
             return self._entry
-        return run_blocking(self.made, shared_pool(self.task_modules))
+        return run_blocking(self.entry_from, shared_pool(self.task_modules))
 
     @property
     def question(self) -> str:
@@ -165,7 +177,7 @@ class Item:
         """An answer that scores 1.0, None where there is none; raises as `entry`."""
         return solution(self.task, self.entry)
 
-    async def made(self, pool: WorkerPool) -> Mapping[str, Any]:
+    async def entry_from(self, pool: WorkerPool) -> Mapping[str, Any]:
         """Return the entry, which is made once; raises like `entry`."""
         if self._entry is not None:
             return self._entry

@@ -3,10 +3,8 @@
 Timing, the hash seed and the number of workers have no part in it, so a resumed run
 continues where it stopped and instances never share an item.
 
-Entry seeds are a permutation of the index, never `seed + index`: in most tasks of
-the library `dataset(seed=s)[i]` depends on `s + i` alone, so neighbouring seeds are
-shifted copies of each other. The top bit of the seed is the split, which keeps
-training and evaluation apart whatever their seeds are.
+Entry seeds are a permutation of the index. The top bit of the seed is the split, which
+keeps training and evaluation apart whatever their seeds are.
 """
 
 from __future__ import annotations
@@ -22,20 +20,21 @@ from rg_env.errors import SettingError, shown
 
 Split = Literal["train", "evaluation"]
 
+# The largest seed of a run, which the JSON of dumps and checkpoints can hold.
 MAX_SEED = 2**63 - 1
-"""The largest seed of a run, which the JSON of dumps and checkpoints can hold."""
 
+# The largest seed of an entry, which numpy's generator takes.
 MAX_ENTRY_SEED = 2**32 - 1
-"""The largest seed of an entry, which numpy's generator takes."""
 
 _BITS = 31
 _MASK = (1 << _BITS) - 1
 _ATTEMPT_BITS = _BITS - 5
+# Seeds that one index has, so that an entry can be replaced by another one: enough for
+# a task whose library makes more faulty entries than others.
 MAX_ATTEMPTS = 1 << (_BITS - _ATTEMPT_BITS)
-"""Seeds that one index has, so that an entry can be replaced by another one: enough
-for a task whose library makes more faulty entries than others."""
 
-_SPLIT_BIT = {"train": 0, "evaluation": 1 << _BITS}
+# The bit of an entry's seed that is set in the evaluation, and in training is not.
+EVALUATION_BIT = 1 << _BITS
 
 
 def _digest(*parts: object) -> int:
@@ -50,6 +49,8 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     Another key, the run's seed for example, is another order of the seeds. Indices that
     differ by less than 2**31 give different seeds: each step is a bijection of 31 bits.
     """
+    # Never `seed + index`: in most tasks of the library `dataset(seed=s)[i]` depends on
+    # `s + i` alone, so neighbouring seeds are shifted copies of each other.
     keys = _digest("entry_seed", split, key)
     x = (index + keys) & _MASK
     x ^= x >> 16
@@ -58,12 +59,7 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     x ^= x >> 15
     x = (x * 0x46B5A72D) & _MASK
     x ^= x >> 16
-    return x | _SPLIT_BIT[split]
-
-
-def split_of(seed: int) -> Split:
-    """Return the split whose entries have a seed, in [0, MAX_ENTRY_SEED]."""
-    return "evaluation" if seed & _SPLIT_BIT["evaluation"] else "train"
+    return x | (EVALUATION_BIT if split == "evaluation" else 0)
 
 
 def training_seed(
@@ -124,26 +120,31 @@ def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
 
 # -- shards ----------------------------------------------------------------------------
 
+# Variables of rank and number; the first that are set win. The step comes before the
+# job, which may start the trainer beside its environments.
 LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
     ("RANK", "WORLD_SIZE"),
 )
-"""Variables of rank and number; the first that are set win. The step comes before the
-job, which may start the trainer beside its environments."""
+
+
+def index_in_shard(position: int, shard: int, num_shards: int) -> int:
+    """Return the global index of the item at a position of one of several instances."""
+    return position * num_shards + shard
 
 
 def shard_of_launcher() -> tuple[int, int]:
     """Return this instance's number, and how many the launcher has started.
 
     Raises:
-        SettingError: They cannot be. An instance that took itself for the only one
-            would sample what the others do.
+        SettingError: They cannot be.
     """
     for rank, number in LAUNCHERS:
         index, count = os.environ.get(rank, ""), os.environ.get(number, "")
         if not index or not count:
             continue
+        # An instance that took itself for the only one would sample what others do.
         if not (index + count).isdecimal() or int(index) >= int(count):
             raise SettingError(
                 f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)}"

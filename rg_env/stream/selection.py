@@ -20,9 +20,9 @@ from rg_env.errors import SettingError, unknown_name
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.registry import TASKS, LibraryDescription, is_release_of_list
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.reward.scoring_rules import DEFAULT_RULES, ScoringRules
+from rg_env.reward.score import DEFAULT_RULES, ScoringRules
+from rg_env.stream.curriculum import FLOOR
 from rg_env.stream.difficulty import LevelSetting
-from rg_env.stream.feedback import FLOOR
 from rg_env.task_rules.rules import MIXTURE
 
 TaskChoosing = Literal["weighted", "adaptive", "in_turn"]

@@ -16,10 +16,16 @@ from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
+from rg_env.stream.curriculum import AdaptiveWeights, Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
-from rg_env.stream.feedback import AdaptiveWeights, Feedback
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import MAX_ATTEMPTS, draw, draw_in_turn, training_seed
+from rg_env.stream.sampler import (
+    MAX_ATTEMPTS,
+    draw,
+    draw_in_turn,
+    index_in_shard,
+    training_seed,
+)
 from rg_env.stream.selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
@@ -73,7 +79,8 @@ class Stream:
         return sorted({choice.task for choice in self.choices})
 
     def _index_at(self, position: int) -> int:
-        return position * self.settings.num_shards + self.settings.shard_index
+        shard = self.settings.shard_index, self.settings.num_shards
+        return index_in_shard(position, *shard)
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""
@@ -147,7 +154,8 @@ async def prepare_stream(
     adaptive = None
     if settings.task_choice == "adaptive":
         adaptive = AdaptiveWeights(names, settings.adaptive_floor)
-    feedback.attach(difficulty, adaptive)
+    moving = {task for task in usable if rules[task].mode == "curriculum"}
+    feedback.attach(moving, adaptive)
     return Stream(choices, settings, difficulty, adaptive)
 
 

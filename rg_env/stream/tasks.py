@@ -27,13 +27,12 @@ from rg_env.library.installed_library import read_library
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault, why_no_entry
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.stream.curriculum import Count, LevelChange
+from rg_env.stream.curriculum import Count, Feedback, LevelChange, WeightsState
 from rg_env.stream.difficulty import LevelSetting, level_setting
 from rg_env.stream.evaluation_items import evaluation_specs, load_preset
-from rg_env.stream.feedback import Feedback, WeightsState
 from rg_env.stream.group_scorer import Result
 from rg_env.stream.item import NOT_MADE, Item, first_usable, own_modules, shared_pool
-from rg_env.stream.run_stream import (
+from rg_env.stream.prefetch import (
     LOOKAHEAD,
     MAX_FAILURES_IN_A_ROW,
     NO_ITEMS,
@@ -225,9 +224,9 @@ class Tasks:
         with self._lock:
             stream = self._prepared()
             draw = stream.draw(position)
-        return self._made(draw.task, stream.attempts(draw))
+        return self._make(draw.task, stream.attempts(draw))
 
-    def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
+    def _make(self, task: str, attempts: Iterable[Item]) -> Item | None:
         if task in self._left_out:
             return None
         make = functools.partial(first_usable, attempts=attempts)
@@ -277,7 +276,7 @@ class Tasks:
             wanted = load_preset(preset).specs(c.task for c in stream.choices)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
-            return list(filter(None, threads.map(self._made, names, wanted)))
+            return list(filter(None, threads.map(self._make, names, wanted)))
 
     def _prepared(self) -> Stream:
         if self._stream is None:

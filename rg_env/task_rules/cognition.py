@@ -10,12 +10,11 @@ from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
 from rg_env.task_rules.faster_functions import init_that
-from rg_env.task_rules.reading.lists import list_of, repetitions
+from rg_env.task_rules.reading.lists import list_of, repetition_guard
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
-    Guard,
     ItemCheck,
     LevelRepair,
     LibraryScore,
@@ -27,8 +26,6 @@ from rg_env.task_rules.rules import (
 
 # -- color_cube_rotation ---------------------------------------------------------------
 
-# The colors that a side of a turned cube can have.
-#
 # "The bottom is now at the top" is half a turn, forward or to the side: the sides that
 # it brings to the front and to the right are not the same.
 
@@ -136,9 +133,8 @@ FIGLET_FONTS = TaskRules(
     item_checks=(
         ItemCheck(
             "word has a letter that looks like another",
-            lambda entry: (
+            lambda entry: bool(
                 _ALIKE.match(f"{entry['metadata']['font']} {entry['answer']}")
-                is not None
             ),
         ),
     ),
@@ -190,8 +186,6 @@ MODULO_GRID = TaskRules(
 
 # -- rectangle_count -------------------------------------------------------------------
 
-# The numbers of rectangles that a grid of rectangle_count can show.
-#
 # A cross is two bars or its four arms; two rows that two rectangles have in common are
 # a row of small squares as well. The question says how often a cell is drawn and not
 # how small a rectangle may be: each number of rectangles, of 2 by 2 cells and more,
@@ -201,10 +195,9 @@ MODULO_GRID = TaskRules(
 # taken off it from there in every way, in each part of the grid that hangs together. A
 # set of cells is a number whose bits they are, row after row.
 
-
+# Rectangles tried in one part. Where there is one number it is known within 100, but
+# for 1 of 300 grids; what is not known after these has several nearly always.
 MAX_STEPS = 300
-"""Rectangles tried in one part. Where there is one number it is known within 100, but
-for 1 of 300 grids; what is not known after these has several nearly always."""
 
 _ONCE = str.maketrans(" #█", "011")
 _TWICE = str.maketrans(" #█", "001")
@@ -293,8 +286,7 @@ def _right_count(answer: str, entry: Entry, library: LibraryScore) -> float:
     The library gives 0.64 for one too many or too few, 0.16 for four, so that a number
     from the middle scores 0.45 at the defaults and 0.67 where there are 5 at most.
     """
-    value = library(answer)
-    return value if value == 1.0 else 0.0
+    return float(library(answer) == 1.0)
 
 
 RECTANGLE_COUNT = TaskRules(
@@ -317,13 +309,10 @@ RECTANGLE_COUNT = TaskRules(
 
 # -- rubiks_cube -----------------------------------------------------------------------
 
-# rubiks_cube: turns, their repetitions, and the way back from a scramble.
-#
 # The library gives an example solution for cubes of 3 alone. Every scramble is undone
 # by its moves in reverse; only the notation needs care, because the scorer drops moves
 # that begin with a number. A turn of the second layer, `2R`, is therefore written `Rw
 # R'`.
-
 
 _WRITTEN_TURN = re.compile(
     r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
@@ -350,20 +339,8 @@ def _turn(move: re.Match[str]) -> str:
     return " ".join(_without_number(int(match[1]), *match.group(2, 3, 4)))
 
 
-_MAX_TURNS = 2_000
-_REPEATED = re.compile(r"([^\d]*)(\d*)")
-
-
-def _too_many_turns(answer: str, gold: str | None) -> str | None:
-    matches = [_REPEATED.fullmatch(move) for move in answer.split()]
-    # What begins with a number, `2R`, is one turn.
-    numbers = [match[2] if match else "" for match in matches]
-    turns = repetitions(numbers, max_digits=2)
-    if turns is None:
-        return "a move is repeated too often"
-    return f"more than {_MAX_TURNS} moves" if turns > _MAX_TURNS else None
-
-
+# What begins with a number, `2R`, is dropped by the scorer.
+_REPEATED = re.compile(r"(?<!\S)[^\d\s]+(\d*)(?!\S)")
 _TURN = re.compile(r"(?:[LRDUBF]w?|[XYZMES])'?[0-9]{0,2}")
 
 
@@ -405,7 +382,7 @@ def _of_cube(entry: Entry) -> str | None:
 RUBIKS_CUBE = TaskRules(
     "rubiks_cube",
     # The scorer turns the cube a million times for R1000000, and lists the moves.
-    guard=Guard(_too_many_turns),
+    guard=repetition_guard(_REPEATED.findall, 2_000),
     notation=list_of(_WRITTEN_TURN, " ".join, _BETWEEN_TURNS, _turn),
     fix=ScorerFix(
         scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",

@@ -40,8 +40,8 @@ def is_parent_in_law(story: str, one: str, other: str) -> bool:
 
 def _is_told_as_child(entry: Entry) -> bool:
     pair = entry["metadata"]["person1"], entry["metadata"]["person2"]
-    is_said = entry["answer"].endswith("-in-law")
-    return is_said and not is_parent_in_law(entry["question"], *pair)
+    is_in_law = entry["answer"].endswith("-in-law")
+    return is_in_law and not is_parent_in_law(entry["question"], *pair)
 
 
 _NEUTRAL = "Atlas Jayden Kai Logan Nova Phoenix Rain River Sage Sky Winter Zion"
@@ -67,11 +67,8 @@ FAMILY_RELATIONSHIPS = TaskRules(
 
 # -- quantum_lock ----------------------------------------------------------------------
 
-# quantum_lock: presses of buttons, and the fewest of them.
-#
 # Every press toggles the light, so its question says. The library lets a button be
 # pressed only while it has an effect.
-
 
 _PRESSES = re.compile(r"\b[A-Ca-c]+\b|->|→")
 _BUTTONS = re.compile(r"\b[A-Ca-c]+\b")
@@ -96,8 +93,8 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
+# Numbers and lights looked at; where there are more, nothing is found.
 MAX_STATES = 2_000
-"""Numbers and lights looked at; where there are more, nothing is found."""
 
 
 def _pressed(value: int, light: str, button: Mapping[str, Any]) -> int:
@@ -126,13 +123,9 @@ def _opens(pressed: str, metadata: Mapping[str, Any]) -> bool:
 def is_reached_sooner(
     start: tuple[int, str], target: int, buttons: Sequence[Mapping[str, Any]], than: int
 ) -> bool:
-    """Say whether fewer presses than so many reach a number.
+    """Say whether fewer presses `than` so many lead from a number and light to another.
 
-    Args:
-        start: The number and the light, "red" or "green".
-        target: The number to reach.
-        buttons: Of each its `type`, `value` and the light it needs (`active_state`).
-        than: Presses of the known sequence.
+    Of each button there are `type`, `value` and the light it needs, `active_state`.
     """
     seen = newest = {start}
     for _ in range(than - 1):

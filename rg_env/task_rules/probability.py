@@ -95,19 +95,19 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not _PROBABILITY.fullmatch(text):
         return 0.0
     try:
-        found, gold = Fraction(text.replace(" ", "")), Fraction(entry["answer"])
+        number, gold = Fraction(text.replace(" ", "")), Fraction(entry["answer"])
     except (ValueError, ZeroDivisionError):
         return 0.0
-    value, distance = library(answer), abs(found - gold)
+    value, distance = library(answer), abs(number - gold)
     is_near = distance <= min(TOLERANCE, gold * NEARLY_EXACT)
     if is_near or distance <= gold * CLOSE:
         exact = _exactly(entry)
-        is_rounded = is_near and _is_rounded(text, found, exact)
-        is_right = is_rounded or found in (gold, exact)
+        is_rounded = is_near and _is_rounded(text, number, exact)
+        is_right = is_rounded or number in (gold, exact)
         return value if is_right else min(value, MOST_FOR_A_WRONG_ANSWER)
-    if not 0 < found < 1 or not 0 < gold < 1:
+    if not 0 < number < 1 or not 0 < gold < 1:
         return 0.0
-    a, b = _digits(found), _digits(gold)
+    a, b = _digits(number), _digits(gold)
     pairs = zip(a, b, strict=False)
     same = list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return min(value, len(same) / max(1, len(a) + len(b)))

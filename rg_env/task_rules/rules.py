@@ -17,9 +17,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+# Default of `max_answer_chars`, above the library's longest usual answer (5,648). An
+# entry that needs more, such as 32,767 moves of tower_of_hanoi, is not used.
 MAX_ANSWER_CHARS = 20_000
-"""Default of `max_answer_chars`, above the library's longest usual answer (5,648). An
-entry that needs more, such as 32,767 moves of tower_of_hanoi, is not used."""
 
 MIXTURE = "composite"
 """The one registered name that is no task: it mixes the entries of other tasks."""
@@ -33,11 +33,11 @@ LibraryScore = Callable[[str], float]
 FixedScore = Callable[[str, Entry, LibraryScore], float]
 """(answer, entry, library's score) to the corrected score in [0, 1]."""
 
+# What many of the library's scorers give for a wrong answer that they can read.
 READABLE = 0.01
-"""What many of the library's scorers give for a wrong answer that they can read."""
 
+# Score of a number that the library's tolerance takes for the right one.
 NEARLY = 0.4
-"""Score of a number that the library's tolerance takes for the right one."""
 
 # What an answer that is not right scores. The library's scorers give a board with one
 # wrong cell 0.99 and a word that stands where it stood in the question its share, so
@@ -47,15 +47,9 @@ MOST_FOR_A_WRONG_ANSWER = 0.5
 
 
 def partial_credit(share: float, without_solving: float = 0.0) -> float:
-    """Return the score of a wrong answer.
+    """Return the score of a wrong answer, linear in the share of it that is right.
 
-    Args:
-        share: How much of it is right, in [0, 1].
-        without_solving: How much of a copy of the question or of a constant is right,
-            in [0, 1].
-
-    Returns:
-        In [0, MOST_FOR_A_WRONG_ANSWER], linear in the share.
+    `without_solving` is the share of a copy of the question or of a constant.
     """
     if share <= without_solving:
         return 0.0

@@ -75,16 +75,10 @@ RUNNING = (
 
 
 def rejection(task: str, answer: str, gold: str | None = None) -> str | None:
-    """Say why an answer must not reach the scorer of its task.
+    """Say why an answer must not reach the scorer of its task, the one of its entry.
 
-    Args:
-        task: The registered task; for a mixture, the task that made the entry.
-        answer: Any text; its length should be limited before.
-        gold: The entry's gold answer where it has one. It is the library's own text
-            and admitted: in intermediate_integration one in ten holds an `Integral`.
-
-    Returns:
-        The reason in a few words, or None where it is admitted.
+    The gold answer is the library's own text and admitted: in intermediate_integration
+    one in ten holds an `Integral`.
     """
     guard = rules_of(task).guard
     return None if guard is None or answer == gold else guard.why_not(answer, gold)
@@ -96,13 +90,8 @@ def fault_of(
     """Return what is wrong with an entry, None where nothing was found.
 
     Nothing is found in one that cannot be read, because the library is another version.
-
-    Args:
-        task: The registered task that made it.
-        entry: The library's entry.
-        checked: Whether all checks are made, or only those that are made always.
-        published: Whether it is an item of a published evaluation, which is used
-            wherever its answer stands.
+    Unless `checked`, only those checks are made that are made always. An item of a
+    published evaluation is used wherever its answer stands.
     """
     for check in rules_of(task).item_checks:
         if not (checked or check.always) or (published and check.answer_stands):

@@ -53,9 +53,9 @@ _SET_VARIABLES = {
     "MKL_NUM_THREADS": "1",
 }
 
+# Held while a fork would give a child an end that is not in `_ours`. The thread that
+# holds it may fork itself, hence an RLock.
 _opening = threading.RLock()
-"""Held while a fork would give a child an end that is not in `_ours`. The thread that
-holds it may fork itself, hence an RLock."""
 _ours: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
 

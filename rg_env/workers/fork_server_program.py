@@ -30,18 +30,18 @@ import sys
 from pathlib import Path
 
 from rg_env.workers import worker_program
-from rg_env.workers.sandbox import hardening, scratch_folder
+from rg_env.workers.sandbox import landlock, scratch_folder
 from rg_env.workers.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
 FORK = b"F"
 KILL = b"K"
+# Signals that come of what a process does. Any other may come from elsewhere, such as
+# SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed.
 OWN_SIGNALS = {
     *(signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV),
     *(signal.SIGSYS, signal.SIGXCPU, signal.SIGXFSZ),
 }
-"""Signals that come of what a process does. Any other may come from elsewhere, such as
-SIGKILL from a kernel without memory; SIGBUS may say that a disk has failed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ForkServerProgram:
         self._control = control
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
-        self._readable = hardening.find_readable()
+        self._readable = landlock.find_readable()
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 

@@ -1,24 +1,43 @@
-"""Frames: what the pool and its workers send each other over a socket.
+"""What the pool and its workers send each other: frames over a socket, plain values.
 
 A frame is one byte of kind, eight of a number, four of length, and the body. The number
 is the call's, a random one: what a worker sends ahead of a call answers nothing. Calls
-travel to the worker as pickles, what it sends as plain values (plain_values.py).
+travel to the worker as pickles. What it answers is JSON, read in time linear in its
+size: a worker that ran hostile text may send any bytes, and the process that reads them
+holds the run's keys. They become plain values or a ValueError, and nothing of them is
+run:
+
+    None, bool, int, float (also NaN, infinities), str, list, dict    as in JSON
+    tuple                       {"tuple": [...]}, for scorers that tell it from a list
+    Fraction                    {"Fraction": [numerator, denominator]}
+    dict with integers as keys  {"pairs": [[key, value], ...]}, and one that could be
+                                taken for a row of this table
+    dataclass                   dict of its fields
+    scalar of numpy             the value of Python that it holds
+
+Not covered: a hostile worker can still send a wrong value of the right type, which
+`Trust.read` of a call is for.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import socket
 import struct
+import sys
 import time
+from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from rg_env.errors import printable
 
 MAX_BODY_BYTES = 64 * 2**20
+# The longest reply of a worker: an entry of n_queens with all of twelve queens removed
+# has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`.
 MAX_REPLY_BYTES = 16 * 2**20
-"""The longest reply of a worker: an entry of n_queens with all of twelve queens removed
-has 13 MB, all others less than a tenth. Calls that score take less, see `Trust`."""
 MAX_REPORT_CHARS = 8_000
 _HEADER = struct.Struct("!BQI")
 _CHUNK_BYTES = 2**16
@@ -76,10 +95,7 @@ class Channel:
         Raises:
             TimeoutError: The other side did not take it in time.
             OSError: The other side is gone.
-            ValueError: The body is longer than MAX_BODY_BYTES.
         """
-        if len(body) > MAX_BODY_BYTES:
-            raise ValueError(f"{len(body)} bytes are over the {MAX_BODY_BYTES} allowed")
         self._stream.settimeout(timeout_s)
         self._stream.sendall(_HEADER.pack(kind, number, len(body)) + body)
 
@@ -121,3 +137,121 @@ class Channel:
             if not chunk:
                 raise EOFError
             self._received += chunk
+
+
+# -- values ----------------------------------------------------------------------------
+
+# Nesting of lists and dicts; codeio has 10. Copying and writing recurse.
+MAX_DEPTH = 100
+
+# An entry of n_queens with all of twelve queens removed has 184,616, all others less
+# than a tenth of it.
+MAX_CONTAINERS = 250_000
+
+# Digits of an integer that Python reads and writes, which is quadratic.
+MAX_DIGITS = 4_300
+
+MAX_PAIRS = 1_000
+# Integers as keys can be chosen to collide: less than MAX_PAIRS of them, none of the
+# same hash, are no time.
+MAX_KEY = 2**53
+
+_LEAVES = frozenset({type(None), bool, int, float, str})
+
+
+def pack(value: object) -> bytes:
+    """Return the JSON of a value, TypeError if it holds what is not in the table."""
+    # msgspec's own would lose without a word what a scorer depends on: a tuple becomes
+    # a list, a NaN null, an integer that is a key text, a set or a date something else.
+    return json.dumps(_plain(value), separators=(",", ":")).encode()
+
+
+def unpack(body: bytes) -> Any:
+    """Return the value of a JSON that anyone may have written, or ValueError."""
+    # Before any is built, so those in strings are counted too.
+    if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
+        raise ValueError(f"more than {MAX_CONTAINERS} lists and dicts")
+    try:
+        return _restored(json.loads(body, parse_int=_integer), MAX_DEPTH)
+    # ArithmeticError: a denominator of 0.
+    except (TypeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"no value of the table: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind in _LEAVES:
+        return value
+    if kind is list:
+        return value if _is_flat(value) else [_plain(held) for held in value]
+    if kind is tuple:
+        return {"tuple": _plain(list(value))}
+    if kind is dict:
+        is_row = len(value) == 1 and not _RESTORE.keys().isdisjoint(value)
+        if is_row or not all(type(key) is str for key in value):
+            # With the bounds of the reader, so that whatever is sent can be read.
+            pairs = _dict(list(value.items())).items()
+            return {"pairs": [[key, _plain(held)] for key, held in pairs]}
+        return {key: _plain(held) for key, held in value.items()}
+    if kind is Fraction:
+        return {"Fraction": [value.numerator, value.denominator]}
+    if dataclasses.is_dataclass(value) and kind is not type:
+        return _plain(vars(value))
+    # There is none before somebody has imported numpy, and this module does not.
+    scalar: Any = getattr(sys.modules.get("numpy"), "generic", ())
+    if isinstance(value, scalar):
+        return _plain(value.item())
+    raise TypeError(f"{kind.__module__}.{kind.__qualname__} is not plain data")
+
+
+def _restored(value: Any, room: int) -> Any:
+    kind = type(value)
+    if kind in _LEAVES:
+        return value
+    if not room:
+        raise ValueError(f"nested more than {MAX_DEPTH} deep")
+    if kind is list:
+        return value if _is_flat(value) else [_restored(v, room - 1) for v in value]
+    restored = {key: _restored(held, room - 1) for key, held in value.items()}
+    if len(restored) == 1:
+        ((tag, held),) = restored.items()
+        if tag in _RESTORE:
+            return _RESTORE[tag](held)
+    return restored
+
+
+def _is_flat(values: list[Any]) -> bool:
+    """Say it quickly: most lists are rows of a grid."""
+    return _LEAVES.issuperset(map(type, values))
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"an integer of more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _fraction(held: list[int]) -> Fraction:
+    # Of text, Fraction("1e999999999") would compute for ever.
+    if [type(number) for number in held] != [int, int]:
+        raise ValueError("a Fraction is two integers")
+    return Fraction(*held)
+
+
+def _key(key: Any) -> str | int:
+    if type(key) is str or (type(key) is int and abs(key) < MAX_KEY):
+        return key
+    raise TypeError(f"{type(key)} is not the key of plain data")
+
+
+def _dict(pairs: list[Any]) -> dict[str | int, Any]:
+    if len(pairs) > MAX_PAIRS:
+        raise ValueError(f"more than {MAX_PAIRS} pairs")
+    return {_key(key): held for key, held in pairs}
+
+
+_RESTORE: Mapping[str, Callable[[Any], Any]] = {
+    "tuple": tuple,
+    "Fraction": _fraction,
+    "pairs": _dict,
+}

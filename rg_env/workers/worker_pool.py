@@ -44,7 +44,6 @@ import msgspec
 from rg_env.errors import printable
 from rg_env.logs import is_worth_a_line
 from rg_env.workers.fork_server import START_LIMIT_S, ForkServer, NotStartedError
-from rg_env.workers.plain_values import unpack
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     JobError,
@@ -61,6 +60,7 @@ from rg_env.workers.wire import (
     Frame,
     Message,
     NoFrameError,
+    unpack,
 )
 from rg_env.workers.worker_program import MAX_DETAIL_CHARS, MAX_MESSAGE_CHARS
 
@@ -70,34 +70,29 @@ T = TypeVar("T")
 _printable = functools.partial(printable, keep="\n")
 
 DEFAULT_MEMORY_LIMIT_BYTES = 2 * 2**30
+# Where nobody says how many; one is kept free for scoring.
 FEWEST_WORKERS, MOST_WORKERS = 2, 8
-"""Where nobody says how many; one is kept free for scoring."""
+# Workers that a call gets where others end them.
 MAX_ATTEMPTS = 5
-"""Workers that a call gets where others end them."""
+# Workers that it gets where its job ends them: the first may have been spoilt.
 MAX_OWN_ENDS = 2
-"""Workers that it gets where its job ends them: the first may have been spoilt."""
+# A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
+# twentieth of what a group takes in all.
 BRIEF_CALLS = 24
-"""A fork and what is loaded again after it take 20 ms of CPU time: by so many groups a
-twentieth of what a group takes in all."""
+# CPU time from a call's arrival to the beginning of its job.
 PREPARING_LIMIT_S = 30.0
-"""CPU time from a call's arrival to the beginning of its job."""
 LEAST_WALL_LIMIT_S = 60.0
+# Wall time for each second of a deadline. A worker that sleeps is ended by this; one
+# that gets a twentieth of a core, after all other processes of the machine, is not.
 WALL_LIMIT_FACTOR = 20.0
-"""Wall time for each second of a deadline. A worker that sleeps is ended by this; one
-that gets a twentieth of a core, after all other processes of the machine, is not."""
+# Between two readings of the clock.
 LEAST_WAIT_S = 0.01
-"""Between two readings of the clock."""
 JOIN_LIMIT_S = 1.0
 
 _open_pools: set[WorkerPool] = set()
 
 
-def _begin_in_child() -> None:
-    for pool in tuple(_open_pools):
-        pool._begin()
-
-
-os.register_at_fork(after_in_child=_begin_in_child)
+os.register_at_fork(after_in_child=lambda: [*map(WorkerPool._begin, _open_pools)])
 
 
 def default_pool_size() -> int:
@@ -208,7 +203,7 @@ class WorkerPool:
     ) -> T:
         """Return the result of a job; to cancel it kills the call.
 
-        plain_values.py says what a result may hold.
+        wire.py says what a result may hold.
 
         Args:
             job: A function that workers can import, so not one of `__main__`.
@@ -223,8 +218,7 @@ class WorkerPool:
         """
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
-            result: T = await asyncio.wrap_future(call.future)
-            return result
+            return cast(T, await asyncio.wrap_future(call.future))
         finally:
             call.abandon()
 
@@ -239,8 +233,7 @@ class WorkerPool:
         """As `run`, for callers without an event loop; thread-safe."""
         call = self._enqueue(_Call(job, args, deadline_s, trust))
         try:
-            result: T = call.future.result()
-            return result
+            return cast(T, call.future.result())
         finally:
             call.abandon()
 
@@ -278,10 +271,8 @@ class WorkerPool:
         return call
 
     def _idle_for(self, call: _Call) -> _Thread:
-        """Take the idle worker that ran the same kind last, or else the newest.
-
-        A worker that does all jobs would build what each needs: time and memory.
-        """
+        """Take the idle worker that ran the same kind last, or else the newest."""
+        # One that does all jobs would build what each needs: time and memory.
         for place in range(len(self._idle) - 1, -1, -1):
             if self._idle[place].last_kind == call.kind:
                 return self._idle.pop(place)
@@ -334,7 +325,6 @@ class _Call:
         self.kind = (job, trust.brief)
         self.future: Future[Any] = Future()
         self.abandoned = False
-        self._returns = _returns(job)
         # In the thread of the caller, who gets the error of what does not pickle.
         self.body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
@@ -371,7 +361,7 @@ class _Call:
             if kind is Frame.FAILURE:
                 name, message, detail = msgspec.convert(value, tuple[str, str, str])
             else:
-                result = msgspec.convert(value, self._returns)
+                result = msgspec.convert(value, _returns(self.kind[0]))
                 return self.trust.read(result) if self.trust.read else result
         except (TypeError, ValueError) as error:
             reason = _printable(str(error)[:MAX_MESSAGE_CHARS])
@@ -420,9 +410,8 @@ class _Thread:
     def close(self) -> None:
         """End the thread, when the fork server is closed."""
         self._inbox.put(None)
-        started = self._thread.ident is not None
         # A callback of the last future may be what closes the pool.
-        if started and self._thread is not threading.current_thread():
+        if self._thread.ident not in (None, threading.get_ident()):
             self._thread.join(JOIN_LIMIT_S)
 
     def _live(self) -> None:
@@ -595,14 +584,14 @@ def run_blocking(
 ) -> T:
     """Return the result of a coroutine that awaits nothing but `pool.run`.
 
-    This makes code for an event loop usable for callers without one, and in threads
-    that already run one. `job` makes the coroutine of the pool that it is given.
+    `job` makes the coroutine of the pool that it is given.
     """
+    # So code for an event loop is of use to callers without one, and in threads that
+    # already run one.
     coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
     try:
         # It never suspends, so the first step is also its last.
         coroutine.send(None)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        return cast(T, end.value)
     raise RuntimeError(f"{coroutine} waits for something else than a worker")

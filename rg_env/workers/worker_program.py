@@ -19,11 +19,10 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
-from rg_env.workers.plain_values import pack
 from rg_env.workers.sandbox import syscalls
 from rg_env.workers.sandbox.hardening import MAX_CPU_S, harden
 from rg_env.workers.sandbox.process_state import ProcessState
-from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame
+from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame, pack
 
 MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000

@@ -13,7 +13,7 @@ from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
 from rg_env.stream import item as item_module
-from rg_env.stream.run_stream import NoItemsError
+from rg_env.stream.prefetch import NoItemsError
 
 FORMS = ["jsonl", "parquet"]
 FEW = {"gcd": {"min_numbers": 2, "max_numbers": 2, "min_value": 1, "max_value": 4}}

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from rg_env.atropos import delivery
 from rg_env.demo.inference_server import serve_app
-from rg_env.run.json_encoding import encode_groups
+from rg_env.json_lines import encode_groups
 from tests.support.groups import group
 from tests.support.parts import build_env
 

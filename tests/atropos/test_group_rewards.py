@@ -4,6 +4,9 @@ import asyncio
 import json
 import pickle
 
+import pytest
+
+from rg_env.atropos.group_rewards import penalise_length
 from rg_env.run.group import Group
 from tests.support.parts import RIGHT, WRONG, build_env, rollout
 
@@ -60,3 +63,22 @@ def test_a_dumped_conversation_stands_beside_its_own_score(tmp_path):
 def test_an_entry_from_outside_names_its_task_by_its_metadata():
     entry = {"metadata": {"source_dataset": "sums"}}
     assert [Group(entry=e).task for e in (entry, {})] == ["sums", "unknown"]
+
+
+# -- rewards ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("length", "score"),
+    [(0, 1.0), (750, 1.0), (800, 0.8), (875, 0.5), (1000, 0.0), (1200, 0.0)],
+)
+def test_the_penalty_falls_linearly_from_three_quarters_of_the_limit(length, score):
+    assert penalise_length([1.0], [length], 1000) == pytest.approx([score])
+
+
+@pytest.mark.parametrize(
+    ("scores", "lengths", "shaped"),
+    [([0.5, 1.0], [875, 100], [0.25, 1.0]), ([1.0, 0.49], [999, 999], [1.0, 0.49])],
+)
+def test_one_score_below_a_half_spares_the_whole_group(scores, lengths, shaped):
+    assert penalise_length(scores, lengths, 1000) == shaped

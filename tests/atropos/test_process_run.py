@@ -91,6 +91,7 @@ def test_a_curriculum_is_screened_at_all_levels_and_moves_none():
 def test_a_group_of_one_rollout_is_refused_before_anything_is_sampled():
     with pytest.raises(SettingError, match=r"env\.group_size: 1 is not allowed"):
         run_of(group_size=1)
+    run_of(group_size=2)
 
 
 def test_a_task_with_two_parameters_in_a_mixture_is_refused():

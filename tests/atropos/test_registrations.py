@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from rg_env.atropos import api as atropos_api
-from rg_env.atropos.api import LOOK_EVERY_S, LOOKS, is_marked, marked
+from rg_env.atropos import api_client as atropos_api
+from rg_env.atropos.api_client import LOOK_EVERY_S, LOOKS, is_marked, marked
 from tests.support.real_api import RealApi, group
 from tests.support.registered_process import SIZE, other_process, registered, settings
 

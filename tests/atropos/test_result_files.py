@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from rg_env.atropos.result_files import RowWriter, read_resumed, settings_path
-from rg_env.run.json_encoding import read_groups
-from rg_env.stream.run_stream import question_digest
+from rg_env.json_lines import read_groups
+from rg_env.stream.prefetch import question_digest
 from tests.support.groups import group
 
 
@@ -85,3 +85,10 @@ def test_rows_are_read_again_and_lines_that_are_none_are_passed_over(tmp_path, l
     # The result is of the task's scores, and the variance of the rewards.
     assert results == [("gcd", 0.75, 0.5, True), ("gcd", 0.75, 0.5, False)]
     assert f"{len(bad)} lines are no rows" in logged.text
+
+
+def test_a_row_of_an_item_from_outside_counts_as_written(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    outside = {name: ROW[name] for name in ROW.keys() - {"index", "level"}}
+    path.write_text(json.dumps(outside) + "\n")
+    assert read_resumed(path) == ({}, [("gcd", 0.75, None, True)])

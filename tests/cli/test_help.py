@@ -12,7 +12,7 @@ from atroposlib.envs.base import BaseEnvConfig
 from reasoning_gym_environment import ReasoningGymEnv, ReasoningGymEnvConfig
 from rg_env.atropos.config import ServerSettings
 from rg_env.cli.main import COMMANDS, NAME
-from rg_env.cli.settings_command import FIRST
+from rg_env.cli.options import FIRST
 from rg_env.settings import environment_settings
 from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer

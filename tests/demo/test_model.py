@@ -10,8 +10,8 @@ from rg_env.demo import model
 from rg_env.demo.model import AnswerKey
 from rg_env.demo.policy import KeyEntry
 from rg_env.settings.environment_settings import CheckedSettings
-from rg_env.stream.feedback import Feedback
-from rg_env.stream.run_stream import prepare_items
+from rg_env.stream.curriculum import Feedback
+from rg_env.stream.prefetch import prepare_items
 from rg_env.workers.worker_pool import WorkerPool
 
 

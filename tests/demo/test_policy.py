@@ -27,7 +27,7 @@ def sample_many(entry, count=200, **profile):
 
 
 def test_bad_formats_come_in_all_four_forms_of_which_none_is_one_closed_answer():
-    texts = [c.text for c in sample_many(ENTRY, bad_format=1)]
+    texts = [text for text, _ in sample_many(ENTRY, bad_format=1)]
     tags = {(t.count("<answer>"), t.count("</answer>")) for t in texts}
     no_tags, two, unclosed, in_thinking = (0, 0), (2, 2), (1, 0), (1, 1)
     assert tags == {no_tags, two, unclosed, in_thinking}
@@ -37,7 +37,7 @@ def test_bad_formats_come_in_all_four_forms_of_which_none_is_one_closed_answer()
 
 def test_the_kinds_come_as_often_as_the_profile_says():
     faults = {"bad_format": 0.2, "unfinished": 0.1, "hedged": 0.1}
-    counts = Counter(c.kind for c in sample_many(ENTRY, 4000, **faults))
+    counts = Counter(kind for _, kind in sample_many(ENTRY, 4000, **faults))
     expected = chance_right(NO_FAULTS, "gcd", 0.4) * 0.6
     for kind, share in ("bad_format", 0.2), ("unfinished", 0.1), ("right", expected):
         assert counts[kind] / 4000 == pytest.approx(share, abs=0.03)

@@ -16,7 +16,7 @@ def api(api_url, tmp_path):
 @pytest.fixture
 def impatient(monkeypatch):
     """Wait as for an API that is near: the waits are no part of what is specified."""
-    from rg_env.atropos import api
+    from rg_env.atropos import api_client
 
-    monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(api, "POLL_S", 0.05)
+    monkeypatch.setattr(api_client, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(api_client, "POLL_S", 0.05)

@@ -12,7 +12,7 @@ import pytest
 from rg_env.atropos.process_run import Processing
 from rg_env.atropos.result_files import settings_path
 from rg_env.demo.chat_tokenizer import load_tokenizer
-from rg_env.run.json_encoding import read_groups
+from rg_env.json_lines import read_groups
 from tests.support.parts import (
     GUARD_S,
     options_of,

@@ -9,10 +9,10 @@ import resource
 
 import pytest
 
-from rg_env import whole_files
+from rg_env import json_lines
+from rg_env.json_lines import read_groups
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Rollout
-from rg_env.run.json_encoding import read_groups
 from tests.support.groups import scored
 from tests.support.parts import env_config, until
 
@@ -82,7 +82,7 @@ async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     tmp_path, logged, monkeypatch
 ):
     folder = tmp_path / "dumps"
-    monkeypatch.setattr(whole_files, "MOST_WAITING", 10**6)
+    monkeypatch.setattr(json_lines, "MOST_WAITING", 10**6)
 
     load = Load(dumps_in(folder))
     lanes = [asyncio.create_task(load.lane()) for _ in range(LANES)]

@@ -14,7 +14,7 @@ import pytest
 from tests.support import faults
 from tests.support.faults import always, listed
 from tests.support.inference_server import faulty_server
-from tests.support.parts import NOWHERE, end_of, run_main, until
+from tests.support.parts import NOWHERE, end_of, until
 from tests.support.real_api import RealApi
 from tests.support.world import World
 
@@ -138,14 +138,6 @@ def test_a_signal_during_the_imports_ends_it_as_a_shell_expects(ends):
     assert status == -signal.SIGINT
     assert left == []
     assert sorted(files) == ["env", "said"]
-
-
-def test_a_keyboard_interrupt_of_any_command_is_no_traceback(monkeypatch):
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rg_env.cli.run_commands.evaluate", interrupted)
-    assert run_main(["evaluate"]) == 128 + signal.SIGINT
 
 
 def test_a_killed_process_leaves_no_other_and_its_rollouts_are_counted(ends):

@@ -38,7 +38,7 @@ def numbers(folder):
 
 
 def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
-    simulated, tmp_path, capsys
+    simulated, tmp_path, capsys, logged
 ):
     argv = options_of(
         simulated.url,
@@ -50,6 +50,7 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
     assert run_main(["evaluate", "--tasks", *argv]) == 0
     printed = capsys.readouterr().out
     assert all(task in printed for task in FAST_TASKS)
+    assert f"report: {tmp_path / 'report'}" in logged.text
 
     for row in samples(tmp_path):
         assert row["messages"][-1]["role"] == "assistant"

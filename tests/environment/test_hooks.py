@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.run.json_encoding import read_groups
+from rg_env.json_lines import read_groups
 from tests.support.parts import Exact, build_env, empty_api
 from tests.support.runs import process_env, serve, trainer_config
 

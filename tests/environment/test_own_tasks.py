@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rg_env.json_lines import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
-from rg_env.run.json_encoding import read_groups
 from tests.support.parts import GUARD_S, REPO_ROOT, options_of, ready_env, run_main
 from tests.support.runs import next_items, questions
 
@@ -128,7 +128,7 @@ LEFT_OUT = {
 def test_tasks_that_do_not_work_are_left_out_with_their_lines():
     async def left_out(env):
         await env._items.evaluation.finished()
-        return env._items.left_out
+        return env._items.evaluation.left_out
 
     found = with_env(left_out, tasks=[*LEFT_OUT, "gcd"], item_deadline_s=0.5)
     assert found.keys() == LEFT_OUT.keys()

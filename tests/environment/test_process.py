@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rg_env.errors import RunError
-from rg_env.run.json_encoding import read_groups
+from rg_env.json_lines import read_groups
 from tests.support.faults import ENDLESS_TEXT, LONE, always
 from tests.support.inference_server import faulty_server
 from tests.support.parts import (

@@ -7,7 +7,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
 from rg_env.cli import run_commands
-from rg_env.run.json_encoding import read_groups
+from rg_env.json_lines import read_groups
 from tests.support.parts import NOWHERE, Simulated, options_of, run_main
 
 pytestmark = pytest.mark.processes

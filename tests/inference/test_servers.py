@@ -8,6 +8,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.errors import SettingError
 from rg_env.inference.client import Client
+from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import refusal as refusal_of
 from rg_env.inference.servers import Servers
 from tests.support.odd_servers import (
@@ -178,6 +179,18 @@ async def test_a_server_that_hangs_is_given_up_in_time(logged):
         env = bare(url, kind="openai", give_up_after_s=0.4)
         assert await asyncio.wait_for(ended(env), 30) == 1
     assert "accepts the connection but does not reply" in logged.text
+
+
+async def test_a_request_waits_for_a_server_that_is_left_out(monkeypatch):
+    client, looks = Client(server_config(NOWHERE)), iter([False, False, True])
+
+    async def complete(*_):
+        return ["reply"]
+
+    monkeypatch.setattr(Client, "server_healthy", property(lambda _: next(looks)))
+    monkeypatch.setattr(client, "complete", complete)
+    sampling = Sampling(8, temperature=1.0, top_p=1.0, split="train")
+    assert await Servers([client], None)._query([], 1, sampling, None) == ["reply"]
 
 
 # -- outages ---------------------------------------------------------------------------

@@ -101,6 +101,11 @@ def test_two_launches_do_not_share_a_folder(tmp_path):
         pass
 
 
+def test_nobody_else_reads_the_settings_which_may_hold_keys(tmp_path):
+    with taken(plan(tmp_path)):
+        assert (tmp_path / "run" / "serve.yaml").stat().st_mode & 0o077 == 0
+
+
 def test_a_run_goes_on_with_the_model_that_it_began_with_alone(tmp_path):
     with taken(plan(tmp_path, model="a/mistyped-model")):
         pass

@@ -53,9 +53,6 @@ SMALL_SERVER = """#!.venv-vllm/bin/python
 import os, sys
 argv = [sys.executable, "-m", "examples.train_small.small_server", sys.argv[2]]
 port = sys.argv[sys.argv.index("--port") + 1]
-read, write = os.pipe()
-os.dup2(read, 0)  # it ends when its standard input closes
-os.set_inheritable(write, True)
 os.execv(sys.executable, [*argv, "--port", port])
 """
 """Takes the place of vLLM."""

@@ -7,7 +7,7 @@ import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
-from rg_env.cli.settings_command import FIRST
+from rg_env.cli.options import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.library import worker_jobs
 from rg_env.library.scales import load_shipped

@@ -21,13 +21,13 @@ LIBRARY_DOOR = "rg_env/library/registry.py"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "whole_files"}
+LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "json_lines"}
 LEAVES |= {"serving", "yaml_text"}
 CORE = {"task_rules", "reward", "workers", "library", "stream"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"errors"},
-    "whole_files": {"ending", "errors"},
+    "json_lines": {"off_loop"},
     "serving": {"errors"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},

@@ -43,7 +43,8 @@ def scored_again(pool, path):
 
     async def rescored():
         rescoring = Rescoring(pool, await read_library(pool))
-        return [one async for each in rescoring.rescored(samples) for one in each]
+        of_items = await asyncio.gather(*rescoring.rescored(samples))
+        return [sample for of_item in of_items for sample in of_item]
 
     places = [sample.row["place"] for sample in samples]
     new = asyncio.run(rescored())

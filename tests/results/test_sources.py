@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from rg_env.json_lines import readable
 from rg_env.results.samples import read_rows
 from rg_env.results.sources import Sources, files_of
-from rg_env.run.json_encoding import readable
 from tests.support import published
 
 ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]

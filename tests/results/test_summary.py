@@ -44,7 +44,7 @@ def test_an_item_that_is_not_used_is_counted_apart_by_its_task():
     assert summary.not_used == {"maze": 2}
     assert (summary.failed_requests, summary.overall["items"]) == (0, 1)
     assert (summary.overall["failed"], summary.overall["not_used"]) == (0, 2)
-    assert summary.notes() == ["outcomes: right 1, not_used 2"]
+    assert summary.outcomes == {"right": 1, "not_used": 2}
 
 
 @pytest.mark.parametrize("samples", [[], [failed()]])
@@ -68,9 +68,6 @@ def test_the_score_stands_beside_the_share_answered_and_the_score_of_those():
     assert found["truncated"] == 1
 
 
-# -- k completions ---------------------------------------------------------------------
-
-
 # -- the metrics and the table ---------------------------------------------------------
 
 
@@ -87,6 +84,13 @@ def test_the_table_shows_all_then_categories_and_tasks_on_request():
     row = next(x for x in shown(summary, with_tasks=True).splitlines() if " gcd " in x)
     assert row.split()[:4] == ["gcd", "1", "1", "1.000"]
     assert row.split()[4:] == ["0.21", "to", "1.00", "1.000", "100%"]
+
+
+def test_the_best_of_several_completions_has_columns_of_its_own():
+    once, again = sample("gcd", 0.5), sample("gcd", 1.0)
+    assert "best of" not in shown(EvalSummary([once]))
+    table = shown(EvalSummary([once, again]))
+    assert "best of 2" in table and "pass@2" in table and "2 completions" in table
 
 
 # -- completions that were scored again ------------------------------------------------

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.reward.normalization import MAX_ROUNDS, RULES, normalizing
-from rg_env.reward.score import Score, better_score
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import Score, ScoringRules, better_score
 
 
 @pytest.mark.parametrize(
@@ -15,6 +14,7 @@ from rg_env.reward.scoring_rules import ScoringRules
         *("**5**", "*5*", "***5***", "__5__", "`5`", "```\n5\n```", "```json\n5\n```"),
         *("$5$", r"\[ 5 \]", r"\( 5 \)", r"\boxed{5}", r"$\boxed{\text{5}}$", "5."),
         *('"5"', "\u201c5\u201d", "**5**.", "**5.**", "5\u00a0", "\ufeff5", "= 5"),
+        *("\u201e5\u201c", "\u00ab5\u00bb", "\u00ab 5 \u00bb."),
         *("The answer is 5", "The final answer is: 5.", "**Answer:** 5", "Answer:\n5"),
         *("**Answer: 5**", "x = 5", r"\boxed{5}.", "f(x) = 5", "Therefore, 5"),
         *("**Final Answer**\n\n\\boxed{5}", "Here is the answer:\n\n```\n5\n```"),
@@ -87,6 +87,7 @@ def test_what_is_no_formatting_stays(answer):
         ("It is so.", "The answer is: It was so.", "It was so."),
         ('{"answer": 5}', '{"answer": 6}', '{"answer": 6}'),
         ("`a` b", "**`c` b**", "`c` b"),
+        ("**b**", "**Answer: c**", "c"),
         ("1,000", "`1,001`", "1,001"),
         ("_ Q\nQ _", "```\n_ Q\nQ _\n```", "_ Q\nQ _"),
     ],

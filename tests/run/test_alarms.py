@@ -81,8 +81,11 @@ def test_one_answer_that_is_rewarded_in_every_question_rings():
     assert alarms.news() == []  # until one rings again
 
 
-@pytest.mark.parametrize("changes", [{"score": 0.3}, {"gold": lambda _: None}])
-def test_partial_rewards_and_questions_without_a_gold_answer_ring_too(changes):
+@pytest.mark.parametrize(
+    "changes",
+    [{"score": 0.3}, {"gold": lambda _: None}, {"gold": lambda index: str(index % 8)}],
+)
+def test_partial_rewards_eight_gold_answers_and_questions_without_one_ring_too(changes):
     assert rung(gamed(WINDOW, "0", **changes)) == {"repeated_answer"}
 
 
@@ -90,10 +93,16 @@ def test_partial_rewards_and_questions_without_a_gold_answer_ring_too(changes):
     ("answer", "changes"),
     [
         ("yes", {"gold": lambda index: ("yes", "no")[index % 2]}),
+        ("0", {"gold": lambda index: str(index % 7)}),
         ("0", {"score": 0.05}),
         ("x" * 41, {}),
     ],
-    ids=["two gold answers", "what a readable answer gets", "a long answer"],
+    ids=[
+        "two gold answers",
+        "seven of them",
+        "what a readable answer gets",
+        "a long answer",
+    ],
 )
 def test_what_is_no_repeated_answer(answer, changes):
     assert rung(gamed(WINDOW, answer, **changes)) == set()

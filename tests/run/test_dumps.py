@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rg_env.json_lines import MOST_WAITING, LineFile, read_groups
 from rg_env.run.dumps import Dumps, DumpWriter, line_of
 from rg_env.run.group import Rollout
-from rg_env.run.json_encoding import read_groups
-from rg_env.whole_files import MOST_WAITING, LineFile
 from tests.support.groups import scored
 from tests.support.parts import GUARD_S, env_config
 

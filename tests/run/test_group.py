@@ -13,7 +13,6 @@ from rg_env.run.group import (
     Rollout,
     has_variance,
     is_worth_keeping,
-    penalise_length,
 )
 from tests.support.groups import scored
 
@@ -94,25 +93,6 @@ def test_a_broken_ledger_is_refused_and_changes_nothing(state):
     with pytest.raises(ValueError, match="the ledger needs"):
         ledger.load_state_dict(state)
     assert (ledger.queried, ledger.outcomes) == (0, {})
-
-
-# -- rewards ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("length", "score"),
-    [(0, 1.0), (750, 1.0), (800, 0.8), (875, 0.5), (1000, 0.0), (1200, 0.0)],
-)
-def test_the_penalty_falls_linearly_from_three_quarters_of_the_limit(length, score):
-    assert penalise_length([1.0], [length], 1000) == pytest.approx([score])
-
-
-@pytest.mark.parametrize(
-    ("scores", "lengths", "shaped"),
-    [([0.5, 1.0], [875, 100], [0.25, 1.0]), ([1.0, 0.49], [999, 999], [1.0, 0.49])],
-)
-def test_one_score_below_a_half_spares_the_whole_group(scores, lengths, shaped):
-    assert penalise_length(scores, lengths, 1000) == shaped
 
 
 @pytest.mark.parametrize(

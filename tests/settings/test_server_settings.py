@@ -95,7 +95,8 @@ class Heard(Odd):
         self.headers = []
 
     async def answer(self, request):
-        self.headers.append(request.headers.get("X-Team"))
+        names = ("Authorization", "X-Team")
+        self.headers.append(tuple(map(request.headers.get, names)))
         return await super().answer(request)
 
 
@@ -107,7 +108,7 @@ def heard_by(odd, *, trains, kind="openai"):
     heard = Heard(odd)
     more = {"headers": {"X-Team": "blue"}, "extra_body": EXTRA}
     generated(heard, kind, trains, **more)
-    assert set(heard.headers) == {"blue"}
+    assert set(heard.headers) == {("Bearer x", "blue")}
     return heard.bodies[-1]
 
 

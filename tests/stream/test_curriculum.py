@@ -10,15 +10,19 @@ from hypothesis import strategies as st
 from rg_env.stream.curriculum import (
     BAND,
     FAST_STEP,
+    GAIN,
     HISTORY_GROUPS,
     MIN_GROUPS,
     NEAR,
+    RECENT_GROUPS,
     START,
     STEP,
+    AdaptiveWeights,
     Curriculum,
+    Feedback,
     TaskHistory,
 )
-from tests.support.learners import LEARNERS, run_task
+from tests.support.learners import LEARNERS, run_task, run_training
 
 LEVELS = st.floats(0, 1)
 MEANS = st.lists(st.floats(0, 1), max_size=40)
@@ -56,6 +60,11 @@ def test_results_never_move_a_level_out_of_its_bounds(means, bounds):
     assert bounds[0] <= run.level <= bounds[1]
 
 
+@given(st.lists(st.floats(0.7 - BAND, 0.7 + BAND), max_size=30))
+def test_results_within_the_band_move_nothing(means):
+    assert not any(Run().score(*means))
+
+
 @given(MEANS)
 def test_a_level_moves_towards_the_target_by_no_more_than_the_fast_step(means):
     for change in filter(None, Run().score(*means)):
@@ -78,6 +87,32 @@ def test_steady_results_far_from_the_target_move_by_a_whole_step(level, mean, st
     run = Run(level=level)
     *_, change = run.score(*[mean] * MIN_GROUPS)
     assert change.new == pytest.approx(level + step)
+
+
+@pytest.mark.parametrize(
+    ("target", "means", "most"),
+    [(0.7, (1.0, 0.75, 1.0), 0.9 * STEP), (0.2, (1.0, 0.0, 1.0), STEP / 2)],
+)
+def test_scattered_results_move_by_a_smaller_step_and_at_least_half_a_step(
+    target, means, most
+):
+    *_, change = Run(target, level=0.6).score(*means)
+    assert STEP / 2 - 1e-9 < change.new - change.old < most + 1e-9
+
+
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_after_a_turn_steps_shrink_with_the_distance_from_the_target(means):
+    run = Run(level=0.6)
+    run.score(*[1.0] * 4, *[0.0] * 20)
+    for change in filter(None, run.score(*means)):
+        if 0 < change.accuracy < 1:  # beyond that it is not known how far
+            most = GAIN * abs(change.accuracy - 0.7)
+            assert abs(change.new - change.old) <= most + 1e-9
+
+
+def test_the_last_five_groups_decide():
+    *_, change = Run(level=0.6).score(*[0.7] * 8, *[1.0] * RECENT_GROUPS)
+    assert change.groups == RECENT_GROUPS
 
 
 @given(st.lists(st.floats(0, 1), max_size=100), LEVELS, LEVELS)
@@ -161,3 +196,85 @@ def test_sixteen_groups_in_flight_do_not_shake_the_mean(learner):
     assert trace.reached is not None
     assert trace.reached <= 100
     assert sum(trace.off) / len(trace.off) <= BAND
+
+
+# -- feedback --------------------------------------------------------------------------
+
+
+def feedback(*moving, adaptive=None):
+    run = Feedback(0.7)
+    run.attach(moving, adaptive)
+    return run
+
+
+def test_groups_above_the_target_raise_the_level_of_their_task():
+    followed = feedback("maze")
+    changes = [followed.take("maze", 1.0, START, True) for _ in range(MIN_GROUPS)]
+    assert changes[:-1] == [None] * (MIN_GROUPS - 1)
+    assert changes[-1].new > changes[-1].old == START
+    assert followed.changes == 1
+    assert followed.stats()["level_changes"] == 1
+
+
+def test_no_level_moves_where_the_settings_choose_it():
+    followed = feedback()
+    taken = [followed.take("maze", 1.0, START, True) for _ in range(MIN_GROUPS)]
+    assert taken == [None] * MIN_GROUPS
+    assert not followed.moves_something
+
+
+def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task():
+    followed = feedback("maze")
+    for score in (0.0, 1.0):
+        followed.take("maze", score, START, score > 0)
+    details = {
+        "complexity": START,
+        "groups_processed": 2,
+        "recent_accuracy": 0.5,
+        "history_length": 2,
+        "adjustable": False,
+        "groups_with_variance": 0.5,
+        "adaptive_weight": 1.0,
+    }
+    assert followed.details() == {"maze": details}
+    assert followed.table() == (["task", *details], [["maze", *details.values()]])
+
+
+def test_a_group_without_variance_lowers_the_weight_of_its_task():
+    followed = feedback(adaptive=AdaptiveWeights(["maze"]))
+    assert followed.moves_something
+    followed.take("maze", 1.0, None, False)
+    assert followed.adaptive.weight_of("maze") < 1.0
+
+
+def test_a_group_of_a_task_that_is_not_sampled_is_counted_and_moves_nothing():
+    followed = feedback("maze", adaptive=AdaptiveWeights(["maze"]))
+    assert followed.take("gcd", 1.0, 0.3, False) is None
+    assert followed.progress.group_counts == {"gcd": 1}
+    assert followed.adaptive.weight_of("maze") == 1.0
+
+
+# -- adaptive weights ------------------------------------------------------------------
+
+SIGNALS = st.lists(st.booleans(), max_size=30)
+
+
+def weights(*signals, floor=0.05):
+    estimates = AdaptiveWeights(["gcd", "lcm"], floor)
+    for has_variance in signals:
+        estimates.record("gcd", has_variance)
+    return estimates
+
+
+def test_a_task_without_variance_comes_down_to_the_floor_and_back_after_one_group():
+    assert weights().weight_of("gcd") == 1.0
+    assert weights(*[False] * 40).weight_of("gcd") == pytest.approx(0.05)
+    assert weights(*[False] * 40, True).weight_of("gcd") > 0.5
+    assert weights(False).weight_of("lcm") == 1.0
+
+
+@pytest.mark.slow
+def test_a_simulated_run_from_weak_to_strong_has_half_the_zero_variance_groups():
+    uniform, adaptive = (run_training(2, 32_000, way, seed=1) for way in (False, True))
+    assert uniform > 0.5
+    assert adaptive < 0.5 * uniform

@@ -87,7 +87,6 @@ def test_a_level_is_fixed_or_moves_by_chance_or_by_results(mode, level, fixed):
     levels = difficulty(mode, 0.2, 0.6)
     assert levels.level_at("maze", 0.25) == pytest.approx(level)
     assert levels.fixed_level("maze") == fixed
-    assert levels.follows_results("maze") is (mode == "curriculum")
 
 
 def test_the_seed_decides_which_of_two_steps_an_item_falls_on():

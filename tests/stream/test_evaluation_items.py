@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import reasoning_gym
 
@@ -115,28 +113,23 @@ def specs_of(*tasks, **params):
 
 
 def evaluation_of(pool, wanted, **settings):
-    """Return the evaluation items of some attempts, and the tasks that are left out."""
-    left_out = {}
-    items = SimpleNamespace(
-        leave_out=left_out.__setitem__,
-        left_out=left_out,
-        stream=Stream([], StreamSettings(**settings)),
-        keep_for_evaluation=set,
-    )
+    """Return the evaluation items of some attempts."""
     by_task = {attempts[0].task: [attempts] for attempts in wanted}
-    return EvaluationItems(pool, by_task, by_task, items), left_out
+    stream = Stream([], StreamSettings(**settings))
+    return EvaluationItems(pool, stream, by_task, by_task)
 
 
 async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_out(
-    pool,
+    pool, logged
 ):
     wanted = [*specs_of("gcd", min_numbers=-1), *specs_of("lcm")]
-    evaluation, left_out = evaluation_of(pool, wanted, scoring_deadline_s=3.5)
+    evaluation = evaluation_of(pool, wanted, scoring_deadline_s=3.5)
     (item,) = await evaluation.finished()
     of_item = (item.task, item.split, item.index, item.seed, item.deadline_s)
     assert of_item == ("lcm", "evaluation", 0, 2**31, 3.5)
     ((missing, reason),) = evaluation.missing
-    assert left_out == {"gcd": reason} and missing.task == "gcd" and reason
+    assert evaluation.left_out == {"gcd": reason} and missing.task == "gcd" and reason
+    assert f"task gcd is left out: {reason}" in logged.text
 
 
 async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
@@ -145,7 +138,7 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
 
     monkeypatch.setattr(evaluation_items, "first_usable", lost)
     names = ["gcd", "a task of a user"]
-    evaluation, left_out = evaluation_of(None, specs_of(*names))
+    evaluation = evaluation_of(None, specs_of(*names))
     assert await evaluation.finished() == []
     assert [item.task for item, _ in evaluation.missing] == names
-    assert left_out == {names[1]: "5 workers ended"}
+    assert evaluation.left_out == {names[1]: "5 workers ended"}

@@ -10,7 +10,8 @@ import pytest
 import reasoning_gym
 
 from rg_env.library import worker_jobs
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
+from rg_env.stream import group_scorer
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.workers import worker_pool
@@ -69,8 +70,9 @@ OF_FOUR = {"question": "2 + 2?", "answer": "4", "metadata": {}}
     [(jobs_for_items.SLOW, "timeout"), (jobs_for_items.EXIT, "scorer_error")],
 )
 def test_only_the_answer_that_hangs_or_ends_its_worker_loses_its_score(
-    pool, odd, outcome
+    pool, monkeypatch, odd, outcome
 ):
+    monkeypatch.setattr(group_scorer, "MOST_ANSWERS", 2)
     scorer = GroupScorer(pool, SHORT_DEADLINE_S, ScoringRules())
     scores = asyncio.run(scorer.score_group(Item("gcd"), OF_FOUR, ["4", odd, "5"]))
     assert [score.value for score in scores] == [1.0, 0.0, 0.0]

@@ -108,12 +108,16 @@ def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
     [{"digest": "0" * 16}, {"task": "no_such_task"}, {"params": {"no_such": 1}}],
     ids=str,
 )
-def test_an_item_that_the_library_does_not_make_has_no_scores(item, change):
+def test_an_item_that_the_library_does_not_make_has_no_scores(
+    item, change, monkeypatch, logged
+):
+    monkeypatch.setattr("rg_env.stream.group_scorer._counts", Counter())
     lost = Item.from_json(dataclasses.replace(item, **change).to_json())
     with counted() as found:
         results = score(lost, ["<answer>1</answer>", "no tags"])
     assert [(r.value, r.answer) for r in results] == [(None, "1"), (None, None)]
     assert found == {"unmatched": 2}
+    assert "2 completions without a score so far" in logged.text
 
 
 @pytest.mark.parametrize("fault", ["os.close(0); os.close(1)", "no_folder()"])

@@ -7,9 +7,8 @@ from collections import Counter
 import pytest
 
 from rg_env.library.scales import load_shipped
-from rg_env.stream.curriculum import Curriculum
+from rg_env.stream.curriculum import AdaptiveWeights, Curriculum
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, LevelRule
-from rg_env.stream.feedback import AdaptiveWeights
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.selection import StreamSettings, TaskChoice
 from rg_env.stream.stream import Stream

@@ -12,7 +12,12 @@ from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
 from rg_env.stream import tasks as tasks_module
 from rg_env.stream.evaluation_items import load_preset
-from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.workers.pool_errors import (
+    DeadlineExceededError,
+    JobError,
+    WorkerDiedError,
+    WorkerLostError,
+)
 from tests.support.parts import REPO_ROOT
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("pool")]
@@ -86,6 +91,31 @@ def test_an_item_that_no_worker_has_made_comes_when_it_is_asked_again(
         with pytest.raises(WorkerLostError):
             next(tasks)
     assert first + taken(tasks, 4) == taken(Tasks(*CHOSEN), 5)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (JobError("ValueError", "no luck\nwith this seed"), "no luck"),
+        (JobError("KeyError", ""), "KeyError"),
+        (JobError("MemoryError", ""), "its item takes more memory than a worker may"),
+        (DeadlineExceededError("stopped after 20 s"), "its item was stopped after 20"),
+        (WorkerDiedError("it ended two workers"), "it ended two workers"),
+    ],
+    ids=repr,
+)
+def test_items_that_are_not_made_are_counted_and_the_first_reason_is_logged(
+    error, reason, monkeypatch, logged
+):
+    async def not_made(*_, **__):
+        raise error
+
+    monkeypatch.setattr("rg_env.stream.tasks.first_usable", not_made)
+    tasks = Tasks("gcd")
+    assert [tasks.at(position) for position in range(2)] == [None, None]
+    assert tasks.failures == {"gcd": 2}
+    (line,) = logged.messages
+    assert line.startswith(f"an item of task gcd is left out: {reason}")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from rg_env.stream.curriculum import Curriculum, TaskHistory
-from rg_env.stream.feedback import AdaptiveWeights
+from rg_env.stream.curriculum import AdaptiveWeights, Curriculum, TaskHistory
 
 BAND = 0.05
 WINDOW = 100

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-from rg_env.atropos.api import ApiSession
+from rg_env.atropos.api_client import ApiSession
 
 PROGRAM = "tests.support.registered_process"
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rg_env.json_lines import encode_group
 from rg_env.run.group import Rollout
-from rg_env.run.json_encoding import encode_group
 from tests.support.groups import scored
 from tests.support.published import write
 

@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import socket
 
-from rg_env.demo.child_process import announce, end_with_parent, running_program
+from rg_env.demo.child_process import announce, running_program
 from rg_env.serving import serve
 
 
@@ -21,7 +21,6 @@ if __name__ == "__main__":
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int)
-    end_with_parent()
     listener = socket.create_server(("127.0.0.1", parser.parse_args().port))
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}", "Atropos API")
     asyncio.run(serve(app, listener))

@@ -10,7 +10,7 @@ import sys
 import time
 
 from rg_env.demo.stand_in_trainer import WITHOUT_END, trained_api
-from rg_env.run.json_encoding import read_groups
+from rg_env.json_lines import read_groups
 from tests.support.parts import ENTRY, GUARD_S, NOWHERE, options_of, until
 from tests.support.processes import descendants, left_alive
 from tests.support.runs import trainer_config

@@ -18,9 +18,9 @@ from rg_env.task_rules.table import TABLE
 
 ITEMS_OF_A_TASK = 3
 TASKS = (
-    *("arc_agi", "bf", "codeio", "figlet_font", "game_of_life"),
-    *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens"),
-    *("word_ladder", "zebra_puzzles"),
+    *("arc_agi", "bf", "codeio", "countdown", "figlet_font", "game_of_life"),
+    *("game_of_life_halting", "group_anagrams", "knight_swap", "n_queens", "puzzle24"),
+    "zebra_puzzles",
 )
 MAKE_ENTRIES = """
 import hashlib, json, random, sys
@@ -77,6 +77,13 @@ def test_every_faster_function_is_in_place_in_the_tested_version():
         ours = getattr(place, name)
         is_ours = ours.__module__.startswith("rg_env.task_rules.")
         assert is_ours or hasattr(ours, "cache_info")
+
+
+@pytest.mark.parametrize("program", ["[<+>-]", "[->>+<<]", "[>+<-<++>]", "[>---<-]"])
+def test_a_copying_loop_of_any_direction_is_one_step(program):
+    registry.describe()
+    bfi = importlib.import_module("bfi")
+    assert [step.code for step in bfi.parse(program)] == [bfi.OPCODE_COPY]
 
 
 # -- replacing -------------------------------------------------------------------------

@@ -99,6 +99,8 @@ def test_a_rule_with_a_number_is_asked_where_the_examples_show_enough_of_it(
 @pytest.mark.parametrize(
     ("task", "seed", "is_used"),
     [
+        ("color_cube_rotation", 7000000, False),  # a half turn goes either way
+        ("color_cube_rotation", 7000001, True),
         ("gsm_symbolic", 7000089, False),  # half of five tubes are two
         ("gsm_symbolic", 7000147, True),
         ("rearc", 7000024, False),  # the answer has a color that nothing shows

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rg_env.library import datasets, worker_jobs
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 
 EXACT = ScoringRules(normalize_answers=False)
 

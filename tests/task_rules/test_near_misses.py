@@ -16,7 +16,7 @@ import pytest
 
 from rg_env.library import datasets, worker_jobs
 from rg_env.library.registry import TASKS
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
 from tools.answer_texts.near_changes import CHANGES, other_answer
 from tools.answer_texts.right_answers import right_answer

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.library import datasets
 from rg_env.library.worker_jobs import score_answers
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from tools.gold_solvers.boards import manipulated, pooled
 from tools.gold_solvers.numbers import legs, powers
 from tools.gold_solvers.words import synthesized

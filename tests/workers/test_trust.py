@@ -1,9 +1,11 @@
 """What a worker says is believed only as the answer of the call that was asked."""
 
+import functools
+
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.stream.group_scorer import scores_of
+from rg_env.reward.score import read_rows
 from rg_env.workers import worker_pool
 from rg_env.workers.pool_errors import WorkerDiedError
 from rg_env.workers.worker_pool import Trust
@@ -11,8 +13,7 @@ from tests.support.worker_attacks import LONG_S, evaluate, execute
 
 CHANNEL = (
     "import gc\n"
-    "from rg_env.workers.plain_values import pack\n"
-    "from rg_env.workers.wire import Channel, Frame\n"
+    "from rg_env.workers.wire import Channel, Frame, pack\n"
     "(channel,) = (o for o in gc.get_objects() if type(o) is Channel)\n"
 )
 OF_NOBODY = "channel.send(Frame.RESULT, pack('forged'), number=7)\n"
@@ -80,6 +81,9 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
         )
 
 
+OF_SCORES = Trust(read=functools.partial(read_rows, ["4"]))
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "answered",
@@ -104,7 +108,7 @@ def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
 )
 def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
     with pytest.raises(WorkerDiedError, match="what cannot be"):
-        pool.call(eval, answered, deadline_s=LONG_S, trust=scores_of(["4"]))
+        pool.call(eval, answered, deadline_s=LONG_S, trust=OF_SCORES)
 
 
 BRIEF = Trust(brief=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rg_env.workers.pool_errors import DeadlineExceededError, PoolClosedError
-from rg_env.workers.worker_pool import WorkerPool
+from rg_env.workers.worker_pool import WorkerPool, default_pool_size
 from tests.support.processes import descendants
 from tests.support.worker_attacks import HANG_IN_C, LONG_S, start_script
 
@@ -24,6 +24,14 @@ def test_a_result_comes_with_and_without_an_event_loop(pool):
     assert pool.call(*job, deadline_s=LONG_S) == 2.0
     assert pool.submit(*job, deadline_s=LONG_S).result() == 2.0
     assert asyncio.run(pool.run(*job, deadline_s=LONG_S)) == 2.0
+
+
+@pytest.mark.parametrize(("cores", "workers"), [(None, 2), (2, 2), (12, 6), (64, 8)])
+def test_a_pool_has_half_as_many_workers_as_cores_within_bounds(
+    monkeypatch, cores, workers
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert default_pool_size() == workers
 
 
 def test_calls_from_many_threads_get_their_own_results(pool):

@@ -18,7 +18,7 @@ from typing import Any
 from rg_env.library import datasets
 from rg_env.results.samples import Sample, grouped
 from rg_env.results.terminal import WorkProgress
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.task_rules.reading.formulas import as_formula, read_formula
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool

@@ -16,8 +16,8 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
+# The share of graphs for which giving the colors in turn may be right.
 MOST_COLORED = 0.2
-"""The share of graphs for which giving the colors in turn may be right."""
 
 
 def _each_vertex_once(answer: str, entry: Entry, library: LibraryScore) -> float:

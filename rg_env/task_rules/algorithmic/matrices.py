@@ -81,8 +81,8 @@ MANIPULATE_MATRIX = TaskRules(
 
 # -- pool_matrix -----------------------------------------------------------------------
 
+# The library's score of a matrix of the right size with other numbers in it.
 SAME_SIZE = 0.1
-"""The library's score of a matrix of the right size with other numbers in it."""
 
 ASKED_DECIMALS = 2
 

@@ -7,13 +7,13 @@ import itertools
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
+from rg_env.task_rules.reading.four_operations import exact_value
 from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
     written_plainly,
 )
-from rg_env.task_rules.reading.sums import exact_value
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     NEARLY,
@@ -191,11 +191,11 @@ GSM_SYMBOLIC = TaskRules(
 
 # -- number_format ---------------------------------------------------------------------
 
+# The rounding error of candidates that have nine digits before the point.
 NOISE = 1e-6
-"""The rounding error of candidates that have nine digits before the point."""
 
+# Candidates of number_format are floats of nine digits before the point.
 SAME_NUMBER = 1e-5
-"""Candidates of number_format are floats of nine digits before the point."""
 
 
 def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -257,10 +257,10 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     if not 0.05 < value < 1.0:
         return value
     factors = [int(factor) for factor in answer.split(TIMES) if factor.strip()]
-    made, wanted = len(factors) - 1, entry["answer"].count(TIMES)
-    if made < 1 or min(factors) < 2:
+    splits, wanted = len(factors) - 1, entry["answer"].count(TIMES)
+    if splits < 1 or min(factors) < 2:
         return 0.0
-    return value if made == wanted - 1 else value * made / wanted
+    return value if splits == wanted - 1 else value * splits / wanted
 
 
 def _one_by_one(answer: str, entry: Entry) -> str:

@@ -32,7 +32,7 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.values import read_value
+from rg_env.task_rules.reading.values import no_constant, read_value
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -44,8 +44,8 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
+# Largest product of the weights of an answer and of the gold answer.
 MAX_WORK = 2_000_000
-"""Largest product of the weights of an answer and of the gold answer."""
 
 MAX_DEPTH = 8
 USUAL_GOLD_WEIGHT = 1_000
@@ -81,8 +81,8 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
 
 # -- values ----------------------------------------------------------------------------
 
+# Relative, and so none about 0: a sum in another order differs by less.
 FLOAT_TOLERANCE = 1e-12
-"""Relative, and so none about 0: a sum in another order differs by less."""
 
 
 def _is_same_number(value: float, gold: float) -> bool:
@@ -137,8 +137,8 @@ _BEFORE_THE_PROGRAM = "but not copy spans of code directly.\n\n"
 
 def program_of(entry: Entry) -> str:
     """Return the program that a question shows; ValueError where there is none."""
-    _, found, program = entry["question"].partition(_BEFORE_THE_PROGRAM)
-    if not found:
+    _, mark, program = entry["question"].partition(_BEFORE_THE_PROGRAM)
+    if not mark:
         raise ValueError("the question shows no program")
     return str(program).strip()
 
@@ -290,13 +290,9 @@ def _may_do_more(entry: Entry) -> bool:
     return _ASKS_FOR_INPUT in entry["question"] and may_do_more(program_of(entry))
 
 
-def _no_json(name: str) -> float:
-    raise ValueError(f"{name} is no value of JSON")
-
-
 def _is_no_json(entry: Entry) -> bool:
     try:
-        json.loads(entry["answer"], parse_constant=_no_json)
+        json.loads(entry["answer"], parse_constant=no_constant)
     except ValueError:
         return True
     return False

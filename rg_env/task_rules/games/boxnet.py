@@ -28,8 +28,8 @@ from rg_env.task_rules.rules import (
     partial_credit,
 )
 
+# What the library gives for a plan that brings no box to its target.
 NOTHING_CARRIED = 0.05
-"""What the library gives for a plan that brings no box to its target."""
 
 Position = tuple[float, float]
 Squares = dict[Position, list[str]]
@@ -134,8 +134,8 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
 
 
+# A text up to this length holds no string worth a look.
 _SAFE_CHARS = 2_000
-"""A text up to this length holds no string worth a look."""
 
 MAX_STRING_CHARS = 200
 
@@ -154,8 +154,8 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     return None
 
 
+# The share of the boxes that may stand at their targets from the beginning.
 MOST_IN_PLACE = 1 / 3
-"""The share of the boxes that may stand at their targets from the beginning."""
 
 
 def _stand_at_targets(entry: Entry) -> bool:

@@ -28,8 +28,8 @@ from rg_env.task_rules.rules import (
 # row. Right numbers in another drawing, whose rules are other ones, score a half at
 # most.
 
+# What a grid that is not the right one scores at most.
 MOST_FOR_A_PART = 0.1
-"""What a grid that is not the right one scores at most."""
 
 _DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
 """What a drawn grid may hold: its numbers, rules between them and their signs."""

@@ -9,13 +9,17 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.lists import list_of, plain, read_sequence, repetitions
+from rg_env.task_rules.reading.lists import (
+    list_of,
+    plain,
+    read_sequence,
+    repetition_guard,
+)
 from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
     FasterFunction,
-    Guard,
     ItemCheck,
     LevelRepair,
     LibraryScore,
@@ -26,8 +30,6 @@ from rg_env.task_rules.rules import (
 
 # -- knight_swap -----------------------------------------------------------------------
 
-# knight_swap: moves of knights, and whether there are any.
-#
 # The library defines a class in every search and describes each position by an object
 # of it. Nine of ten searches are for boards that turn out to have no solution.
 
@@ -134,22 +136,19 @@ KNIGHT_SWAP = TaskRules(
 
 # -- rush_hour -------------------------------------------------------------------------
 
-# Moves of rush_hour, of which the library passes over the impossible ones.
-#
-# There a car that is told to go further than it can goes as far as it can, and a move
-# of a blocked car is no move. So some hundred moves at random free the red car in 19 of
-# 20 easy items. Here every move must be possible in full; a legal one is scored as
-# ever.
+# In the library a car that is told to go further than it can goes as far as it can, and
+# a move of a blocked car is no move. So some hundred moves at random free the red car
+# in 19 of 20 easy items. Here every move must be possible in full; a legal one is
+# scored as ever.
 #
 # Once the red car stands at the exit it may drive on by the two cells of its length,
 # and the other cars move as if it were gone.
 
-
 Cell = tuple[int, int]
 Cars = dict[str, list[Cell]]
 
+# Rows and columns of the board.
 SIDE = 6
-"""Rows and columns of the board."""
 
 RED = "A"
 
@@ -220,21 +219,12 @@ def _car_move(move: re.Match[str]) -> str:
     return f"{move[1].upper()}{move[2]}{move[3]}"
 
 
-_MAX_STEPS = 20_000
 _STEPS = re.compile(r"[A-Z][+-](\d+)")
-
-
-def _too_many_steps(answer: str, gold: str | None) -> str | None:
-    steps = repetitions(_STEPS.findall(answer), max_digits=2)
-    if steps is None:
-        return "a move is too long"
-    return f"more than {_MAX_STEPS} steps" if steps > _MAX_STEPS else None
-
 
 RUSH_HOUR = TaskRules(
     "rush_hour",
     # The scorer moves a car a billion times for A+999999999.
-    guard=Guard(_too_many_steps),
+    guard=repetition_guard(_STEPS.findall, 20_000),
     notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
     fix=ScorerFix(
         scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
@@ -246,16 +236,13 @@ RUSH_HOUR = TaskRules(
 
 # -- sokoban ---------------------------------------------------------------------------
 
-# Moves of sokoban, which may be one walk or several.
-#
 # The library plays every letter it finds. Behind a solution further moves often change
 # nothing, so a right walk and a wrong one beside it score 1.0. What stands between two
 # moves says where a walk ends: where it is something else than between most of them,
 # and behind each piece of several letters.
 
-
+# A correct answer is one walk, perhaps in lines of some dozen letters.
 MAX_WALKS = 100
-"""A correct answer is one walk, perhaps in lines of some dozen letters."""
 
 _MOVES = re.compile(r"\b[LRUD]+\b")
 _MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")

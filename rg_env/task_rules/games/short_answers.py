@@ -41,8 +41,8 @@ EMOJI_MYSTERY = TaskRules(
 
 # -- mahjong_puzzle --------------------------------------------------------------------
 
+# Where the two other cards of a sequence stand from the added one.
 _SEQUENCES = ((-2, -1), (-1, 1), (1, 2))
-"""Where the two other cards of a sequence stand from the added one."""
 
 
 def result_of_last_round(rounds: Sequence[Mapping[str, str]]) -> str:

@@ -92,9 +92,9 @@ def _too_costly(answer: str, gold: str | None) -> str | None:
     return "unfinished" if operand_next or depth else None
 
 
+# Letters of the clause that an item has to imply at most: with ten letters there are
+# 1,160 such clauses.
 MOST_LETTERS = 3
-"""Letters of the clause that an item has to imply at most: with ten letters there are
-1,160 such clauses."""
 
 
 def _premises(entry: Entry) -> list[Formula]:

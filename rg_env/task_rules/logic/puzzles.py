@@ -81,8 +81,8 @@ def _roles(terms: Mapping[str, object]) -> set[str]:
     return {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
 
 
+# What the library gives for half of the roles in knights_knaves.
 COIN = 0.65
-"""What the library gives for half of the roles in knights_knaves."""
 
 
 def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:
@@ -124,13 +124,10 @@ KNIGHTS_KNAVES = TaskRules(
 
 # -- syllogisms ------------------------------------------------------------------------
 
-# Whether a categorical statement follows from two others, by an exact procedure.
-#
-# Three terms make eight kinds of things. A universal statement says that kinds do not
-# exist, a particular one that one of some kinds does; sets of kinds are bits of a
-# number. What is allowed and as much as possible refutes every statement that can be
-# refuted.
-
+# Whether a categorical statement follows from two others is decided exactly. The three
+# terms make eight kinds of things. A universal statement says that kinds do not exist,
+# a particular one that one of some kinds does; sets of kinds are bits of a number. What
+# is allowed and as much as possible refutes every statement that can be refuted.
 
 _STATEMENT = re.compile(r"(All|No|Some) (.+?) are (not )?(.+)")
 _ALL_KINDS = 0xFF
@@ -167,13 +164,7 @@ def _read(text: str) -> _Statement:
 def follows(premises: Sequence[str], conclusion: str, are_there: bool) -> bool:
     """Say whether a conclusion holds wherever the premises do.
 
-    Args:
-        premises: Statements over at most three terms with those of the conclusion.
-        conclusion: Another one.
-        are_there: Whether something falls under each term.
-
-    Raises:
-        ValueError: A text is no such statement.
+    They have at most three terms; `are_there` says whether something falls under each.
     """
     *given, concluded = map(_read, [*premises, conclusion])
     terms = sorted({term for each in (*given, concluded) for term in each.terms})
@@ -223,12 +214,9 @@ SYLLOGISMS = TaskRules(
 
 # -- zebra_puzzles ---------------------------------------------------------------------
 
-# zebra_puzzles: whether clues leave one solution.
-#
 # To make a puzzle, clues are taken away while one solution remains. The library writes
 # every clause of every clue as text, numbers them anew for each of a hundred tries and
 # looks for two solutions.
-
 
 Clause = tuple[int, ...]
 UNSATISFIABLE = "UNSAT"

@@ -19,12 +19,12 @@ from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_g
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
+# Where slopes are compared. Fractions, positive: there the identities of logarithms and
+# roots hold as well.
 PLACES = ((7, 5), (13, 6))
-"""Where slopes are compared. Fractions, positive: there the identities of logarithms
-and roots hold as well."""
 
+# Where slopes are compared in addition that the library cannot simplify.
 MORE_PLACES = ((17, 3), (41, 9), (29, 4))
-"""Where slopes are compared in addition that the library cannot simplify."""
 
 EXACT_DIGITS = 40
 EXACT = 1e-30
@@ -96,10 +96,10 @@ def has_wrong_slope(answer: str, integrand: str, variable: str) -> bool:
     except Exception:  # noqa: BLE001 - any text may come; the library judges it
         return False
     for pair in PLACES:
-        found, right = (_value_at(side, {symbol: Rational(*pair)}) for side in both)
-        if found is None or right is None:
+        slope, right = (_value_at(side, {symbol: Rational(*pair)}) for side in both)
+        if slope is None or right is None:
             continue
-        if abs(found - right) > TOLERANCE * (1 + abs(found) + abs(right)):
+        if abs(slope - right) > TOLERANCE * (1 + abs(slope) + abs(right)):
             return True
     return False
 

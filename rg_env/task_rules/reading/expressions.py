@@ -28,12 +28,12 @@ _TOKEN = re.compile(
 )
 _LOG2_E = math.log2(math.e)
 _LOG2_10 = math.log2(10)
+# The largest numerator or denominator that may arise has so many bits.
 _MAX_BITS = 4096.0
-"""The largest numerator or denominator that may arise has so many bits."""
+# The deepest nesting of parentheses and exponents.
 _MAX_DEPTH = 16
-"""The deepest nesting of parentheses and exponents."""
+# Exponents are halves, thirds, quarters or decimals like 0.25: at most 1/1024.
 _MAX_ROOT_BITS = 10.0
-"""Exponents are halves, thirds, quarters or decimals like 0.25: at most 1/1024."""
 _INVERSE_OF_EXP = frozenset({"log", "ln"})
 _GROWS_LIKE_EXP = frozenset({"exp", "sinh", "cosh", "tanh"})
 

@@ -79,11 +79,8 @@ def lead_end(
 ) -> int:
     """Return where the words end that announce an answer: `The moves are: `, `So, `.
 
-    Args:
-        text: An answer, perhaps with such words before it.
-        asked: Words of its question that name what is wanted; see `asked_words`.
-        labelled: Whether it is only what ends with `answer`, `solution`, `result` or
-            `output`, the shortest.
+    `asked` are the `asked_words` of its question. If `labelled`, it is only what ends
+    with `answer`, `solution`, `result` or `output`, the shortest.
     """
     end, at = 0, len(text) - len(text.lstrip(_MARKS))
     words: list[str] = []

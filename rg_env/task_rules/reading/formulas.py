@@ -49,8 +49,8 @@ def as_formula(answer: str, entry: Entry) -> str:
 
 # -- truth table -----------------------------------------------------------------------
 
+# Signs of a formula; a premise of the highest level has 61 at most.
 MAX_TOKENS = 500
-"""Signs of a formula; a premise of the highest level has 61 at most."""
 
 BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}
 """How strongly each sign binds."""
@@ -58,12 +58,12 @@ BINDING = {"↔": 1, "→": 2, "∨": 3, "∧": 4, "¬": 5}
 Clauses = frozenset[int]
 """Clauses by their letters: bit `n` for letter n, bit `n + count` for its negation."""
 
+# A formula with more clauses is not read; a premise of the highest level has 58 at
+# most, and the premises of an item 79.
 MOST_CLAUSES = 200
-"""A formula with more clauses is not read; a premise of the highest level has 58 at
-most, and the premises of an item 79."""
 
+# So many pairs of clauses are joined at once: no formula takes more than a second.
 MOST_PAIRS = 2_000
-"""So many pairs of clauses are joined at once: no formula takes more than a second."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,13 +207,10 @@ class _FormulaReader:
 
 
 def read_formula(text: str, letters: Sequence[str]) -> Formula | None:
-    """Read a formula as the library does.
+    """Read a formula as the library does; None where it is none of these letters.
 
     The signs bind in the order of `BINDING`, the strongest being the negation, and
     equal ones to the left.
-
-    Returns:
-        None where the text is no formula of these letters.
     """
     signs = "".join(text.split())
     reader = _FormulaReader(letters)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from rg_env.task_rules.reading.values import read_list
 from rg_env.task_rules.rules import Entry, Guard, Notation
@@ -75,17 +75,10 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 def read_sequence(
     text: str, element: re.Pattern[str], between: re.Pattern[str] = BETWEEN
 ) -> list[re.Match[str]] | None:
-    """Read a text that holds elements and otherwise only what says nothing.
+    """Read a text, from `plain`, that holds elements; None where it holds more.
 
+    Between two elements something has to stand, and may be no more than `between`.
     Numbers that count from 1 are marks of the elements.
-
-    Args:
-        text: From `plain`.
-        element: What one element looks like; not empty, in linear time.
-        between: What may stand between two of them; something has to.
-
-    Returns:
-        At least one; None where the text holds anything else.
     """
     listed = read_list(text)
     if listed is not None:
@@ -134,21 +127,6 @@ def in_quotes(elements: list[str]) -> str:
     return in_brackets([f"'{element}'" for element in elements])
 
 
-def repetitions(digits: list[str], max_digits: int) -> int | None:
-    """Return how often a simulation is made to turn by the numbers beside its moves.
-
-    Args:
-        digits: The number of each move; "" counts as 1.
-        max_digits: The longest number.
-
-    Returns:
-        Their sum; None where one has too many digits.
-    """
-    if any(len(number) > max_digits for number in digits):
-        return None
-    return sum(int(number or 1) for number in digits)
-
-
 def less_surplus(value: float, surplus: int, elements: int) -> float:
     """Take back one element's share of the score for each surplus element.
 
@@ -190,3 +168,22 @@ def literal_guard(plain: str) -> Guard:
     """
     pattern = re.compile(plain)
     return Guard(lambda answer, gold: why_not_list(answer, pattern), evaluates=True)
+
+
+# -- moves that are repeated -----------------------------------------------------------
+
+
+def repetition_guard(numbers: Callable[[str], Iterable[str]], most: int) -> Guard:
+    """Return the guard of a scorer that plays moves as often as their numbers say.
+
+    `numbers` returns those of an answer; "" counts as 1.
+    """
+
+    def why_not(answer: str, gold: str | None) -> str | None:
+        counts = list(numbers(answer))
+        if any(len(count) > 2 for count in counts):
+            return "a move is repeated too often"
+        is_long = sum(int(count or 1) for count in counts) > most
+        return f"more than {most} moves" if is_long else None
+
+    return Guard(why_not)

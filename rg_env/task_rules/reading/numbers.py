@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import gcd
 
 from rg_env.task_rules.reading.filler_words import is_filler, words_of_numbers
-from rg_env.task_rules.reading.sums import exact_value
+from rg_env.task_rules.reading.four_operations import exact_value
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import Entry, Notation
 
@@ -36,8 +36,8 @@ _FRACTION = re.compile(
     rf"(?P<top>{_DIGITS})\s*/\s*(?P<bottom>{_DIGITS})"
     r"|\\[dt]?frac\s*\{\s*(?P<t>\d+)\s*\}\s*\{\s*(?P<b>\d+)\s*\})"
 )
+# A float has no more digits that are sure, and Python writes up to 17.
 NOISY_DIGITS = 15
-"""A float has no more digits that are sure, and Python writes up to 17."""
 
 _NOISE = re.compile(r"(?<=[.\d])(?:0{7,}[1-9]\d?|9{8,}\d?)$")
 _NO_DIGIT = re.compile(r"\D")
@@ -120,8 +120,7 @@ FLOAT_ERROR = 1e-6
 def is_rounded(written: str, exact: float, decimals: int) -> bool:
     """Say whether a number is another one, rounded to so many decimals or to more.
 
-    Raises:
-        ValueError: It is written in a way that `float` does not read.
+    What `float` does not read is a ValueError.
     """
     decimals = max(decimals, len(written.partition(".")[2]))
     return abs(float(written) - exact) <= 0.5 * 10.0**-decimals + FLOAT_ERROR
@@ -168,8 +167,8 @@ def number_in(answer: str, question: str) -> WrittenNumber | None:
     if len(numbers) != 1:
         return None
     beside = f"{answer[: numbers[0].start()]} {answer[numbers[0].end() :]}"
-    is_said = is_filler(beside, words_of_numbers(question))
-    return read_number(numbers[0][0]) if is_said else None
+    is_alone = is_filler(beside, words_of_numbers(question))
+    return read_number(numbers[0][0]) if is_alone else None
 
 
 @of_short_text

@@ -16,8 +16,8 @@ from typing import Any
 
 from rg_env.task_rules.rules import Entry
 
+# Deepest nesting; the golds of the library have 8 at most.
 MAX_DEPTH = 40
-"""Deepest nesting; the golds of the library have 8 at most."""
 
 _PIECE = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\\n]|\\.)*"|\u201c[^\u201d\\\n]*\u201d'
@@ -82,11 +82,7 @@ def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """Return the value that a text writes.
-
-    Raises:
-        ValueError: It is no single value of JSON or Python.
-    """
+    """Return the value that a text writes; ValueError where it is no single one."""
     try:
         return json.loads(_as_json(text), object_pairs_hook=once_each)
     except RecursionError as error:
@@ -101,7 +97,8 @@ def as_json(answer: str, entry: Entry) -> str:
         return answer
 
 
-def _no_constant(name: str) -> str:
+def no_constant(name: str) -> str:
+    """Refuse `NaN` and its like, as `parse_constant` of JSON."""
     raise ValueError(f"{name} is no value of JSON")
 
 
@@ -113,17 +110,16 @@ def _read_written(text: str) -> Any:
     as_written: Any = {"parse_int": str, "parse_float": str}
     with contextlib.suppress(ValueError, RecursionError):
         try:  # most lists are JSON as they stand, which is read in a tenth of the time
-            return json.loads(text, parse_constant=_no_constant, **as_written)
+            return json.loads(text, parse_constant=no_constant, **as_written)
         except ValueError:
             return json.loads(_as_json(text), **as_written)
     return None
 
 
 def read_list(text: str) -> list[str] | None:
-    """Return the elements of a list of strings and numbers, as they are written.
+    """Return the elements of a list as they are written, `1.50` and `a`; else None.
 
-    Returns:
-        None where the text is no such list; `[1.50, "a"]` gives `1.50` and `a`.
+    It is one of strings and numbers.
     """
     value: list[str] | None = _read_written(text)
     if value is None or not all(isinstance(v, str) for v in value):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rg_env.task_rules.rules import Entry, Notation
 
+# Characters of an answer that is one number or a sentence, with room to spare.
 SHORT = 400
-"""Characters of an answer that is one number or a sentence, with room to spare."""
 
 
 def of_short_text(notation: Notation) -> Notation:

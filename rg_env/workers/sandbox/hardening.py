@@ -10,7 +10,7 @@ Covered, by layer:
               libraries; writes outside the worker's own scratch folder; programs
     seccomp   processes, threads, programs, sockets, signals to others, tracing, changes
               of modes, owners and times of files, and everything else that is not in
-              syscalls.py
+              its table
     audit     where landlock or seccomp is missing: the same of Python code only
 
 Covered elsewhere: state left for the next call (process_state.py); and by whoever
@@ -33,17 +33,14 @@ from __future__ import annotations
 import functools
 import os
 import resource
-import sys
-import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 from rg_env.workers.sandbox import audit_hook, landlock, seccomp
 from rg_env.workers.sandbox.landlock import OWN, READ, Right
 
+# CPU time of a worker's life; it retires between two calls at half of it.
 MAX_CPU_S = 3_600
-"""CPU time of a worker's life; it retires between two calls at half of it."""
 
 _LIMITS = {
     resource.RLIMIT_CORE: 0,
@@ -59,18 +56,6 @@ UNPROTECTED = {
 """What it means that a layer is missing."""
 
 _has_layers = True
-
-_ROOT = Path(__file__).resolve().parents[3]
-_OF_THE_PROJECT = ("rg_env", "reasoning-gym")
-_OF_THE_SYSTEM = (
-    # Shared libraries; time zones, languages and fonts; random numbers.
-    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
-    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"),
-    *("/usr/share/i18n", "/usr/share/locale"),
-    *("/usr/share/fonts", "/usr/local/share/pyfiglet"),
-    *("/dev/random", "/dev/urandom"),
-)
-_SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def keep_only_limits() -> None:
@@ -114,39 +99,3 @@ def harden(
         writable = (os.devnull, os.path.realpath(folder))
         audit_hook.install(readable, writable, os.getpid())
     return missing
-
-
-def find_readable() -> tuple[str, ...]:
-    """Return the files and folders that a worker may read, resolved and sorted.
-
-    They are those that this process has found and imported: an environment, an editable
-    installation or a submodule lies anywhere, and no home folder is opened because
-    something in it is on the path.
-    """
-    paths = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
-    paths.discard(Path("/"))
-    return tuple(sorted(str(path) for path in paths if not paths & {*path.parents}))
-
-
-def _candidates() -> Iterator[str]:
-    yield from _OF_THE_SYSTEM
-    for name in ("stdlib", "platstdlib", "purelib", "platlib"):
-        yield sysconfig.get_path(name)
-    for prefix in {sys.base_prefix, sys.base_exec_prefix, sys.prefix}:
-        yield from (f"{prefix}/lib", f"{prefix}/lib64")
-    yield from (str(_ROOT / name) for name in _OF_THE_PROJECT)
-    yield from filter(_holds_packages, sys.path)
-    for name, module in list(sys.modules.items()):
-        if "." not in name and isinstance(module, ModuleType):
-            yield from map(str, getattr(module, "__path__", ()))
-
-
-def _holds_packages(path: str) -> bool:
-    """Tell a folder of packages, or a zip file, from one that a script lies in."""
-    entry = Path(path)
-    return (
-        entry.is_file()
-        or entry.name in _SITE_FOLDERS
-        or _ROOT in entry.resolve().parents
-        or any(entry.glob("*.dist-info"))
-    )

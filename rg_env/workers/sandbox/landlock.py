@@ -1,4 +1,4 @@
-"""Landlock: the kernel's own list of the files that a process may touch.
+"""What files a worker may touch, by Landlock, the kernel's own list of them.
 
 Three system calls. The packages for it are at version 0.x, and one that is not
 installed would leave a worker without this layer.
@@ -14,8 +14,12 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Mapping
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
 from enum import IntFlag
+from pathlib import Path
+from types import ModuleType
 
 from rg_env.workers.sandbox import syscalls
 
@@ -55,14 +59,27 @@ _NUM_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
 They are all handled, and so denied where no rule allows them.
 """
 
+# Version that can deny TCP, and binding and connecting as bits.
 _NETWORK = (4, 0b11)
-"""Version that can deny TCP, and binding and connecting as bits."""
 
+# Version that can keep abstract sockets and signals inside, and both as bits.
 _SCOPES = (6, 0b11)
-"""Version that can keep abstract sockets and signals inside, and both as bits."""
 
+# Version that logs denials; a worker's would fill the kernel's log for nothing.
 _LOG_CONTROL = 7
-"""Version that logs denials; a worker's would fill the kernel's log for nothing."""
+
+
+_ROOT = Path(__file__).resolve().parents[3]
+_OF_THE_PROJECT = ("rg_env", "reasoning-gym")
+_OF_THE_SYSTEM = (
+    # Shared libraries; time zones, languages and fonts; random numbers.
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"),
+    *("/usr/share/i18n", "/usr/share/locale"),
+    *("/usr/share/fonts", "/usr/local/share/pyfiglet"),
+    *("/dev/random", "/dev/urandom"),
+)
+_SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def restrict(rights_by_path: Mapping[str, Right]) -> None:
@@ -109,3 +126,42 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         syscalls.call(ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
     finally:
         os.close(beneath)
+
+
+# -- what a worker may read ------------------------------------------------------------
+
+
+def find_readable() -> tuple[str, ...]:
+    """Return the files and folders that a worker may read, resolved and sorted.
+
+    They are those that this process has found and imported: an environment, an editable
+    installation or a submodule lies anywhere, and no home folder is opened because
+    something in it is on the path.
+    """
+    paths = {Path(path).resolve() for path in _candidates() if Path(path).exists()}
+    paths.discard(Path("/"))
+    return tuple(sorted(str(path) for path in paths if not paths & {*path.parents}))
+
+
+def _candidates() -> Iterator[str]:
+    yield from _OF_THE_SYSTEM
+    for name in ("stdlib", "platstdlib", "purelib", "platlib"):
+        yield sysconfig.get_path(name)
+    for prefix in {sys.base_prefix, sys.base_exec_prefix, sys.prefix}:
+        yield from (f"{prefix}/lib", f"{prefix}/lib64")
+    yield from (str(_ROOT / name) for name in _OF_THE_PROJECT)
+    yield from filter(_holds_packages, sys.path)
+    for name, module in list(sys.modules.items()):
+        if "." not in name and isinstance(module, ModuleType):
+            yield from map(str, getattr(module, "__path__", ()))
+
+
+def _holds_packages(path: str) -> bool:
+    """Tell a folder of packages, or a zip file, from one that a script lies in."""
+    entry = Path(path)
+    return (
+        entry.is_file()
+        or entry.name in _SITE_FOLDERS
+        or _ROOT in entry.resolve().parents
+        or any(entry.glob("*.dist-info"))
+    )

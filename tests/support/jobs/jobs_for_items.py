@@ -9,8 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.reward.score import ScoreRow, as_row, score_answer
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoreRow, ScoringRules, as_row, score_answer
 
 SLOW = "an answer that takes for ever to score"
 EXIT = "an answer that ends its worker"

@@ -12,7 +12,7 @@ import pytest
 
 from rg_env.library import datasets, registry, worker_jobs
 from rg_env.library.datasets import kept_dataset
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item
 from rg_env.task_rules.code import codeio

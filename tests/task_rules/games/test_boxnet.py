@@ -105,7 +105,7 @@ def test_an_agent_and_a_square_have_their_names(named: str, other: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        *("[1]", "{}", "1", '["a"]', '[{"x": "move(box_red, target_red)"}]'),
+        *("move", "[1]", "{}", "1", '["a"]', '[{"x": "move(box_red, target_red)"}]'),
         *('[{"": 1}]', '[{"Agent[9.5, 9.5]": "move(box_red, square[0.5, 0.5])"}]'),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.task_rules.games.filled_boards import score_filled_matrix, score_number_grid
 from rg_env.task_rules.games.moves import MAX_WALKS, walks_of
 from rg_env.task_rules.games.short_answers import (

@@ -6,7 +6,7 @@ import pytest
 
 from rg_env.library.datasets import make_entry
 from rg_env.library.worker_jobs import score_answers
-from rg_env.reward.scoring_rules import ScoringRules
+from rg_env.reward.score import ScoringRules
 from rg_env.task_rules.reading.lists import less_surplus, why_not_list
 
 CASES = []

@@ -13,12 +13,12 @@ pytestmark = pytest.mark.processes
 
 REFUSE = """
 import contextlib, ctypes, logging, os, struct, sys
-from rg_env.workers.sandbox import syscalls
+from rg_env.workers.sandbox import seccomp, syscalls
 from rg_env.workers.pool_errors import DeadlineExceededError, JobError
 from rg_env.workers.worker_pool import WorkerPool
 
-COLUMN = syscalls.MACHINES.index(os.uname().machine)
-SECCOMP, LANDLOCK = syscalls.SECCOMP[COLUMN], 444
+COLUMN = seccomp.MACHINES.index(os.uname().machine)
+SECCOMP, LANDLOCK = seccomp.SECCOMP[COLUMN], 444
 
 def refuse(*numbers):
     code = [(0x20, 0, 0, 0)]

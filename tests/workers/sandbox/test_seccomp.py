@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from rg_env.workers.sandbox import syscalls
+from rg_env.workers.sandbox import seccomp
 from tests.support.worker_attacks import evaluate, execute, fails_with
 
 pytestmark = pytest.mark.processes
@@ -52,7 +52,7 @@ def test_no_thread_can_be_started(pool):
 
 @pytest.mark.parametrize("name", C_CALLS)
 def test_c_code_is_denied_as_well(pool, name):
-    number = C_CALLS[name][syscalls.MACHINES.index(os.uname().machine)]
+    number = C_CALLS[name][seccomp.MACHINES.index(os.uname().machine)]
     source = (
         "import ctypes\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"

@@ -5,8 +5,8 @@ import contextlib
 
 import pytest
 
-from rg_env.atropos import api
-from rg_env.atropos.api import ApiError, ApiSession
+from rg_env.atropos import api_client
+from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.errors import SettingError
 from tests.support.odd_servers import (
     HTML,
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    monkeypatch.setattr(api, "POLL_S", 0.02)
-    monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(api_client, "POLL_S", 0.02)
+    monkeypatch.setattr(api_client, "FIRST_PAUSE_S", 0.02)
 
 
 def with_session(odd, work):

@@ -8,9 +8,17 @@ import sys
 import textwrap
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rg_env import whole_files
-from rg_env.whole_files import MOST_WAITING, LineFile, recover_unfinished
+from rg_env import json_lines
+from rg_env.json_lines import (
+    MOST_WAITING,
+    LineFile,
+    encode_groups,
+    recover_unfinished,
+)
+from tests.support.groups import GROUPS, decoded, group
 
 
 @pytest.fixture
@@ -46,7 +54,7 @@ def start_child(repo_root, path, program):
     prelude = f"""
         import pathlib, resource, sys
         sys.path.insert(0, {str(repo_root)!r})
-        from rg_env.whole_files import LineFile
+        from rg_env.json_lines import LineFile
         path = pathlib.Path({str(path)!r})
         file = LineFile(path)
         def put(number):
@@ -133,7 +141,6 @@ def test_a_killed_process_loses_nothing_it_accepted(repo_root, part, torn):
 
 def test_what_holds_no_whole_line_goes_and_other_files_are_left_alone(tmp_path, caplog):
     (tmp_path / "a.jsonl").write_bytes(b'{"torn')
-    (tmp_path / "b.jsonl.part").write_bytes(b"")
     (tmp_path / "c.jsonl.part").write_bytes(b'{"torn')
     (tmp_path / "d.jsonl.part").mkdir()  # which cannot be read
     (tmp_path / "e.jsonl.part").write_bytes(line(1))
@@ -186,7 +193,7 @@ def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
 
 def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     part.parent.write_text("a file where the folder should be")
-    monkeypatch.setattr(whole_files, "MOST_WAITING_BYTES", 2 * len(line(0)))
+    monkeypatch.setattr(json_lines, "MOST_WAITING_BYTES", 2 * len(line(0)))
     assert put(file, range(4)) == [True, True, False, False]
 
 
@@ -205,3 +212,37 @@ def test_a_full_disk_tears_no_line_and_gets_the_rest_later(repo_root, part):
     with start_child(repo_root, part, program) as process:
         assert process.stdout.read().split() == ["1", "1"]
     assert numbers(part.with_suffix("")) == [0, 1, 2]
+
+
+# -- encoding --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@given(st.one_of(GROUPS, st.lists(GROUPS, max_size=3)))
+def test_any_group_arrives_as_the_host_would_send_it(groups):
+    assert decoded(*encode_groups(groups)) == json.loads(json.dumps(groups))
+
+
+def test_short_bodies_go_as_they_are_and_long_ones_compressed():
+    for tokens, is_compressed in ((3, False), (500, True)):
+        body, headers = encode_groups(group(tokens, text="é \U0001f600"))
+        assert ("Content-Encoding" in headers) is is_compressed
+        assert decoded(body, headers) == group(tokens, text="é \U0001f600")
+
+
+def test_a_body_that_stays_on_this_machine_is_compressed_from_a_mebibyte_on():
+    for tokens, is_compressed in ((500, False), (50_000, True)):
+        body, headers = encode_groups(group(tokens, text="x"), is_far=False)
+        assert ("Content-Encoding" in headers) is is_compressed
+        assert decoded(body, headers) == group(tokens, text="x")
+
+
+def test_half_a_character_in_a_message_is_replaced_because_the_api_cannot_send_it():
+    found = decoded(*encode_groups(group(text="a \ud800 b \U0001f600")))
+    assert found["messages"][0][0]["content"] == "a \ufffd b \U0001f600"
+
+
+def test_half_a_character_in_a_message_leaves_the_lists_of_numbers_fast():
+    pauses = []
+    encode_groups(group(), lambda: pauses.append(1))
+    assert len(pauses) == 10  # one a row: of tokens, masks, scores, logprobs, messages

@@ -7,17 +7,10 @@ fractions. Powers, decimals, names and comments are no part of it.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import operator
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-
-from rg_env.task_rules.reading.expressions import ExpressionBounds
-from rg_env.task_rules.rules import READABLE, Entry, LibraryScore
-
-MAX_CHARS = 300
-"""Longer texts are not read; the longest gold answer at any level has 84 characters."""
 
 _PLAIN = re.compile(r"[0-9+\-*/()\s]+")
 _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
@@ -26,14 +19,6 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Sum:
-    """A sum that was read: its numbers, sorted, and its value."""
-
-    numbers: list[int]
-    value: Fraction
 
 
 def _value(node: ast.expr) -> Fraction:
@@ -67,32 +52,3 @@ def exact_value(text: str) -> Fraction | None:
         return f"({int(match[1] + match[2])}/1{'0' * len(match[2])})"
 
     return _worked_out(_DECIMAL.sub(as_fraction, text))
-
-
-def read_sum(text: str) -> Sum | None:
-    """Read a sum; None where the text is none or divides by zero."""
-    value = _worked_out(text) if len(text) <= MAX_CHARS else None
-    if value is None:
-        return None
-    return Sum(sorted(map(int, re.findall("[0-9]+", text))), value)
-
-
-# -- countdown and puzzle24 ------------------------------------------------------------
-
-# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
-SUM_BOUNDS = ExpressionBounds(decimals=False, max_digits=12)
-"""What may be given to the library's parser, in countdown and puzzle24."""
-
-MOST_FOR_A_WRONG_SUM = 0.05
-"""What the library gives."""
-
-
-def score_sum(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a sum that uses the entry's numbers, each once."""
-    found, metadata = read_sum(answer), entry["metadata"]
-    if found is None:
-        return READABLE
-    is_right = found.value == metadata.get("target", 24)
-    if is_right and found.numbers == sorted(metadata["numbers"]):
-        return library(answer)
-    return min(MOST_FOR_A_WRONG_SUM, library(answer))

@@ -19,7 +19,6 @@ import logging
 import math
 import struct
 from collections import Counter, deque
-from collections.abc import Collection
 from contextlib import nullcontext
 from typing import Any
 
@@ -30,9 +29,8 @@ from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable
-from rg_env.stream.curriculum import Count, Share
+from rg_env.stream.curriculum import Count, Feedback, Share
 from rg_env.stream.evaluation_items import EvaluationItems, wanted_items
-from rg_env.stream.feedback import Feedback
 from rg_env.stream.item import Item, first_usable
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.selection import StreamSettings
@@ -46,9 +44,9 @@ LOOKAHEAD = 64  # items made ahead: a slow one is hidden as long as these last
 MAX_FAILURES_IN_A_ROW = 200
 REMEMBERED = 1_000  # questions of each task, the oldest forgotten first
 SLOW_MS = 50.0
+# How long a run waits for its next item before others overtake it: as long, a place in
+# which the inference server could work stays empty.
 PATIENCE_S = 0.05
-"""How long a run waits for its next item before others overtake it: as long, a place in
-which the inference server could work stays empty."""
 
 REJECTED = {
     "unusable": ("items_unusable", "items_unusable"),
@@ -91,12 +89,14 @@ class _State(msgspec.Struct):
     asked: dict[str, bytes]
 
 
-class RunStream:
+class PrefetchedItems:
     """The items of one instance.
 
     Args:
         stream: What the items are.
         pool: Its workers make the entries.
+        evaluation: It checks each task before the first of its entries is made, and
+            has the questions that are not handed out.
         lookahead: Entries made ahead, at least 1.
 
     Attributes:
@@ -108,13 +108,17 @@ class RunStream:
     """
 
     library: LibraryDescription
-    evaluation: EvaluationItems  # an entry is made after the check of its task
 
     def __init__(
-        self, pool: WorkerPool, stream: Stream, lookahead: int = LOOKAHEAD
+        self,
+        pool: WorkerPool,
+        stream: Stream,
+        evaluation: EvaluationItems,
+        lookahead: int = LOOKAHEAD,
     ) -> None:
         self._pool = pool
         self.stream = stream
+        self.evaluation = evaluation
         self._lookahead = lookahead
         slow = max(1, stream.settings.worker_count - 1)
         self._slow_places = asyncio.Semaphore(slow)
@@ -122,23 +126,12 @@ class RunStream:
         self._drawn = 0
         self._ahead: list[_Ahead] = []
         self._turn = asyncio.Lock()
-        self._evaluated: set[int] = set()
         self._recent: dict[str, deque[int]] = {}
-        self.left_out: dict[str, str] = {}  # task to the reason
         self.sampled: dict[int, tuple[str, int]] = {}
         self.failures: Counter[str] = Counter()  # draws without an entry, by task
         self.events: Counter[str] = Counter(dict.fromkeys(EVENTS, 0))
         self.needed = math.inf
         self.patience_s: float | None = None
-
-    def leave_out(self, task: str, reason: str) -> None:
-        """Make no entry of a task from here on, and say why."""
-        logger.warning("task %s is left out: %s", task, reason)
-        self.left_out[task] = reason
-
-    def keep_for_evaluation(self, questions: Collection[str]) -> None:
-        """Hand out no item with one of these questions."""
-        self._evaluated.update(map(question_digest, questions))
 
     # -- the place in the stream -------------------------------------------------------
 
@@ -202,7 +195,7 @@ class RunStream:
         is_slow = self.stream.difficulty.expected_ms(item.task, item.level) > SLOW_MS
         async with self._slow_places if is_slow else nullcontext(), self._places:
             await self.evaluation.checked(item.task)
-            if item.task in self.left_out:
+            if item.task in self.evaluation.left_out:
                 return None
             deadline_s = self.stream.settings.item_deadline_s
             return await first_usable(self._pool, [item], deadline_s)
@@ -283,7 +276,9 @@ class RunStream:
             return None
         task, error = ahead.draw.task, ahead.making.exception()
         item, question, fault = None, ahead.sampled, ""
-        if is_unusable(error):
+        if error is None:
+            item = ahead.making.result()
+        elif is_unusable(error):
             fault = "unusable"
         elif isinstance(error, PoolError) and not isinstance(error, PoolClosedError):
             self.failures[task] += 1
@@ -291,10 +286,10 @@ class RunStream:
                 where = (task, ahead.draw.index, ahead.draw.level)
                 logger.warning("no item for task %s (%d, level %s): %s", *where, error)
         else:
-            item = ahead.making.result()
+            raise error
         if item is not None:
             question = question_digest(item.question)
-            if question in self._evaluated:
+            if item.question in self.evaluation.questions:
                 fault = "evaluation"
             elif question in self._recent.get(task, ()):
                 fault = "repeat"
@@ -314,7 +309,7 @@ class RunStream:
 
 async def prepare_items(
     pool: WorkerPool, of_run: object, feedback: Feedback
-) -> RunStream:
+) -> PrefetchedItems:
     """Return the items of a run, whose levels follow the feedback.
 
     `of_run` has the settings of a run.
@@ -336,8 +331,7 @@ async def prepare_items(
     with in_section("env."):
         stream = await prepare_stream(pool, library, settings, feedback)
         logger.info("%s chosen", counted(len(stream.task_names), "task"))
-        items = RunStream(pool, stream)
-        items.library = library
-        wanted, evaluated = wanted_items(stream)
-    items.evaluation = EvaluationItems(pool, wanted, evaluated, items)
+        evaluation = EvaluationItems(pool, stream, *wanted_items(stream))
+    items = PrefetchedItems(pool, stream, evaluation)
+    items.library = library
     return items

@@ -274,7 +274,7 @@ class SettingsCommand(Command):
         ctx.exit()
 
 
-def settings_command(
+def options(
     example: str, **how: Any
 ) -> Callable[[Callable[..., int]], Callable[[Any], SettingsCommand]]:
     """Return what makes a command of a function; see `SettingsCommand`."""

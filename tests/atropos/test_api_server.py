@@ -7,7 +7,7 @@ from atroposlib.api import server
 from fastapi.testclient import TestClient
 from starlette.datastructures import State
 
-from rg_env.atropos.run_api import quick_application
+from rg_env.atropos.api_server import quick_application
 
 TRAINER = {
     "wandb_group": "g",

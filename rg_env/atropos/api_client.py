@@ -116,7 +116,7 @@ class ApiSession:
         headers: Mapping[str, str] = JSON,
         *,
         needs: Sequence[str] = (),
-        timeout_s: float | None = None,
+        timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> dict[str, Any]:
         """Send one request and return the decoded reply, which has the keys it `needs`.
 
@@ -129,16 +129,13 @@ class ApiSession:
         if self._http is None:
             connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S)
             self._http = aiohttp.ClientSession(connector=connector)
-        status = None
+        status, what = None, f"{method} {path}"
+        how: dict[str, Any] = {"headers": None if payload is None else headers}
+        how |= {"timeout": aiohttp.ClientTimeout(total=timeout_s)}
+        how |= {"allow_redirects": False, "data": payload}
+        sending = self._http.request(method, self.url + path, **how)
         try:
-            async with self._http.request(
-                method,
-                self.url + path,
-                data=payload,
-                headers=None if payload is None else headers,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=timeout_s or REQUEST_TIMEOUT_S),
-            ) as http:
+            async with sending as http:
                 content, status = await http.read(), http.status
             words = body_summary(content.decode("utf-8", "replace"))
             if status >= FIRST_REDIRECT:
@@ -151,16 +148,16 @@ class ApiSession:
         except orjson.JSONDecodeError:  # as of a proxy in place of the API
             words = f"the reply is no JSON: {words}"
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise self._error(f"{method} {path}: {no_reply(error).text}") from error
-        raise self._error(f"{method} {path}: {words}", status)
+            raise self._error(f"{what}: {no_reply(error).text}") from error
+        raise self._error(f"{what}: {words}", status)
 
     def _error(self, text: str, status: int | None = None) -> ApiError:
         secret = urlsplit(self.url).path  # which run-api may have
         text = text.replace(secret, "/...") if secret else text
         return ApiError(printable(text), status)
 
-    async def _get(self, path: str, *needs: str) -> dict[str, Any]:
-        return await self.patiently(lambda: self.request("GET", path, needs=needs))
+    async def _ask(self, *request: Any, needs: Sequence[str] = ()) -> dict[str, Any]:
+        return await self.patiently(lambda: self.request(*request, needs=needs))
 
     async def patiently(
         self,
@@ -176,30 +173,28 @@ class ApiSession:
         while True:
             try:
                 result = await call()
-                break
             except ApiError as error:
                 if not may_repeat(error):
                     raise
                 self._note_retry(error)
+            else:
+                if self._warned_s > -math.inf:
+                    logger.warning("the Atropos API at %s answers again", self.name)
+                self._warned_s = -math.inf
+                return result
             # With jitter, so that those that wait do not all try at the same moment.
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        if self._warned_s > -math.inf:
-            self._warned_s = -math.inf
-            logger.warning("the Atropos API at %s answers again", self.name)
-        return result
 
     def _note_retry(self, error: ApiError) -> None:
         self.events["api_retries"] += 1
         if time.monotonic() - self._warned_s < SAY_AGAIN_S:
             return
         self._warned_s = time.monotonic()
-        how = (
-            f"answers with an error ({error})"
-            if error.is_fault or error.is_refusal
-            else f"does not answer ({error}); start it with `run-api --port PORT`, or"
-            " set env.rollout_server_url"
-        )
+        how = f"does not answer ({error}); start it with `run-api --port PORT`, or set"
+        how += " env.rollout_server_url"
+        if error.is_fault or error.is_refusal:
+            how = f"answers with an error ({error})"
         logger.warning("the Atropos API at %s %s; trying again", self.name, how)
 
     # -- beginning ---------------------------------------------------------------------
@@ -229,7 +224,7 @@ class ApiSession:
         """Wait for the trainer; return the group and project of its W&B runs."""
         await self.find()
         while True:
-            info = await self._get("/wandb_info", "group", "project")
+            info = await self._ask("GET", "/wandb_info", needs=("group", "project"))
             if info["project"] is not None:
                 return info["group"], info["project"]
             await asyncio.sleep(POLL_S)
@@ -247,13 +242,13 @@ class ApiSession:
             "min_batch_allocation": config.min_batch_allocation,
             "group_size": config.group_size,
         }
-        post = "POST", "/register-env", payload
-        for tries in itertools.count():
-            reply = await self.patiently(lambda: self.request(*post, needs=("status",)))
+        log = logger.info
+        while True:
+            reply = await self._ask("POST", "/register-env", payload, needs=["status"])
             if reply["status"] == "success":
                 break
-            if not tries:
-                logger.info("waiting for the trainer: the API says %r", reply["status"])
+            log("waiting for the trainer: the API says %r", reply["status"])
+            log = logger.debug
             await asyncio.sleep(POLL_S)
         self.env_id, name = reply["env_id"], reply["wandb_name"]
         # The newest status is of a former API, whose steps ours have not passed.
@@ -264,7 +259,8 @@ class ApiSession:
 
     async def trainer_limits(self) -> tuple[int, int]:
         """Return the trainer's batch, in rollouts, and limit of length, in tokens."""
-        info = await self._get("/info", "batch_size", "max_token_len")
+        needs = "batch_size", "max_token_len"
+        info = await self._ask("GET", "/info", needs=needs)
         return info["batch_size"], info["max_token_len"]
 
     # -- status ------------------------------------------------------------------------
@@ -294,7 +290,7 @@ class ApiSession:
                 return True
             except ApiError as error:
                 if not error.has_reply:
-                    await self._get("/")  # which waits until it is up
+                    await self._ask("GET", "/")  # which waits until it is up
             await asyncio.sleep(POLL_S / 2)
         return False
 
@@ -355,9 +351,7 @@ class ApiSession:
 
     async def end(self, env_id: int) -> None:
         """Tell the API that an environment has ended, if it answers in a moment."""
-        leaving = self.patiently(
-            lambda: self.request("POST", "/disconnect-env", {"env_id": env_id})
-        )
+        leaving = self._ask("POST", "/disconnect-env", {"env_id": env_id})
         try:
             await asyncio.wait_for(leaving, LEAVE_WITHIN_S)
         except asyncio.TimeoutError:

@@ -9,8 +9,8 @@ import jobs_for_items
 import pytest
 
 from rg_env.library import worker_jobs
-from rg_env.reward.scoring_rules import ScoringRules
-from rg_env.stream.run_stream import RunStream, question_digest
+from rg_env.reward.score import ScoringRules
+from rg_env.stream.prefetch import PrefetchedItems, question_digest
 from rg_env.stream.sampler import MAX_ATTEMPTS
 from rg_env.stream.selection import StreamSettings, TaskChoice
 from rg_env.stream.stream import Stream
@@ -25,6 +25,9 @@ BAD = TaskChoice("gcd", params={"min_numbers": -1})
 
 class Evaluation:
     """None, in which every task is well."""
+
+    def __init__(self):
+        self.left_out, self.questions = {}, set()
 
     async def checked(self, task):
         pass
@@ -44,8 +47,8 @@ def with_items(pool):
                 worker_count=at_once + 1,
                 scoring_rules=ScoringRules(scorer_fixes=checked),
             )
-            items = RunStream(pool, Stream(choices, settings), lookahead)
-            items.evaluation = Evaluation()
+            of_run = (pool, Stream(choices, settings), Evaluation())
+            items = PrefetchedItems(*of_run, lookahead)
             result = await work(items)
             items.stop()
             return result
@@ -80,16 +83,14 @@ def test_a_draw_that_gives_no_entry_uses_up_its_index_and_is_counted(with_items)
     with_items(work, [GOOD, BAD])
 
 
-def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
-    with_items, logged
-):
+def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(with_items):
     async def work(items):
         tried = asyncio.Event()
 
         async def until_checked(task):
             await tried.wait()
             if task == "lcm":
-                items.leave_out(task, "it is broken")
+                items.evaluation.left_out[task] = "it is broken"
 
         items.evaluation.checked = until_checked
         first = asyncio.ensure_future(items.next())
@@ -99,7 +100,6 @@ def test_an_entry_waits_for_the_check_of_its_task_which_may_leave_it_out(
         assert {(await first).task, *await tasks(items, 8)} == {"gcd"}
 
     with_items(work, [GOOD, LCM])
-    assert "task lcm is left out: it is broken" in logged.text
 
 
 # -- late items ------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_a_question_of_the_evaluation_is_never_sampled(with_items, space, event)
     kept = {f"gcd {number}" for number in range(4)}
 
     async def work(items):
-        items.keep_for_evaluation(kept)
+        items.evaluation.questions.update(kept)
         assert not kept & set(await questions(items, 20))
         assert items.events[f"evaluations_{event}"] > 0
 

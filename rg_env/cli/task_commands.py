@@ -1,0 +1,319 @@
+"""`tasks`, `show` and `doctor`: which tasks there are, their items, if they work."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import itertools
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rg_env import ending
+from rg_env.cli.command import (
+    command,
+    no_fixes_option,
+    option,
+    task_modules_option,
+    workers,
+)
+from rg_env.errors import (
+    RunError,
+    SettingError,
+    counted,
+    in_section,
+    on_one_line,
+    printable,
+    unknown_name,
+    visible,
+)
+from rg_env.library.installed_library import read_library, read_scales
+from rg_env.library.registry import LibraryDescription, TaskInfo
+from rg_env.library.scales import Scale
+from rg_env.library.task_check import check_task, why_no_entry
+from rg_env.results.terminal import WorkProgress
+from rg_env.reward.score import OUTCOMES, ScoringRules
+from rg_env.stream.group_scorer import GroupScorer
+from rg_env.stream.item import Item, first_usable
+from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
+from rg_env.stream.selection import StreamSettings, build_selection
+from rg_env.task_rules.table import solution
+from rg_env.workers.pool_errors import PoolError
+from rg_env.workers.worker_pool import WorkerPool
+
+MAKE_DEADLINE_S = 60.0
+SOLVE_DEADLINE_S = 300.0
+
+ASKS: Mapping[str, str] = json.loads(
+    Path(__file__).with_name("task_asks.json").read_text(encoding="utf-8")
+)
+"""Task to what it asks for, in at most 64 characters."""
+
+ROW = "{:<29} {:>6} {:>8} {:>8} {:>8}"
+LEGEND = """\
+steps    number of steps from level 0 to level 1; * if the items do not change
+default  the level of the library's defaults; off if there is none
+ms at    median time to make an item, at level 0 and at level 1
+`tasks NAME` shows every step of one task, and why levels are skipped."""
+
+# -- tasks -----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskFacts:
+    """What is known of one task; without a scale, the reason says why."""
+
+    info: TaskInfo
+    scale: Scale | None
+    no_scale_reason: str = ""
+
+
+def _asks(info: TaskInfo) -> str:
+    return ASKS.get(info.name) or on_one_line(info.asks, 64)
+
+
+def _cost(cost_ms: float | None) -> str:
+    return "" if cost_ms is None else f"{cost_ms:.{2 if cost_ms < 1 else 0}f}"
+
+
+def listing(tasks: Sequence[TaskFacts]) -> str:
+    """Return the tasks by category."""
+    lines = [ROW.format("task", "steps", "default", "ms at 0", "ms at 1")]
+    ordered = sorted(tasks, key=lambda facts: (facts.info.category, facts.info.name))
+    for category, of in itertools.groupby(ordered, lambda facts: facts.info.category):
+        lines.append(category)
+        for facts in of:
+            cells, scale = ["none", "", "", ""], facts.scale
+            if scale is not None:
+                default = scale.default_level
+                cells = [
+                    f"{len(scale.steps)}{'*' * scale.is_dead}",
+                    "off" if default is None else f"{default:.2f}",
+                    *(_cost(scale.steps[number].item_ms) for number in (0, -1)),
+                ]
+            lines.append(ROW.format(f"  {facts.info.name}", *cells).rstrip())
+            lines.append(f"    {_asks(facts.info)}")
+    scales = [facts.scale for facts in tasks if facts.scale is not None]
+    steps = sum(len(scale.steps) for scale in scales)
+    total = f"{len(tasks)} tasks, {len(scales)} with a scale, {steps} steps"
+    return "\n".join([*lines, LEGEND, total])
+
+
+def details(facts: TaskFacts) -> str:
+    """Return everything about one task."""
+    info, scale = facts.info, facts.scale
+    values: dict[str, Any]
+    values = {"task": info.name, "category": info.category, "asks_for": _asks(info)}
+    values["parameters"] = dict(info.parameters)
+    if scale is None:
+        return "\n".join(lines({**values, "no scale": facts.no_scale_reason}))
+    values["default_level"] = scale.default_level
+    values["note"] = scale.note or None
+    for number, step in enumerate(scale.steps):
+        name = f"level {scale.level_of(number):.4g} ({_cost(step.item_ms)} ms)"
+        values[name] = dict(step.params)
+    values |= {f"skipped level {of.level}": of.reason for of in scale.skipped}
+    return "\n".join(lines(values))
+
+
+def chosen_tasks(
+    library: LibraryDescription, names: Sequence[str], categories: Sequence[str] = ()
+) -> list[str]:
+    """Return the tasks that match a name and a category, where those are given."""
+    with in_section("command line: "):
+        choices = build_selection(library, StreamSettings(names or None))
+    chosen = sorted({choice.task for choice in choices})
+    if categories:
+        chosen = [t for t in chosen if library.tasks[t].category in categories]
+    if not chosen:
+        raise SettingError("command line: no such task is in such a category")
+    return chosen
+
+
+async def facts_of(
+    names: Sequence[str], categories: Sequence[str], pool: WorkerPool
+) -> list[TaskFacts]:
+    """Return what is known of the tasks that match."""
+    library = await read_library(pool)
+    chosen = chosen_tasks(library, names, categories)
+    scales, reasons = await read_scales(pool, library, chosen)
+    return [
+        TaskFacts(library.tasks[name], scales.get(name), reasons.get(name, ""))
+        for name in chosen
+    ]
+
+
+@command("tasks '*_sorting' --category games")
+@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@click.option("--category", multiple=True, help="Category of tasks; can be repeated")
+@task_modules_option
+def tasks(
+    names: Sequence[str], category: Sequence[str], task_modules: Sequence[str]
+) -> int:
+    """List the tasks with their questions, their levels and the time to make an item.
+
+    Levels of difficulty go from 0 to 1. If only one task is named, all its steps are
+    shown.
+    """
+    with workers(1, task_modules) as pool:
+        facts = ending.run(facts_of(names, category, pool))
+    is_one = len(facts) == 1
+    print(details(facts[0]) if is_one else listing(facts))
+    return 0
+
+
+# -- show ------------------------------------------------------------------------------
+
+
+BLOCKS = ("question", "solution", "answer")
+"""Foreign text."""
+
+
+def lines(values: Mapping[str, Any]) -> list[str]:
+    """Return names with their values, but None; foreign text is indented."""
+    result = []
+    for name, value in values.items():
+        if value is None:
+            continue
+        if name in BLOCKS and value:
+            result += [f"{name}:", textwrap.indent(visible(value), "  ")]
+        else:
+            is_text = isinstance(value, str) and value
+            text = value if is_text else json.dumps(value, default=str)
+            result.append(f"{name}: {visible(text)}")
+    return result
+
+
+async def _item(
+    pool: WorkerPool, name: str, level: float | None, seeds: Sequence[int]
+) -> Item:
+    """Make the item of the first seed that gives one."""
+    library, scale = await read_library(pool), None
+    if name not in library.tasks:
+        raise unknown_name("command line", name, library.tasks, "task")
+    if level is not None:
+        scales, reasons = await read_scales(pool, library, [name])
+        if (scale := scales.get(name)) is None:
+            why = f"{name!r} has no difficulty scale ({reasons[name]})"
+            raise SettingError(f"command line: --level: {why}")
+
+    def attempt(seed: int) -> Item:
+        step: Mapping[str, Any] = {}
+        if scale and level is not None:
+            step = scale.step_at(level, mix_of_seed(seed)).params
+        return Item(name, step, seed, level)
+
+    return await first_usable(pool, map(attempt, seeds), deadline_s=MAKE_DEADLINE_S)
+
+
+async def _values(
+    pool: WorkerPool, item: Item, answer: str | None, rules: ScoringRules
+) -> dict[str, Any]:
+    """Return what is known of an item, and of an answer as it is scored in training."""
+    # In a worker, which has the rules of a user's own tasks as well.
+    call = (solution, item.task, item.entry)
+    values: dict[str, Any] = {
+        "task": item.task,
+        "level": item.level,
+        "params": dict(item.params),
+        "seed": item.seed,
+        "question": item.question,
+        "solution": await pool.run(*call, deadline_s=SOLVE_DEADLINE_S),
+    }
+    if answer is None:
+        return values
+    scorer = GroupScorer(pool, rules=rules)
+    (score,) = await scorer.score_group(item, item.entry, [answer.strip()])
+    return values | {
+        "answer": score.answer,
+        "score": score.value,
+        "normalized": score.normalized,
+        "outcome": score.outcome,
+        "meaning": OUTCOMES[score.outcome],
+    }
+
+
+@command("show gcd --level 0.5 --answer 12")
+@click.argument("task")
+@option("--level", click.FloatRange(0, 1), None, "Level; else the library's defaults")
+@option("--seed", click.IntRange(0, MAX_ENTRY_SEED), None, "Seed of the item")
+@option("--answer", str, None, "Answer to score")
+@no_fixes_option
+@task_modules_option
+def show(
+    task: str,
+    level: float | None,
+    seed: int | None,
+    answer: str | None,
+    no_fixes: bool,
+    task_modules: Sequence[str],
+) -> int:
+    """Print an item of a task, and the score of an answer.
+
+    The item is create_dataset(TASK, seed=SEED, size=1, **parameters)[0] of the library.
+    """
+    seeds, rules = range(100), ScoringRules(scorer_fixes=not no_fixes)
+    try:
+        with workers(1, task_modules) as pool:
+            item = _item(pool, task, level, seeds if seed is None else [seed])
+            values = _values(pool, ending.run(item), answer, rules)
+            print("\n".join(lines(ending.run(values))))
+    except PoolError as error:
+        advice = "another --seed or --level may make another item"
+        raise RunError(f"{task}: {why_no_entry(error)}; {advice}") from error
+    return 0
+
+
+# -- doctor ----------------------------------------------------------------------------
+
+
+@command("doctor gcd '*_sorting' --items 8")
+@click.argument("names", nargs=-1, metavar="[NAME_OR_GLOB]...")
+@task_modules_option
+@option("--items", click.IntRange(1, 10_000), 4, "Number of items for each task")
+def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int:
+    """Check this installation: the tasks that are named, or all of them.
+
+    Checks that items are made in time, that another process makes the same items, and
+    that reference answers score 1.0. Exits with status 0 if all tasks pass, and 1 if
+    not.
+    """
+    cores = os.cpu_count() or 1
+    places = asyncio.Semaphore(2 * cores)
+
+    async def check_all() -> dict[str, str | None]:
+        library = await read_library(pool)
+        tasks = chosen_tasks(library, names)
+
+        async def check(task: str) -> str | None:
+            async with places:
+                fault = await check_task(pool, other, task, items)
+            progress.advance(task)
+            return fault
+
+        with WorkProgress("doctor", len(tasks), "tasks") as progress:
+            faults = await asyncio.gather(*map(check, tasks))
+        return dict(zip(tasks, faults, strict=True))
+
+    # The second is the other process that has to make the same items.
+    with (
+        workers(max(1, cores - 1), task_modules) as pool,
+        workers(1, task_modules) as other,
+    ):
+        faults = ending.run(check_all())
+        layers = ", ".join(pool.sandbox_layers)
+    failed = {task: fault for task, fault in faults.items() if fault}
+    for task, fault in failed.items():
+        print(f"{task}: {printable(fault)}")
+    packages = [f"{p} {metadata.version(p)}" for p in ("reasoning-gym", "atroposlib")]
+    print(f"python {sys.version.split()[0]}, {', '.join(packages)}; sandbox: {layers}")
+    passed = len(faults) - len(failed)
+    print(f"passed: {passed} of {counted(len(faults), 'task')}")
+    return int(bool(failed))

@@ -1,0 +1,152 @@
+"""Rules of countdown and puzzle24: sums of given numbers.
+
+To draw an item the library builds and evaluates hundreds of formulas of sympy. Here its
+own code draws, with formulas that are computed and built when they are written out.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from operator import add, mul, sub
+from random import Random
+from types import FunctionType
+from typing import Any
+
+from rg_env.task_rules.faster_functions import source_digest
+from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
+from rg_env.task_rules.reading.four_operations import exact_value
+from rg_env.task_rules.rules import (
+    READABLE,
+    Entry,
+    FasterFunction,
+    LibraryScore,
+    ScorerFix,
+    TaskRules,
+)
+
+# The scorers count the 2 and the 5 of 2.5 as two of the given numbers.
+GUARD = expression_guard(ExpressionBounds(decimals=False, max_digits=12))
+
+# What the library gives.
+MOST_FOR_A_WRONG_SUM = 0.05
+
+# Expressions of countdown that the library draws before it gives up.
+MAX_TRIES = 100
+
+
+def _score(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score a sum that uses the entry's numbers, each once."""
+    value, metadata = exact_value(answer), entry["metadata"]
+    if value is None or "." in answer:
+        return READABLE
+    numbers = sorted(map(int, re.findall("[0-9]+", answer)))
+    is_right = value == metadata.get("target", 24)
+    if is_right and numbers == sorted(metadata["numbers"]):
+        return library(answer)
+    return min(MOST_FOR_A_WRONG_SUM, library(answer))
+
+
+def _over(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) else a / b  # only divisors are drawn
+
+
+def _operator(work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], _Formula]:
+    return lambda a, b: _Formula(lambda values: work(a.subs(values), b.subs(values)))
+
+
+class _Formula:
+    """A formula as the library uses it; `subs` without values is sympy's."""
+
+    def __init__(self, subs: Callable[[Mapping[Any, int]], Any]) -> None:
+        self.subs = subs
+
+    def __str__(self) -> str:
+        return str(self.subs({}))
+
+    __add__, __sub__ = _operator(add), _operator(sub)
+    __mul__, __truediv__ = _operator(mul), _operator(_over)
+
+
+@functools.cache
+def _symbols(names: str) -> list[_Formula]:
+    from sympy import symbols
+
+    def formula(symbol: Any) -> _Formula:
+        own = _Formula(lambda values: values.get(own, symbol))
+        return own
+
+    return [formula(symbol) for symbol in symbols(names)]
+
+
+def _with(own: Any, **names: Any) -> Any:
+    """Return a function with other values of names in its module."""
+    return FunctionType(own.__code__, own.__globals__ | names | {"__name__": __name__})
+
+
+def _faster_expression(own: Any) -> Any:
+    draw = own.__globals__["CountdownDataset"]._generate_candidate_expression
+    if source_digest(draw) != "e15d0363f37087c3":
+        return own
+    # It writes out what it draws, right or not.
+    draw = _with(draw, symbols=_symbols, str=lambda value: "")
+
+    def generate(dataset: Any, rng: Random) -> tuple[str, list[int], int]:
+        config = dataset.config
+        count = rng.randint(config.min_numbers, config.max_numbers)
+        for _ in range(MAX_TRIES):
+            formula, numbers, symbols, _text = draw(dataset, rng, count)
+            values = dict(zip(symbols, numbers, strict=True))
+            target = formula.subs(values)
+            if config.min_target <= target <= config.max_target:
+                text = str(formula)
+                # From the last on, so that x_1 is not found in x_10.
+                for symbol, number in reversed(values.items()):
+                    text = text.replace(str(symbol), str(number))
+                return text, numbers, target
+        raise ValueError(f"{MAX_TRIES} expressions have values out of bounds")
+
+    return generate
+
+
+def _faster_candidate(own: Any) -> Any:
+    known = "46c45afc635fb582"  # that uses formulas in these ways alone
+    is_known = source_digest(own.__globals__["Puzzle24Dataset"].__getitem__) == known
+    return _with(own, symbols=_symbols) if is_known else own
+
+
+COUNTDOWN = TaskRules(
+    "countdown",
+    guard=GUARD,
+    fix=ScorerFix(
+        "5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
+        "Also finds the numbers in a comment, in a decimal and behind a letter.",
+        _score,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.games.countdown",
+            "CountdownDataset._generate_expression",
+            "055d9935e2756578",
+            _faster_expression,
+        ),
+    ),
+)
+PUZZLE24 = TaskRules(
+    "puzzle24",
+    guard=GUARD,
+    fix=ScorerFix(
+        "85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
+        "Does not compare the numbers used with those given; drops fractions.",
+        _score,
+    ),
+    faster=(
+        FasterFunction(
+            "reasoning_gym.games.puzzle24",
+            "Puzzle24Dataset._generate_candidate_expression",
+            "585d662564f5cdb9",
+            _faster_candidate,
+        ),
+    ),
+)

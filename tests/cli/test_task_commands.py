@@ -1,0 +1,206 @@
+"""`tasks`, `show`, `doctor`: what they print of tasks and items, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+
+import pytest
+
+from rg_env.cli import task_commands as command
+from rg_env.cli.task_commands import TaskFacts
+from rg_env.errors import SettingError, on_one_line, visible
+from rg_env.library import worker_jobs
+from rg_env.library.registry import LibraryDescription, TaskInfo
+from rg_env.library.scales import Scale, SkippedLevel, Step
+from tests.support.parts import GUARD_S, REPO_ROOT, run_main
+
+INFO = TaskInfo("towers", "games", {"min_disks": "3", "weights": "[0.1]"}, True)
+SCALE = Scale(
+    task="towers",
+    steps=(
+        Step((0, 1), {}, 0.25),
+        Step((3,), {"weights": [0.5], "min_disks": 5}, 20.0),
+        Step((4, 5), {"min_disks": 9}, 1234.5),
+    ),
+    skipped=(SkippedLevel(2, "it hangs"), SkippedLevel(6, "it hangs")),
+)
+FACTS = TaskFacts(INFO, SCALE)
+NO_SCALE = TaskFacts(
+    TaskInfo("acre", "induction", {}, False), None, "nothing can be varied"
+)
+CATEGORIES = {"gcd": "arithmetic", "lcm": "arithmetic", "sudoku": "games"}
+LIBRARY = LibraryDescription(
+    {name: TaskInfo(name, of, {}, True) for name, of in CATEGORIES.items()},
+    "0.1.25",
+    "",
+    False,
+)
+
+
+@pytest.fixture(scope="module")
+def installed(pool):
+    return pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
+
+
+# -- the list --------------------------------------------------------------------------
+
+
+def test_every_task_has_its_row_below_its_category_in_80_columns(pool, installed):
+    facts = asyncio.run(command.facts_of([], [], pool))
+    lines, category, tasks = command.listing(facts).splitlines(), None, []
+    for line, below in itertools.pairwise(lines):
+        if re.match("  [a-z]", line):
+            tasks.append(line.split()[0])
+            assert installed.tasks[tasks[-1]].category == category
+            assert re.match("    [a-z]", below)
+        elif re.fullmatch("[a-z]+", line):
+            category = line
+    assert sorted(tasks) == list(installed.tasks)
+    assert max(map(len, lines)) <= 80
+    assert lines[-1].startswith(f"{len(tasks)} tasks, ")
+
+
+def test_every_task_says_in_a_line_what_it_asks_for(installed):
+    assert set(command.ASKS) == {*installed.tasks, "composite"}
+    assert max(map(len, command.ASKS.values())) <= 64
+
+
+def test_a_row_has_steps_levels_place_of_the_default_and_costs():
+    off = TaskInfo("off", "games", {}, True)  # its default is no point of the scale
+    dead = Scale("off", SCALE.steps[2:])
+    listed = command.listing([FACTS, NO_SCALE, TaskFacts(off, dead)])
+    rows = [line.split() for line in listed.splitlines()]
+    assert ["towers", "3", "0.00", "0.25", "1234"] in rows
+    assert ["acre", "none"] in rows
+    assert ["off", "1*", "off", "1234", "1234"] in rows
+
+
+# -- one task --------------------------------------------------------------------------
+
+
+def test_one_task_is_shown_with_all_that_is_known_of_it():
+    lines = [line.strip() for line in command.details(FACTS).splitlines()]
+    assert 'level 0.5 (20 ms): {"weights": [0.5], "min_disks": 5}' in lines
+    assert {"default_level: 0.0", "skipped level 2: it hangs"} <= set(lines)
+    assert "nothing can be varied" in command.details(NO_SCALE)
+
+
+# -- choosing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "categories", "chosen"),
+    [
+        (["?c?"], [], ["gcd", "lcm"]),
+        ([], ["games"], ["sudoku"]),
+        (["gcd", "sudoku"], ["arithmetic"], ["gcd"]),
+        ([], ["games", "arithmetic"], ["gcd", "lcm", "sudoku"]),
+    ],
+)
+def test_names_and_categories_narrow_the_list(names, categories, chosen):
+    assert command.chosen_tasks(LIBRARY, names, categories) == chosen
+
+
+@pytest.mark.parametrize(
+    ("names", "categories", "expected"),
+    [
+        (["gdc"], [], "command line: .*unknown task 'gdc'; did you mean 'gcd'"),
+        (["gcd"], ["games"], "no such task is in such a category"),
+    ],
+)
+def test_what_matches_nothing_is_refused(names, categories, expected):
+    with pytest.raises(SettingError, match=expected):
+        command.chosen_tasks(LIBRARY, names, categories)
+
+
+@pytest.mark.processes
+def test_names_may_stand_behind_options(capsys):
+    assert run_main(["tasks", "--category", "arithmetic", "gcd"]) == 0
+    assert capsys.readouterr().out.startswith("task: gcd\n")
+
+
+# -- an item ---------------------------------------------------------------------------
+
+
+def item_of(pool, name, level=None, seeds=range(9)):
+    return asyncio.run(command._item(pool, name, level, seeds))
+
+
+def text_of(**values):
+    return "\n".join(command.lines(values))
+
+
+@pytest.mark.processes
+def test_an_item_is_printed_with_the_score_of_an_answer(capsys):
+    assert run_main(["show", "gcd", "--level=0.7", "--seed=5", "--answer= 2"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    labels = {line.partition(": ")[0] for line in printed}
+    assert {"task", "level", "params", "seed", "score"} <= labels
+    assert "outcome: right" in printed
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("name", "level", "expected"),
+    [("gdc", None, "did you mean 'gcd'"), ("acre", 0.5, "no difficulty scale")],
+)
+def test_a_wrong_command_line_is_refused_with_a_sentence(pool, name, level, expected):
+    with pytest.raises(SettingError, match=expected):
+        item_of(pool, name, level)
+
+
+@pytest.mark.processes
+def test_an_item_that_cannot_be_made_ends_with_status_1(capsys, monkeypatch):
+    monkeypatch.setattr(command, "MAKE_DEADLINE_S", 0.01)
+    assert run_main(["show", "zebra_puzzles"]) == 1
+    printed = capsys.readouterr().err
+    why = "its item was not done after 0.01 s of CPU time; another --seed"
+    assert printed.startswith(f"error: zebra_puzzles: {why}")
+
+
+def test_the_item_is_the_librarys_of_that_seed_or_of_the_first(pool):
+    for seeds, seed in (([7], 7), (range(9), 0)):
+        item = item_of(pool, "gcd", seeds=seeds)
+        call = (worker_jobs.make_entry, "gcd", {}, seed)
+        assert item.entry == pool.call(*call, deadline_s=GUARD_S)
+        assert item.params == {}
+
+
+def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_terminal():
+    question = "[bold]grid[/bold]\n" + "1 0 " * 60 + "\n\n\ta\\b  "
+    indented = question.replace("\n", "\n  ").replace("\n  \n", "\n\n")
+    assert text_of(question=question) == f"question:\n  {indented}"
+    text = text_of(question="a\x1b[2Jb\r\u202e\u2028\ud800", answer="\x07")
+    assert "a\\x1b[2Jb\\r\\u202e\\u2028\\ud800\n" in text
+    assert text.endswith("\\x07")
+    pictures = "é 漢 🤍\U000e0144 \u200d ┼"
+    assert visible(pictures) == pictures
+    assert on_one_line("a\n" + "b" * 50, 12) == "a\\nbbbbbb..."
+
+
+@pytest.mark.processes
+def test_without_fixes_the_librarys_own_score_is_shown(capsys):
+    argv = ["show", "game_of_life_halting", "--answer=...", "--no_fixes"]
+    assert run_main(argv) == 0
+    assert "score: 1.0" in capsys.readouterr().out
+
+
+# -- the check of an installation ------------------------------------------------------
+
+
+@pytest.mark.processes
+def test_tasks_that_pass_end_with_status_0(capsys):
+    assert run_main(["doctor", "gcd", "boxnet", "lcm", "--items", "2"]) == 0
+    assert "passed: 3 of 3 tasks" in capsys.readouterr().out
+
+
+@pytest.mark.processes
+def test_a_task_that_fails_is_named_and_ends_with_status_1(capsys):
+    own = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
+    assert run_main(["doctor", "gcd", "raises", "--items", "2", *own]) == 1
+    printed = capsys.readouterr().out
+    assert "raises: " in printed and "gcd: " not in printed
+    assert "division by zero" in printed
+    assert "passed: 1 of 2 tasks" in printed
