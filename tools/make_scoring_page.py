@@ -22,10 +22,9 @@ TEXT = """\
 `python -m tools.make_scoring_page` writes this page from `rg_env/task_rules/` and
 reasoning-gym {version}.
 
-Where a scorer of the library has a known fault, it is corrected, unless `scorer_fixes`
-is false. A wrong answer then scores at most 0.5. A correction applies only to the
-scorer it was written for; if the installed library has another one, the log names the
-task.
+Known faults of the library's scorers are corrected, unless `scorer_fixes` is false, so
+that a wrong answer scores at most 0.5. A correction applies only to the scorer it was
+written for; if the installed library has another one, the log names the task.
 
 ## Guards ({num_guards})
 
@@ -44,9 +43,9 @@ It is that of {base_tasks} and others.
 
 ## Fixes of other scorers ({num_fixes})
 
-This is what the library's scorers do wrong, or the main point of it.
-`tests/task_rules/test_library_expectations.py` says which of the library's own tests
-expect other scores.
+This is the main point of what the library's scorers do wrong.
+`tests/task_rules/test_library_expectations.py` has the library's own tests that expect
+other scores.
 
 {fixes}
 """

@@ -46,10 +46,10 @@ and unknown names are refused.
 
 ## What the commands start from
 
-Each field is followed by its default in the commands and, if it differs, in parentheses
-by that of the class `ReasoningGymEnvConfig`. In addition, `process` sets
+After each field stand its default in the commands and, if it differs, in parentheses
+that of the class `ReasoningGymEnvConfig`. `process` also sets
 `ensure_scores_are_not_same` to false, `include_messages` to true and
-`data_path_to_save_groups` to data/reasoning_gym.jsonl, and `evaluate` sets
+`data_path_to_save_groups` to data/reasoning_gym.jsonl, and `evaluate`
 `data_dir_to_save_evals` to data/evaluate_DATE_TIME.
 
 {sections}

@@ -25,25 +25,22 @@ NOTHING = "-"  # sorts before any digit
 TEXT = """\
 # Trivial baselines
 
-A trivial baseline is the mean score of answers that are given without solving the item,
-here with corrected scorers and reasoning-gym {version}.
+A trivial baseline is the mean score of answers that are given without solving the item
+(with corrected scorers and reasoning-gym {version}).
 
-{num_strategies} strategies use the form of a question without knowing its task: they
-repeat or reverse a part of it, pick something that it mentions, or fill blanks;
-{num_learned} of them learn from the answers to similar items. Some sixty others were
-the best in no task. {num_phrases} fixed texts such as `-1`, the most common right
-answers, and sums of the numbers are tried too. A forest learned on {learned} items
-chooses among all these. The best of {finalists} finalists answers {measured} fresh
-items (at least {least} where items are slow), from which the figures and their 95 %
-intervals come.
+{num_strategies} strategies use the form of a question without knowing its task, as by
+repeating a part of it or filling blanks; {num_learned} of them learn from the answers
+to similar items. {num_phrases} fixed texts such as `-1`, the most common right answers,
+and sums of the numbers are tried too. A forest learned on {learned} items chooses among
+all these. The best of {finalists} finalists answers {measured} fresh items (at least
+{least} where items are slow), from which come the figures and their 95 % intervals.
 
 In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. In these, one
 scores more than {shown_from}, so that scores say little about a model (`screen` and
-`report` warn; `-`: less than {worth}; `python -m tools.make_baselines`, 2026-11-24 to
-27; `rg_env/library/baselines.json` has all figures):
+`report` warn). The figures are those with the default parameters and, in parentheses,
+the lowest and highest on the scale (`-`: less than {worth}; `python -m
+tools.make_baselines`, 2026-11-24 to 27; `rg_env/library/baselines.json` has all):
 
-| Task | Defaults | Lowest and highest on the scale | Strategy |
-|---|--:|--:|---|
 {table}
 """
 
@@ -63,8 +60,8 @@ def _table_row(
 
     is_scaled = scale is not None and not scale.is_dead
     steps = [shown(s.params) for s in scale.steps] if scale and is_scaled else ["none"]
-    strategy = max(row, key=lambda one: one["value"])["strategy"].replace("|", r"\|")
-    return f"| {task} | {shown({})} | {min(steps)}, {max(steps)} | {strategy} |"
+    strategy = max(row, key=lambda one: one["value"])["strategy"]
+    return f"- {task}, {shown({})} ({min(steps)}, {max(steps)}): {strategy}"
 
 
 def page() -> str:
