@@ -287,18 +287,15 @@ def main() -> None:
             learn_form(base, folder)
     screens = kept(work / "screen.json", screen, start)
     for task in CANDIDATES:
-        print(
-            "{:22} {:.2f} of its groups vary, score {:.2f}".format(task, *screens[task])
-        )
+        share, mean, _ = screens[task]
+        print(f"{task:22} {share:.2f} of its groups vary, score {mean:.2f}")
     learnable = [task for task in CANDIDATES if not screens[task][2]]
     for task in sorted(learnable, key=screens.get, reverse=True)[:3]:
         before = kept(work / f"{task}.json", held_out, load(start), task)
         cells = []
         for seed in SEEDS:
-            folder = work / f"{task}-{seed}"
-            cells.append(
-                kept(work / f"{folder.name}.json", cell, start, folder, task, seed)
-            )
+            folder, name = work / f"{task}-{seed}", f"{task}-{seed}.json"
+            cells.append(kept(work / name, cell, start, folder, task, seed))
             shutil.rmtree(folder, ignore_errors=True)
         for kind in KINDS:
             for some in [*([one] for one in cells), cells]:
