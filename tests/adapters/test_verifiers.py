@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.server
 import json
 import os
@@ -20,7 +21,10 @@ import pytest
 
 pytest.importorskip("verifiers.v1")
 
-from reasoning_gym_verifiers import ReasoningGymTaskset
+import httpx
+import verifiers.v1 as vf
+
+from reasoning_gym_verifiers import ReasoningGymHarness, ReasoningGymTaskset
 from rg_env import Item, Tasks
 from rg_env.adapters.verifiers import ReasoningGymConfig
 from rg_env.errors import NoScoreError, SettingError
@@ -114,17 +118,24 @@ class Policy(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@contextlib.contextmanager
+def serving(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(scope="module")
 def policy():
     items = Tasks("gcd", levels="random").evaluation(2)
     # The second answer is wrong.
     golds = dict(zip((i.question for i in items), (items[0].gold, "-1"), strict=True))
-    handler = type("Handler", (Policy,), {"golds": golds})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    with serving(type("Handler", (Policy,), {"golds": golds})) as url:
+        yield url
 
 
 def command(folder, name, *options):
@@ -185,3 +196,14 @@ def test_a_reply_without_a_score_raises_and_is_no_reward_of_0():
     trace = SimpleNamespace(last_reply="<answer>1</answer>", assistant_messages=[])
     with pytest.raises(NoScoreError, match="gcd: unmatched"):
         asyncio.run(lost.reasoning_gym(trace))
+
+
+def test_an_error_of_the_server_is_no_normal_end():
+    (task,) = islice(taskset(tasks=["gcd"]).load(), 1)
+    harness = ReasoningGymHarness(vf.HarnessConfig(id=ID))
+    asked = (SimpleNamespace(model="p"), SimpleNamespace(stop_condition=None), None)
+    # This one knows no method.
+    with serving(http.server.BaseHTTPRequestHandler) as url:
+        launch = harness.launch(*asked, url, "secret", {}, task.data)
+        with pytest.raises(httpx.HTTPStatusError, match="501"):
+            asyncio.run(launch)
