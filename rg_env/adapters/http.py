@@ -4,6 +4,7 @@
     POST /score                    {"item": ..., "completions": [...]} -> results
     POST /feedback                 {"item": ..., "values": [...]}: moves the levels
     POST /verify, ...              the resources server of NeMo Gym
+    POST /reward                   {"label": item, "response": text} of slime -> score
     GET  /health
 
 If a completion has no score, its value is null with a reason, or the request fails with
@@ -17,7 +18,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -26,7 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rg_env.errors import LibraryError, RunError, SettingError
 from rg_env.stream.group_scorer import UNMATCHED, Result, score_async
@@ -47,7 +48,6 @@ NOT_ANSWERED = ("failed", "cancelled")
 """Statuses of a response of NeMo Gym."""
 # After which the items that are made are sent, without the others.
 ITEMS_WITHIN_S = 30.0
-
 AGAIN = {"Retry-After": "1"}
 
 
@@ -69,6 +69,11 @@ class _Range(msgspec.Struct, forbid_unknown_fields=True):
     # Clients in other languages read numbers of JSON as doubles, exact up to here.
     start: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)] = 1
+
+
+class _Labelled(msgspec.Struct):
+    label: msgspec.Raw
+    response: str
 
 
 class _Part(msgspec.Struct):
@@ -111,6 +116,13 @@ def _written(response: _Response) -> str:
         else:
             texts += [p.text for p in content or () if p.type == "output_text"]
     return "".join(texts)
+
+
+def _queried(request: Request, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except ValueError as error:
+        raise HTTPException(400, f"the query: {error}") from error
 
 
 def _reply(value: object) -> Response:
@@ -162,6 +174,7 @@ class ScoreServer:
             Route("/health", _health),
             Route("/items", self._items),
             Route("/score", self._score, methods=["POST"]),
+            Route("/reward", self._reward, methods=["POST"]),
             Route("/feedback", self._feedback, methods=["POST"]),
             *nemo_gym,
             # NeMo Gym puts this before its paths if it observes rollouts.
@@ -169,7 +182,7 @@ class ScoreServer:
             *([Mount("/", others)] if others is not None else []),
         ]
         kinds = (HTTPException, LibraryError, RunError, SettingError)
-        self._inner = Starlette(
+        self._inner: ASGIApp = Starlette(
             routes=routes,
             exception_handlers=dict.fromkeys(kinds, _refuse),
             # Starlette does not run the lifespan of what is mounted.
@@ -178,28 +191,22 @@ class ScoreServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, if its body is not too long."""
-        headers = dict(scope.get("headers", ()))
+        headers, answer = dict(scope.get("headers", ())), self._inner
         length = int(headers.get(b"content-length", 0))  # uvicorn has checked it
         if length > MAX_BODY_BYTES or b"transfer-encoding" in headers:
             text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
-            refusal = _refuse(None, HTTPException(413, text))
-            await refusal(scope, receive, send)
-        else:
-            await self._inner(scope, receive, send)
+            answer = _refuse(None, HTTPException(413, text))
+        await answer(scope, receive, send)
 
     # -- items and scores --------------------------------------------------------------
 
     async def _items(self, request: Request) -> Response:
         """Return the items that some draws give, as far as they are made in time."""
-        try:
-            wanted = msgspec.convert(dict(request.query_params), _Range, strict=False)
-        except ValueError as error:
-            raise HTTPException(400, f"start and count: {error}") from error
+        wanted = _queried(request, _Range)
         deadline, position = time.monotonic() + ITEMS_WITHIN_S, 0
-        start = wanted.start
-        positions = self._next if start is None else itertools.count(start)
+        draws = self._next if wanted.start is None else itertools.count(wanted.start)
         items: list[dict[str, Any]] = []
-        for position in itertools.islice(positions, wanted.count):
+        for position in itertools.islice(draws, wanted.count):
             async with self._places:
                 item = await run_in_threadpool(self._tasks.at, position)
             if item is not None:
@@ -211,8 +218,7 @@ class ScoreServer:
                     "messages": item.messages,
                     "item": msgspec.Raw(item.to_json().encode()),
                 }
-                gold = {"gold": item.gold} if self._shows_gold else {}
-                items.append(fields | gold)
+                items.append(fields | ({"gold": item.gold} if self._shows_gold else {}))
             if time.monotonic() > deadline:
                 break
         return _reply({"items": items, "next": position + 1})
@@ -221,6 +227,13 @@ class ScoreServer:
         wanted = _decoded(await request.body(), _Score)
         how = (wanted.completions, wanted.thinking_open)
         return _reply({"results": await self._results(self._item(wanted.item), *how)})
+
+    async def _reward(self, request: Request) -> Response:
+        """Return the score of a completion, which is retried as long as it has none."""
+        row = _decoded(await request.body(), _Labelled)
+        how = _queried(request, dict[Literal["thinking_open"], bool])
+        (result,) = await self._results(self._item(row.label), [row.response], **how)
+        return _reply({"score": result.value, "outcome": result.outcome})
 
     def _item(self, raw: msgspec.Raw) -> Item:
         """Return the item of a JSON object, or of its text as `to_json` has it."""
@@ -277,13 +290,15 @@ class ScoreServer:
         if "item" not in metadata:
             raise HTTPException(400, f"the row has no {name}.item")
         item = self._item(metadata["item"])
+        is_open = _decoded(metadata.get("thinking_open", b"false"), bool, name)
         response = _decoded(row.get("response", b"{}"), _Response, "response")
+        # A server that has parsed the thinking has put it apart.
+        is_open &= all(output.type != "reasoning" for output in response.output)
         fields: dict[str, Any]
         try:
             if response.status in NOT_ANSWERED:
-                text = f"response: its status is {response.status}, so it has no score"
-                raise HTTPException(503, text)
-            (result,) = await self._results(item, [_written(response)])
+                raise HTTPException(503, f"response: its status is {response.status}")
+            (result,) = await self._results(item, [_written(response)], is_open)
             fields = {"reward": result.value, "outcome": result.outcome}
         except HTTPException as error:
             if error.status_code != 503 or not self._masks:

@@ -33,10 +33,12 @@ class ReasoningGymAction(Action):
     """The whole text that a model has written.
 
     `item` is JSON, as `reset` has shown it; "" for the one of the session.
+    `thinking_open` is whether the chat template ends the prompt with `<think>`.
     """
 
     completion: str
     item: str = ""
+    thinking_open: bool = False
 
 
 class ReasoningGymObservation(Observation):
@@ -103,7 +105,8 @@ class ReasoningGymEnvironment(
             raise HTTPException(422, str(error)) from error
         if item is None:
             raise HTTPException(409, "no item: call reset, or send its JSON as `item`")
-        (result,) = score(item, [action.completion])
+        is_open = action.thinking_open
+        (result,) = score(item, [action.completion], thinking_open=is_open)
         if result.value is None:
             status = 422 if result.outcome == UNMATCHED else 503
             raise HTTPException(status, f"{result.outcome}: {result.reason}")

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import http.client
 import json
+import runpy
 import signal
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.processes
 COMMAND = [sys.executable, "-m", "rg_env.cli.console", "score-server", "--port=0"]
 SECRET = "0123456789abcdef"
 HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+REASONING = {"type": "reasoning", "summary": []}
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
 
@@ -75,12 +77,12 @@ def positions(reply):
     return [each["position"] for each in reply["items"]]
 
 
-def row(item, text):
+def row(item, text, *before, **how):
     message = {"type": "message", "content": [{"type": "output_text", "text": text}]}
     return {
         "responses_create_params": {"input": item.messages, "metadata": None},
-        "verifier_metadata": {"item": item.to_json()},
-        "response": {"output": [{"type": "reasoning", "summary": []}, message]},
+        "verifier_metadata": {"item": item.to_json(), **how},
+        "response": {"output": [*before, message]},
     }
 
 
@@ -154,11 +156,26 @@ def test_values_move_the_levels_that_follow_them(start):
 
 
 def test_a_row_comes_back_with_its_reward(served, item):
-    given = row(item, f"<answer>{item.gold}</answer>")
+    given = row(item, f"<answer>{item.gold}</answer>", REASONING)
     assert served.post("/seed_session", given) == (200, {})
     for path in ("/verify", "/ng-rollout/r-1/verify"):  # the second if it is observed
         status, found = served.post(path, given)
         assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "outcome"),
+    [
+        ("so</think><answer>{}</answer>", (), "right"),
+        ("<answer>{}</answer>", (), "unfinished_thinking"),
+        ("<answer>{}</answer>", (REASONING,), "right"),  # which has been put apart
+    ],
+)
+def test_a_row_may_go_on_with_the_thinking_of_the_prompt(
+    served, item, text, before, outcome
+):
+    given = row(item, text.format(item.gold), *before, thinking_open=True)
+    assert served.post("/verify", given)[1]["outcome"] == outcome
 
 
 def test_a_row_without_a_score_is_masked_where_that_is_wanted(
@@ -182,6 +199,37 @@ def test_the_mean_of_rewards_leaves_masked_rows_out(served):
     rows = [{"reward": 1.0, "task": "gcd"}, {"reward": 0.0, "mask_sample": True}]
     _, found = served.post("/aggregate_metrics", {"verify_responses": rows})
     assert found["agent_metrics"] == found["key_metrics"] == {"mean/reward": 1.0}
+
+
+# -- slime and verl --------------------------------------------------------------------
+
+
+def remote_reward(served, item, text, query=""):
+    """Call the example for verl, which sends what slime sends."""
+    path = Path(__file__).parents[2] / "examples/verl_remote_reward.py"
+    example = runpy.run_path(str(path))
+    example["compute_score"].__globals__["PAUSES_S"] = (0, 0)
+    url = "http://{}:{}/reward".format(*served.address) + query
+    info = {"item": item.to_json()}
+    return example["compute_score"]("gcd", text, None, info, url, num_turns=2)
+
+
+@pytest.mark.parametrize(("query", "value"), [("", 1.0), ("?thinking_open=true", 0.0)])
+def test_the_remote_reward_of_a_completion_is_its_score(served, item, query, value):
+    found = remote_reward(served, item, f"<answer>{item.gold}</answer>", query)
+    outcome = "right" if value else "unfinished_thinking"
+    assert found == {"score": value, "outcome": outcome}
+
+
+def test_a_completion_without_a_score_has_no_remote_reward(start, item, lost_workers):
+    for masks in (False, True):  # which is for NeMo Gym alone
+        with pytest.raises(RuntimeError, match=r"no score: .*closed"):
+            remote_reward(start(masks=masks), item, "<answer>1</answer>")
+
+
+def test_a_wrong_address_of_the_remote_reward_is_named_at_once(served, item):
+    with pytest.raises(RuntimeError, match=r"no score: .*the query: "):
+        remote_reward(served, item, "", "?thinking=true")
 
 
 # -- who may ask -----------------------------------------------------------------------
@@ -226,6 +274,8 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         ("/score", b'{"item": "%s", "completions": []}' % (b"a" * 2**17), 422),
         ("/verify", b'{"response": {"output": []}}', 400),
         ("/verify", b'{"verifier_metadata": {"item": 1}}', 422),
+        ("/verify", b'{"verifier_metadata": {"item": {}, "thinking_open": 1}}', 422),
+        ("/reward", b'{"label": {}}', 400),
         ("/feedback", b'{"item": {}, "values": [1.5]}', 400),
         ("/aggregate_metrics", b"{}", 400),
         ("/none", b"{}", 404),
@@ -254,24 +304,20 @@ def test_a_body_that_may_be_too_long_is_refused_before_it_is_sent(served, head):
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
-def test_health_does_not_wait_for_what_is_worked_on(start, monkeypatch, item):
-    begun, end = threading.Event(), threading.Event()
-
-    async def wait(*_, **__):
-        begun.set()
-        await asyncio.to_thread(end.wait, GUARD_S)
-        return score(item, [])
-
-    monkeypatch.setattr(server, "WORKED_ON", 1)
-    monkeypatch.setattr(server, "score_async", wait)
-    served = start()
-    body = json.dumps({"item": item.to_json(), "completions": [""]}).encode()
-    with served.connect() as client:
-        client.sendall(HEAD % len(body) + body)
-        assert begun.wait(GUARD_S)
-        assert served.get("/health") == {"status": "healthy"}
-        end.set()
-        assert client.recv(100).startswith(b"HTTP/1.1 200")
+def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeypatch):
+    monkeypatch.setattr(item_module, "_shared", {(): other_pool})
+    sleep = other_pool.run(time.sleep, GUARD_S, deadline_s=GUARD_S)
+    busy = asyncio.run_coroutine_threadsafe(sleep, served.loop)
+    body = {"item": item.to_json(), "completions": ["<answer>1</answer>"]}
+    count = 2 * server.WORKED_ON
+    with ThreadPoolExecutor(count) as clients:
+        scores = [clients.submit(served.post, "/score", body) for _ in range(count)]
+        for _ in range(20):
+            assert served.get("/health") == {"status": "healthy"}
+            time.sleep(0.01)
+        assert not any(score.done() for score in scores)
+        busy.cancel()
+    assert {score.result()[0] for score in scores} == {200}
 
 
 # -- the command -----------------------------------------------------------------------

@@ -95,6 +95,13 @@ def test_an_episode_is_an_item_of_the_stream_and_its_score(client):
             client.step({"completion": text})
 
 
+def test_a_completion_may_go_on_with_the_thinking_of_the_prompt(client):
+    client.reset(seed=3)
+    action = {**ANSWER, "thinking_open": True}
+    outcome = client.step(action).observation["outcome"]
+    assert outcome == "unfinished_thinking"
+
+
 @pytest.mark.parametrize(("path", "status"), [("/ws", 401), (f"/{SECRET}/ws", 101)])
 def test_a_websocket_needs_the_secret(served, path, status):
     hidden = Served(ClientCheck(served.application, SECRET), ws="auto")
