@@ -46,8 +46,11 @@ def environment(folder: Path, *wanted: str) -> Path:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
-    folder, extras = tmp_path_factory.mktemp("packages"), "ray,tinker,trl,verifiers"
-    return environment(folder, f"{repo_root}[{extras}]", TORCH)
+    folder, extras = (
+        tmp_path_factory.mktemp("packages"),
+        "ray,server,tinker,trl,verifiers",
+    )
+    return environment(folder, f"{repo_root}[{extras}]", "ray[serve]", TORCH)
 
 
 NAMES = ["files", "ray", "tinker", "trl", "verifiers", "verl"]
@@ -66,6 +69,14 @@ def test_the_adapter_of_inspect(repo_root: Path, tmp_path: Path) -> None:
     # Its client of servers excludes that of verifiers.
     python = environment(tmp_path, f"{repo_root}[inspect]", "openai>=3.4")
     test_an_adapter(python, "inspect", repo_root, tmp_path)
+
+
+def test_the_example_of_ray_serve(
+    python: Path, repo_root: Path, tmp_path: Path
+) -> None:
+    for name in ("ray_serve", "verl_remote_reward"):
+        shutil.copy(repo_root / f"examples/{name}.py", tmp_path)
+    test_an_adapter(python, "ray_serve", repo_root, tmp_path)
 
 
 def test_the_example_of_trl(python: Path, repo_root: Path, tmp_path: Path) -> None:
