@@ -46,10 +46,8 @@ def environment(folder: Path, *wanted: str) -> Path:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
-    folder, extras = (
-        tmp_path_factory.mktemp("packages"),
-        "ray,server,tinker,trl,verifiers",
-    )
+    folder = tmp_path_factory.mktemp("packages")
+    extras = "ray,server,tinker,trl,verifiers"
     return environment(folder, f"{repo_root}[{extras}]", "ray[serve]", TORCH)
 
 
