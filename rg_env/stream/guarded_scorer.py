@@ -1,20 +1,14 @@
 """Any reward function as it is, called in worker processes that can be killed.
 
-Its module is imported once, in the process that workers are forked from, and never in
-the caller's. A result is None where there is no score, which must never count as 0:
-
-    timeout     the call used up its CPU time
-    died        it ended two workers, as os._exit or a crash does
-    raised      it raised, or returned no plain data: a fault of the scorer
-    no_number   it returned a NaN, a text or the like: the same
-    lost        it waits too long, or its workers were killed or could not be started
-
-Not covered: what a scorer without the sandbox does outside its process.
+Its module is imported once, in the process that workers are forked from. What has no
+score is None, never 0, and counted by cause: it used up its CPU time (`timeout`), ended
+two workers (`died`), raised or returned no plain data (`raised`), returned a NaN, a
+text or the like (`no_number`), waits too long, or its workers were killed or could not
+be started (`lost`). Not covered: what it does outside its process without the sandbox.
 """
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import logging
@@ -24,33 +18,29 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rg_env.errors import SettingError, counted, printable, shown
+from rg_env.errors import SettingError, on_one_line, shown
 from rg_env.library.own_tasks import imported
-from rg_env.library.registry import cause_of
 from rg_env.logs import is_worth_a_line
 from rg_env.workers.pool_errors import PoolError, PreloadError
-from rg_env.workers.worker_pool import Trust, WorkerPool, default_pool_size
+from rg_env.workers.sandbox import hardening
+from rg_env.workers.worker_pool import Trust, WorkerPool, run_blocking
 
 logger = logging.getLogger(__name__)
 
-MAX_REPLY_BYTES = 2**20
 CAUSES = {"DeadlineExceededError": "timeout", "WorkerDiedError": "died"}
 CAUSES["JobError"] = "raised"
 NO_VALUES = {"trainer_state", "log_extra", "log_metric", "environments"}  # of TRL
 _scorer: Any = None  # in a fork server and its workers
 
 
-def load(name: str) -> None:
-    """Import the scorer that workers call; SettingError if there is none."""
+def load(order: str) -> None:
+    """Import the scorer in the process that workers are forked from."""
     global _scorer
-    module, _, function = name.rpartition(":")
-    try:
-        _scorer = operator.attrgetter(function)(imported(module))
-        if not callable(_scorer) or inspect.iscoroutinefunction(_scorer):
-            raise TypeError("not a function, or an `async` one")
-    except BaseException as error:  # a module may also exit
-        cause = printable(cause_of(error))
-        raise SettingError(f"{shown(name)} is no scorer, {cause}", "guard") from error
+    module, function, sandbox = order.rsplit(":", 2)
+    hardening.has_layers = sandbox != "False"
+    _scorer = operator.attrgetter(function)(imported(module))
+    if not callable(_scorer) or inspect.iscoroutinefunction(_scorer):
+        raise TypeError("it is not a function, or an `async` one")
 
 
 def call(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -59,37 +49,27 @@ def call(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 @functools.cache  # without a lock, which a fork could leave taken in the child
-def _pool_of(name: str, sandbox: bool, memory_gib: float) -> WorkerPool:
-    first = [] if sandbox else ["rg_env.workers.sandbox.hardening:keep_only_limits"]
-    preload, limit = [*first, f"{__name__}:load:{name}"], int(memory_gib * 2**30)
-    return WorkerPool(default_pool_size(), memory_limit_bytes=limit, preload=preload)
+def _pool_of(order: str, memory_gib: float) -> WorkerPool:
+    preload, limit = [f"{__name__}:load:{order}"], int(memory_gib * 2**30)
+    return WorkerPool(memory_limit_bytes=limit, preload=preload)
 
 
-def _tries(args: Any, named: dict[str, Any], split: bool) -> list[list[Any]]:
-    """Return the whole call and, of a batch, a call for each completion."""
-    sent = {name: value for name, value in named.items() if name not in NO_VALUES}
-    batch = named.get("completions")
-    size = len(batch) if isinstance(batch, list) and split else 0
-    columns = {n for n, v in sent.items() if isinstance(v, list) and len(v) == size}
-    parts = [
-        (args, {n: v[i : i + 1] if n in columns else v for n, v in sent.items()})
-        for i in range(size)
-    ]
-    return [[(args, sent)], *([parts] if size > 1 else [])]
+def _one_by_one(named: dict[str, Any], size: int) -> list[dict[str, Any]]:
+    """Return the arguments of a batch for each of its completions."""
+    columns = [n for n, v in named.items() if isinstance(v, list) and len(v) == size]
+    return [named | {n: named[n][i : i + 1] for n in columns} for i in range(size)]
 
 
 class guard:  # noqa: N801 - it is used as a function
     """A reward function that may be called from threads, event loops and forks.
 
-    Of a batch in `completions=`, as TRL passes it, what fails is called again with each
-    completion. It pickles, and each process has workers of its own.
+    It pickles. A batch in `completions=`, as TRL's, is tried one by one if it fails.
 
     Args:
         scorer: `module:function`, or `path/to/file.py:function`.
-        cpu_seconds: CPU time of a call; above 0.
-        wall_seconds: Its wall time; None for 20 times as much, and at least 60.
+        cpu_seconds, wall_seconds: Time of a call; above 0.
         sandbox: Whether Landlock and seccomp deny it files, network and processes.
-        memory_gib: Address space of a worker.
+        memory_gib: Address space of a worker, with what its module imports.
         split: False for a scorer that compares the completions of a batch.
 
     Attributes:
@@ -105,76 +85,60 @@ class guard:  # noqa: N801 - it is used as a function
         scorer: str,
         *,
         cpu_seconds: float = 5.0,
-        wall_seconds: float | None = None,
+        wall_seconds: float = 60.0,
         sandbox: bool = True,
         memory_gib: float = 2.0,
         split: bool = True,
     ) -> None:
-        wall_s = 1.0 if wall_seconds is None else wall_seconds
-        if min(cpu_seconds, wall_s, memory_gib) <= 0:
+        if min(cpu_seconds, wall_seconds, memory_gib) <= 0:
             raise SettingError("seconds and memory must be above 0", "guard")
         module, _, self.__name__ = scorer.rpartition(":")
-        if module.endswith(".py"):
-            module = str(Path(module).resolve())
-        self.counts: Counter[str] = Counter()
+        module = str(Path(module).resolve()) if module.endswith(".py") else module
+        self._workers = f"{module}:{self.__name__}:{sandbox}", memory_gib
         self._split = split
-        self._workers = f"{module}:{self.__name__}", sandbox, memory_gib
-        trust = Trust(MAX_REPLY_BYTES, brief=True, wall_limit_s=wall_seconds)
-        self._how: Any = {"deadline_s": cpu_seconds, "trust": trust}
+        self.counts: Counter[str] = Counter()
+        trust = Trust(brief=True, wall_limit_s=wall_seconds)
+        self._limits: Any = {"deadline_s": cpu_seconds, "trust": trust}
         try:
-            _pool_of(*self._workers).call(abs, 0, **self._how)
+            _pool_of(*self._workers).call(abs, 0, **self._limits)
         except PreloadError as error:
-            why = error.message if error.kind else f"guard: {error}"
-            raise SettingError(why) from None
+            reason = f"{shown(scorer)} is no scorer, {error}"
+            raise SettingError(reason, "guard") from RuntimeError(error.detail)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return what the scorer returns for these plain values, or None."""
-        submit = functools.partial(_pool_of(*self._workers).submit, call, **self._how)
-        for calls in _tries(args, named, self._split):
-            try:
-                futures = [submit(*one) for one in calls]
-            except PoolError as error:  # the interpreter ends
-                answers: list[Any] = [error]
-                break
-            answers = [future.exception() or future.result() for future in futures]
-            if not isinstance(answers[0], PoolError):
-                break
-        return self._result(answers, named.get("completions"))
+        scored = functools.partial(self._scored, args, named)
+        return run_blocking(scored, _pool_of(*self._workers))
 
     async def acall(self, *args: Any, **named: Any) -> Any:
         """Do the same in an event loop, which is never blocked."""
-        run = functools.partial(_pool_of(*self._workers).run, call, **self._how)
-        for calls in _tries(args, named, self._split):
-            runs = [run(*one) for one in calls]
-            answers = await asyncio.gather(*runs, return_exceptions=True)
-            if not isinstance(answers[0], PoolError):
-                break
-        return self._result(answers, named.get("completions"))
+        return await self._scored(args, named, _pool_of(*self._workers))
 
-    def _result(self, answers: list[Any], batch: Any) -> Any:
-        (first, *others), is_batch = answers, isinstance(batch, list)
-        if others:
-            first = [a[0] if isinstance(a, list) and a else a for a in answers]
-        elif is_batch and isinstance(first, PoolError):
-            first = [first] * len(batch)
-        if isinstance(first, (list, tuple)):
-            return [self._kept(answer) for answer in first]
-        return self._kept(first)
+    async def _scored(self, args: Any, named: dict[str, Any], pool: WorkerPool) -> Any:
+        named = {name: v for name, v in named.items() if name not in NO_VALUES}
+        batch = named.get("completions")
+        try:
+            answer = await pool.run(call, args, named, **self._limits)
+        except PoolError as error:
+            answer = [error] * len(batch) if isinstance(batch, list) else error
+            if self._split and isinstance(answer, list) and len(answer) > 1:
+                parts = _one_by_one(named, len(answer))
+                each = [await self._scored(args, part, pool) for part in parts]
+                return [a[0] if isinstance(a, list) and a else a for a in each]
+        if isinstance(answer, (list, tuple)):
+            return [self._kept(value) for value in answer]
+        return self._kept(answer)
 
     def _kept(self, answer: Any) -> Any:
         """Count an answer; return it, or log it and return None."""
         value = answer.get("score") if isinstance(answer, dict) else answer  # verl's
         is_number = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
-        cause, why = "no_number", f"it returned {shown(answer)}"
+        cause = "returned" if is_number or answer is None else "no_number"
         if isinstance(answer, PoolError):
-            cause, why = CAUSES.get(type(answer).__name__, "lost"), str(answer)
-        elif isinstance(answer, BaseException):  # arguments that do not pickle
-            raise answer
-        elif is_number or answer is None:
-            cause = "returned"
+            cause = CAUSES.get(type(answer).__name__, "lost")
         self.counts.update([cause])  # at once, for threads
-        none = sum(self.counts.values()) - self.counts["returned"]
-        if cause != "returned" and is_worth_a_line(none):
-            text = "%s: %s without a score so far, the last one %s: %s"
-            logger.warning(text, self.__name__, counted(none, "result"), cause, why)
+        if cause != "returned" and is_worth_a_line(self.counts[cause]):
+            text = "%s: no score (%s, %d so far): %s"
+            why = on_one_line(str(answer), 200)
+            logger.warning(text, self.__name__, cause, self.counts[cause], why)
         return answer if cause == "returned" else None

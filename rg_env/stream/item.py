@@ -30,7 +30,7 @@ from rg_env.workers.pool_errors import (
     PoolError,
     WorkerDiedError,
 )
-from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
+from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""
@@ -55,7 +55,7 @@ def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
     pool = _shared.get(task_modules)
     if pool is None:
         preload = worker_jobs.preload_of(task_modules)
-        new = WorkerPool(default_pool_size(), preload=preload)
+        new = WorkerPool(preload=preload)
         # Without a lock, which a fork could leave taken in the child.
         pool = _shared.setdefault(task_modules, new)
         if pool is not new:

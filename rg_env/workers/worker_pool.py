@@ -112,14 +112,14 @@ class Trust:
         prepare: Called in the worker before the job begins and its deadline runs, to
             load and keep what the job needs; pickled. It must not depend on what is
             not to be believed.
-        wall_limit_s: Wall time of the job; None for a multiple of its deadline.
+        wall_limit_s: Wall time of the job; 0 for a multiple of its deadline.
     """
 
     max_reply_bytes: int = MAX_REPLY_BYTES
     read: Callable[[Any], Any] | None = None
     brief: bool = False
     prepare: Callable[[], object] | None = None
-    wall_limit_s: float | None = None
+    wall_limit_s: float = 0.0
 
 
 BELIEVED = Trust()
@@ -133,7 +133,7 @@ class WorkerPool:
     from before the fork are answered in the parent alone.
 
     Args:
-        num_workers: How many calls run at once; positive.
+        num_workers: How many calls run at once; positive, or None for half the cores.
         memory_limit_bytes: Address space of a worker, the preloaded modules included;
             None for no limit.
         preload: Modules imported once, before any worker is forked; after a colon, a
@@ -146,13 +146,13 @@ class WorkerPool:
 
     def __init__(
         self,
-        num_workers: int,
+        num_workers: int | None = None,
         *,
         memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
         preload: Sequence[str] = (),
     ) -> None:
         self.preload = tuple(preload)
-        self._num_workers = num_workers
+        self._num_workers = num_workers or default_pool_size()
         self._memory_limit_bytes = memory_limit_bytes
         self._closed = False
         self.deaths = 0
@@ -183,15 +183,10 @@ class WorkerPool:
         return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
     def submit(
-        self,
-        job: Callable[..., T],
-        /,
-        *args: Any,
-        deadline_s: float,
-        trust: Trust = BELIEVED,
+        self, job: Callable[..., T], /, *args: Any, deadline_s: float
     ) -> Future[T]:
         """As `run`, without waiting for the result; thread-safe."""
-        return self._enqueue(_Call(job, args, deadline_s, trust)).future
+        return self._enqueue(_Call(job, args, deadline_s, BELIEVED)).future
 
     async def run(
         self,
@@ -514,8 +509,7 @@ class _Worker:
         if first.kind is Frame.FAILURE:  # it cannot read the call, or prepare it
             return first.kind, first.body
         try:
-            wall_limit_s = call.trust.wall_limit_s
-            answer = self._receive(call.deadline_s, max_bytes, wall_limit_s)
+            answer = self._receive(call.deadline_s, max_bytes, call.trust.wall_limit_s)
         except NoFrameError:
             raise WorkerDiedError("the worker sent what is no answer") from None
         except EOFError:
@@ -534,29 +528,23 @@ class _Worker:
         self.kill()
         self._channel.close()
 
-    def _receive(
-        self,
-        cpu_limit_s: float,
-        max_body_bytes: int,
-        wall_limit_s: float | None = None,
-    ) -> Message:
+    def _receive(self, cpu_s: float, max_bytes: int, wall_s: float = 0.0) -> Message:
         """Wait for a frame until the worker has used so much CPU time from now on."""
-        if wall_limit_s is None:
-            wall_limit_s = max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_limit_s)
-        end_s = time.monotonic() + wall_limit_s
-        limit_s = self._read_clock() + cpu_limit_s
+        wall_s = wall_s or max(LEAST_WALL_LIMIT_S, WALL_LIMIT_FACTOR * cpu_s)
+        end_s = time.monotonic() + wall_s
+        limit_s = self._read_clock() + cpu_s
         while (left_s := limit_s - self._read_clock()) > 0:
             wait_s = end_s - time.monotonic()
             if wait_s <= 0:
                 raise WorkerLostError(
-                    f"the worker used {cpu_limit_s - left_s:.3g} s of CPU time in"
-                    f" {wall_limit_s:g} s: it waits, or the machine is too busy"
+                    f"the worker used {cpu_s - left_s:.3g} s of CPU time in"
+                    f" {wall_s:g} s: it waits, or the machine is too busy"
                 )
             # A process of one thread needs at least as much wall time as is left.
             wait_s = min(wait_s, max(left_s, LEAST_WAIT_S))
             with contextlib.suppress(TimeoutError):
-                return self._channel.receive(wait_s, max_body_bytes)
-        raise DeadlineExceededError(f"not done after {cpu_limit_s:g} s of CPU time")
+                return self._channel.receive(wait_s, max_bytes)
+        raise DeadlineExceededError(f"not done after {cpu_s:g} s of CPU time")
 
     def _read_clock(self) -> float:
         # Of one that has ended it is what was read last: the word of its end is coming.

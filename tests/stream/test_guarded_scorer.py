@@ -29,7 +29,7 @@ THREAD = "threading.Thread(target=time.sleep, args=[99]).start(); result = 0"
         ("while True: print('x' * 10**6)", "timeout"),
         ("time.sleep(99)", "lost"),
         ("os._exit(0)", "died"),
-        ("result = 'x' * 2**21", "died"),
+        ("result = 'x' * 2**25", "raised"),
         ("bytearray(20 * 2**30)", "raised"),
         ("result = float('nan')", "no_number"),
         ("result = 'yes'", "no_number"),
@@ -41,7 +41,7 @@ def test_a_scorer_that_fails_gives_no_score_and_a_cause(answer, cause, sandbox, 
     assert reward(answer) is None
     assert reward("result = 0.25") == 0.25
     assert reward.counts == {cause: 1, "returned": 1}
-    assert f"the last one {cause}: " in " ".join(logged.messages)
+    assert f": no score ({cause}, 1 so far): " in " ".join(logged.messages)
 
 
 def test_the_sandbox_is_the_users_choice():
@@ -75,7 +75,7 @@ async def test_an_event_loop_is_not_blocked_and_a_cancelled_call_is_killed():
     endless = reward.acall(completions=[HANG_IN_C] * 9, solution=["time"] * 9)
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(endless, 0.5)
-    assert await reward.acall(**columns) == [1.0, None]
+    assert await reward.acall(**columns) == reward(**columns) == [1.0, None]
     assert time.monotonic() - begin_s < 10
 
 

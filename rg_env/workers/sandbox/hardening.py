@@ -55,13 +55,7 @@ UNPROTECTED = {
 }
 """What it means that a layer is missing."""
 
-_has_layers = True
-
-
-def keep_only_limits() -> None:
-    """Leave out all other layers, unreported, in workers forked from now on."""
-    global _has_layers
-    _has_layers = False
+has_layers = True  # False, unreported, where workers are to have the limits alone
 
 
 def harden(
@@ -80,8 +74,6 @@ def harden(
         if highest != resource.RLIM_INFINITY:
             limit = min(limit, highest)
         resource.setrlimit(kind, (limit, limit))
-    if not _has_layers:
-        return {}
     rights = dict.fromkeys(readable, READ)
     rights |= {os.devnull: READ | Right.WRITE_FILE, str(folder): OWN}
     # In this order: the filter of seccomp denies Landlock's system calls.
@@ -90,7 +82,7 @@ def harden(
         "seccomp": functools.partial(seccomp.install, os.getpid()),
     }
     missing = {}
-    for layer, apply in steps.items():
+    for layer, apply in steps.items() if has_layers else ():
         try:
             apply()
         except OSError as error:
