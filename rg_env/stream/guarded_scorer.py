@@ -1,10 +1,9 @@
 """Any reward function as it is, called in worker processes that can be killed.
 
-Its module is imported once, in the process that workers are forked from. What has no
-score is None, never 0, and counted by cause: it used up its CPU time (`timeout`), ended
-two workers (`died`), raised or returned no plain data (`raised`), returned a NaN, a
-text or the like (`no_number`), waits too long, or its workers were killed or could not
-be started (`lost`). Not covered: what it does outside its process without the sandbox.
+Its module is imported once, where workers are forked from. No score is None, never 0,
+and counted by cause: it used up its CPU time (`timeout`), ended two workers (`died`),
+raised or returned no plain data (`raised`), returned no finite number (`no_number`),
+waits too long or has no worker (`lost`). Not covered: harm done without the sandbox.
 """
 
 from __future__ import annotations
@@ -76,8 +75,7 @@ class guard:  # noqa: N801 - it is used as a function
         counts: Results by cause; what the scorer returned, None too, as `returned`.
 
     Raises:
-        SettingError: There is no such function.
-        PoolError: No worker could be started.
+        SettingError: There is no such function; PoolError if no worker starts.
     """
 
     def __init__(
