@@ -8,12 +8,14 @@ waits too long or has no worker (`lost`). Not covered: harm done without the san
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import logging
 import operator
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from rg_env.library.own_tasks import imported
 from rg_env.logs import is_worth_a_line
 from rg_env.workers.pool_errors import PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
-from rg_env.workers.worker_pool import Trust, WorkerPool, run_blocking
+from rg_env.workers.worker_pool import Trust, WorkerPool, finished, run_blocking
 
 logger = logging.getLogger(__name__)
 
@@ -120,8 +122,13 @@ class guard:  # noqa: N801 - it is used as a function
         except PoolError as error:
             answer = [error] * len(batch) if isinstance(batch, list) else error
             if self._split and isinstance(answer, list) and len(answer) > 1:
-                parts = _one_by_one(named, len(answer))
-                each = [await self._scored(args, part, pool) for part in parts]
+                alone = _one_by_one(named, len(answer))
+                parts = [self._scored(args, part, pool) for part in alone]
+                if isinstance(pool, WorkerPool):
+                    each = await asyncio.gather(*parts)
+                else:
+                    with ThreadPoolExecutor() as threads:
+                        each = [*threads.map(finished, parts)]
                 return [a[0] if isinstance(a, list) and a else a for a in each]
         if isinstance(answer, (list, tuple)):
             return [self._kept(value) for value in answer]

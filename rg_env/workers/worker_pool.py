@@ -576,7 +576,11 @@ def run_blocking(
     """
     # So code for an event loop is of use to callers without one, and in threads that
     # already run one.
-    coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
+    return finished(job(cast(WorkerPool, _BlockingPool(pool))))
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine of `run_blocking`, in another thread maybe."""
     try:
         # It never suspends, so the first step is also its last.
         coroutine.send(None)
