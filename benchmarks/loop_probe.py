@@ -14,7 +14,6 @@ import json
 import runpy
 import sys
 import time
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -35,26 +34,21 @@ async def watch(report: Path) -> None:
             delays, written = [], now
 
 
-async def with_watch(main: Coroutine[Any, Any, Any], report: Path) -> Any:
-    watching = asyncio.ensure_future(watch(report))
-    try:
-        return await main
-    finally:
-        watching.cancel()
-
-
 def main() -> None:
-    report = Path(sys.argv[1]).resolve()
-    runner: Any = getattr(asyncio, "Runner", None)  # `asyncio.run` is one, from 3.11 on
-    holder, name = (asyncio, "run") if runner is None else (runner, "run")
-    plain = getattr(holder, name)
+    report, plain = (
+        Path(sys.argv[1]).resolve(),
+        asyncio.BaseEventLoop.run_until_complete,
+    )
 
-    def run(*args: Any, **options: Any) -> Any:
-        setattr(holder, name, plain)  # other loops are as they are
-        *before, main = args
-        return plain(*before, with_watch(main, report), **options)
+    def run(loop: asyncio.BaseEventLoop, main: Any) -> Any:
+        asyncio.BaseEventLoop.run_until_complete = plain  # other loops are as they are
+        watching = loop.create_task(watch(report))
+        try:
+            return plain(loop, main)
+        finally:
+            watching.cancel()
 
-    setattr(holder, name, run)
+    asyncio.BaseEventLoop.run_until_complete = run
     sys.argv = sys.argv[2:]
     sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -8,7 +8,8 @@ given as --against. Each runs with the API of this project's `run-api` and with 
 the framework's.
 
 Simulated are the trainer, which takes batches and trains nothing, and the model: every
-request is answered after the same time with completions of the same length. Shown are
+request is answered after the same time with completions of the same length, which are
+made once and half of which have an answer. Shown are
 the groups that the trainer has taken a second, CPU and memory of `serve` and of its
 workers, how late its event loop was, and when the first batch came. All processes share
 the cores of this machine: at a latency of 0, the API's own CPU bounds everybody.
@@ -19,9 +20,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import itertools
 import json
 import os
+import random
 import signal
 import statistics
 import subprocess
@@ -30,6 +33,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -39,8 +43,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env import ending
+from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 from rg_env.demo.child_process import RUN_API, read_log_end, running_program
+from rg_env.demo.inference_server import InferenceServer, build_app, serve_announced
+from rg_env.demo.model import Generation
 from rg_env.demo.stand_in_trainer import (
     WITHOUT_END,
     StandInTrainer,
@@ -65,6 +72,35 @@ MEASURES = {
 }
 
 Run = dict[str, Any]
+
+TOKENS, VARIANTS = 300, 16
+WORDS = "so we look at each number in turn and count again because a slip 3 7 12 plus"
+
+
+@functools.cache
+def fixed_generation(variant: int, limit_tokens: int) -> Generation:
+    """Return a completion of `TOKENS` tokens; every other one has an answer."""
+    rng, tokenizer = random.Random(variant), ChatTokenizer()
+    words = " ".join(rng.choices(WORDS.split(), k=TOKENS))
+    answer = f"\n</think>\n<answer>{variant}</answer>" if variant % 2 else ""
+    end = [*tokenizer.encode(answer), tokenizer.end_id]
+    ids = [*tokenizer.encode(f"<think>\n{words}")[: TOKENS - len(end)], *end]
+    ids, is_whole = ids[:limit_tokens], limit_tokens == TOKENS
+    logprobs = [-rng.expovariate(2.0) for _ in ids]
+    reason = "stop" if is_whole else "length"
+    return Generation(tokenizer.decode(ids), ids, logprobs, reason)
+
+
+def serve_model(latency_ms: float) -> None:
+    """Serve completions that cost less than what is measured: each is made once."""
+
+    async def generate(prompt: str, n: int, max_tokens: int) -> list[Generation]:
+        limit, first = min(TOKENS, max_tokens), len(prompt)
+        return [fixed_generation((first + i) % VARIANTS, limit) for i in range(n)]
+
+    model = SimpleNamespace(generate=generate, counts=dict)
+    app = build_app(InferenceServer(model, latency_ms))
+    ending.run(serve_announced(app, "inference server", 0))
 
 
 class Processes:
@@ -104,7 +140,7 @@ def serving(file: Path, api: str, server: str, folder: Path) -> Iterator[Process
         "env.batch_size": BATCH_SIZE,
         "env.total_steps": WITHOUT_END,
         "env.steps_per_eval": WITHOUT_END,
-        "env.max_token_length": 300 + PROMPT_ROOM_TOKENS,
+        "env.max_token_length": TOKENS + PROMPT_ROOM_TOKENS,
         "env.max_num_workers": 8,
         "env.ensure_scores_are_not_same": "false",
         "openai.base_url": f"{server}/v1",
@@ -160,7 +196,7 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
         api_url="",
         batch_size=BATCH_SIZE,
         group_size=GROUP_SIZE,
-        max_token_len=300 + PROMPT_ROOM_TOKENS + 1,
+        max_token_len=TOKENS + PROMPT_ROOM_TOKENS + 1,
         num_steps=WITHOUT_END,
         longest_wait_s=0.05,
         checked_groups=1,  # to check all of them would take CPU from what is measured
@@ -171,9 +207,7 @@ async def measure(file: Path, api: str, latency_ms: float, seconds: float) -> Ru
         running_api = running_program(program, "--port=0")
         async with (
             trained_api(config, api=running_api) as (api_url, trainer),
-            running_program(
-                "benchmarks.fixed_server", f"--latency_ms={latency_ms}"
-            ) as server,
+            running_program("benchmarks.throughput", f"--serve={latency_ms}") as server,
         ):
             began = time.monotonic()
             with serving(file, api_url, server, folder) as used:
@@ -254,7 +288,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--latencies", type=float, nargs="+", default=[0, 50, 500], help="in ms")
     add("--seconds", type=float, default=10.0, help="of a run, after its warm-up")
     add("--json", type=Path, help="file to write")
+    add("--serve", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
+    if options.serve is not None:
+        serve_model(options.serve)
+        return 0
     runs: list[Run] = []
     try:
         asyncio.run(run_all(options, runs))
