@@ -1,26 +1,20 @@
-"""Record what items and scores a checkout makes, and compare two records.
+"""Prints what items and scores a checkout makes, to compare two versions with `diff`.
 
-    python -m tools.golden_record record CHECKOUT FILE
-    python -m tools.golden_record compare OLD NEW
+    PYTHONHASHSEED=0 PYTHONPATH=CHECKOUT python tools/golden_record.py >FILE
 
-A record is JSON Lines of keys and values: the items of every task at each level, seed
+A line is the JSON of a key and its value: the items of every task at each level, seed
 and shard, draws that follow results, and the scores of right, nearly right, otherwise
-written and hostile answers. It is made through the public names of the checkout, with
-the packages of this Python. Whoever changes how items are made or scored compares the
-records of both versions: what differs must be meant.
+written and hostile answers. They come from the public names of the checkout, with the
+packages of this Python. Whoever changes how items are made or scored compares the lines
+of both versions: what differs must be meant.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
+import itertools
 import json
-import os
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import reasoning_gym.factory
@@ -142,60 +136,9 @@ def scores(task: str) -> Pairs:
             yield f"scores {task} {level} {name}", value
 
 
-def record_here() -> None:
-    """Print the record of the project that Python imports."""
+if __name__ == "__main__":
     parts: list[Pairs] = [draws()]
     for task in sorted(set(reasoning_gym.factory.DATASETS) - {"composite"}):
         parts += [items(task), scores(task)]
-    for part in parts:
-        for key, value in part:
-            print(json.dumps({"key": key, "value": value}), flush=True)
-
-
-def record(checkout: Path, file: Path) -> int:
-    environ = os.environ | {"PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
-    with file.open("w") as out:
-        command = [sys.executable, str(Path(__file__).resolve()), "here"]
-        done = subprocess.run(
-            command, stdout=out, cwd=checkout, env=environ, check=False
-        )
-    return done.returncode
-
-
-def read(file: Path) -> dict[str, Any]:
-    lines = map(json.loads, file.read_text().splitlines())
-    return {line["key"]: line["value"] for line in lines}
-
-
-def compare(old: Path, new: Path) -> int:
-    before, after = read(old), read(new)
-    keys = list(dict.fromkeys([*before, *after]))
-    missing = object()
-    differing = [k for k in keys if before.get(k, missing) != after.get(k, missing)]
-    print(f"{len(keys)} values, {len(differing)} differ")
-    places = Counter(" ".join(key.split()[:2]) for key in differing)
-    for place, number in places.most_common():
-        print(f"  {number} x {place}")
-    for key in differing[:12]:
-        print(f"  {key}\n    - {before.get(key)}\n    + {after.get(key)}"[:1200])
-    return int(bool(differing))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.golden_record")
-    actions = parser.add_subparsers(required=True, dest="action")
-    for action, names in {"record": "checkout file", "compare": "old new"}.items():
-        one = actions.add_parser(action)
-        for name in names.split():
-            one.add_argument(name, type=Path)
-    given = parser.parse_args()
-    if given.action == "compare":
-        return compare(given.old, given.new)
-    return record(given.checkout.resolve(), given.file)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["here"]:
-        record_here()
-    else:
-        sys.exit(main())
+    for key, value in itertools.chain.from_iterable(parts):
+        print(json.dumps({"key": key, "value": value}), flush=True)
