@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import json
 import math
+import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rg_env.library import worker_jobs
@@ -22,17 +25,15 @@ from rg_env.library.baselines import TABLE
 from rg_env.library.installed_library import DEADLINE_S, read_library
 from rg_env.library.scales import Scale
 from rg_env.library.scales import load_shipped as load_scales
+from rg_env.reward.score import ScoringRules
+from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
+from rg_env.stream.sampler import entry_seed
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool
-from tools.trivial_baselines.expected_scores import (
-    CHOSEN,
-    ExpectedScore,
-    expected_scores,
-    guesses,
-    item_scores,
-    make_items,
-)
 from tools.trivial_baselines.forest import Forest
+from tools.trivial_baselines.learned_guesses import list_sums, sums
+from tools.trivial_baselines.strategies import PHRASES, SOLVING, answers
 
 WORKERS = 2
 MEMORY_LIMIT_BYTES = 3 * 2**30
@@ -71,6 +72,24 @@ CHECK_ITEMS = 4
 """Items at the defaults on which the sum of what all strategies score is kept: where it
 is another one today, the baselines are of other scorers."""
 
+MAKING_DEADLINE_S = 60.0
+SCORING_DEADLINE_S = 60.0
+"""Of all answers to an item at once: a machine that others use may take long."""
+
+MOST_CONSTANTS = 12
+"""Right answers to other items that are tried on all items, the commonest first."""
+
+ATTEMPTS_FOR_AN_ITEM = 3
+"""Entries made at most for each item wanted, on average: some are unusable."""
+
+MOST_LATE = 3
+"""Items that are not ready at the deadline, after which no other one is begun."""
+
+CHOSEN = "strategy that features of the question choose"
+
+AnswersOf = Callable[[Item], Mapping[str, str]]
+"""From an item to the answers of strategies, by name."""
+
 Params = Mapping[str, Any]
 Baseline = Mapping[str, Any]
 """What the best trivial baseline scores at one task and level, with standard error."""
@@ -92,10 +111,112 @@ def _finalists(found: Mapping[str, ExpectedScore]) -> list[str]:
     return [name for name, one in found.items() if one.mean >= WORTH_MEASURING]
 
 
-async def _items(pool: WorkerPool, cell: Cell, num: int, stage: str) -> list[Item]:
+@dataclasses.dataclass(frozen=True)
+class ExpectedScore:
+    """The mean score of a strategy and its standard error.
+
+    An item that it says nothing of counts as 0.
+    """
+
+    mean: float
+    error: float
+    items: int
+
+
+async def make_items(
+    pool: WorkerPool, cell: Cell, num_items: int, stage: str
+) -> list[Item]:
+    """Make items that are usable; fewer where too many cannot be made."""
     task, params, _ = cell
     key = f"{stage}/{task}/{sorted(params.items())!r}"
-    return await make_items(pool, task, params, num, key)
+    items: list[Item] = []
+    late = 0
+    for number in range(ATTEMPTS_FOR_AN_ITEM * num_items):
+        if len(items) == num_items:
+            break
+        seed = entry_seed("evaluation", key, number)
+        call = (worker_jobs.make_entry, task, dict(params), seed)
+        try:
+            entry = await pool.run(*call, deadline_s=MAKING_DEADLINE_S)
+        except JobError:
+            continue
+        except (DeadlineExceededError, WorkerDiedError):
+            late += 1
+            if late == MOST_LATE:
+                break
+            continue
+        items.append(Item(task, params, seed, _entry=entry))
+    return items
+
+
+def guesses(
+    known: Sequence[Item],
+    only: Collection[str] | None = None,
+    forest: Forest | None = None,
+) -> AnswersOf:
+    """Return what strategies answer that have seen some items and their right answers.
+
+    Args:
+        known: The items that they have seen; of an item among them they have not seen
+            its own right answer, but that it is tried as a constant.
+        only: Names of the strategies that answer; None for all.
+        forest: Chooses among all strategies, as another one.
+    """
+    seen = [(item, item.gold) for item in known if item.gold is not None]
+    golds = Counter(gold for _, gold in seen)
+    common = [gold for gold, _ in golds.most_common(MOST_CONSTANTS)]
+    constants = {f"always {text!r}": text for text in (*PHRASES, *common)}
+
+    def answers_of(item: Item) -> Mapping[str, str]:
+        others = [(one.question, gold) for one, gold in seen if one is not item]
+        said = answers(item.task, item.question, others, str(item.seed))
+        said = {**constants, **said}
+        if seen and item.task not in SOLVING:
+            said |= {**sums(item.question), **list_sums(item.question)}
+        chosen = forest.choose(item.question, said) if forest else None
+        if chosen is not None:
+            said[CHOSEN] = chosen
+        return {n: text for n, text in said.items() if only is None or n in only}
+
+    return answers_of
+
+
+async def item_scores(
+    pool: WorkerPool, items: Sequence[Item], answers_of: AnswersOf
+) -> list[tuple[Item, dict[str, float]]]:
+    """Have strategies answer items; one that workers gave no score has no part."""
+    scorer = GroupScorer(pool, SCORING_DEADLINE_S, ScoringRules())
+
+    async def of(item: Item) -> dict[str, float] | None:
+        said = answers_of(item)
+        try:
+            scores = await scorer.score_group(item, item.entry, [*said.values()])
+        except ScoringUnavailableError:
+            return None
+        return dict(zip(said, (score.value for score in scores), strict=True))
+
+    scored = await asyncio.gather(*map(of, items))
+    pairs = zip(items, scored, strict=True)
+    return [(item, scores) for item, scores in pairs if scores is not None]
+
+
+async def expected_scores(
+    pool: WorkerPool, items: Sequence[Item], answers_of: AnswersOf
+) -> dict[str, ExpectedScore]:
+    """Have strategies answer items.
+
+    Returns:
+        Every strategy that said anything to what it scores, the best first, and of
+        equals those that stand first. An item that workers gave no score has no part.
+    """
+    found = [scores for _, scores in await item_scores(pool, items, answers_of)]
+    names = dict.fromkeys(name for scores in found for name in scores)
+    by_name = {}
+    for name in names:
+        values = [scores.get(name, 0.0) for scores in found]
+        error = statistics.pstdev(values) / math.sqrt(len(values))
+        by_name[name] = ExpectedScore(statistics.fmean(values), error, len(values))
+    return dict(sorted(by_name.items(), key=lambda one: -one[1].mean))
 
 
 async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
@@ -103,15 +224,17 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
     _, params, item_ms = cell
     share = MAKING_MS / MEASURED_ON / max(1.0, item_ms)
     share = max(LEAST_SHARE, min(1.0, share))
-    known = await _items(pool, cell, int(SCREENED_ON * max(0.5, share)), "known")
+    known = await make_items(pool, cell, int(SCREENED_ON * max(0.5, share)), "known")
     kept = _finalists(await expected_scores(pool, known, guesses(known)))
     if not kept:
         return None
-    learning = await _items(pool, cell, int(LEARNED_ON * share), "learned")
+    learning = await make_items(pool, cell, int(LEARNED_ON * share), "learned")
     scored = await item_scores(pool, learning, guesses(known))
     forest = Forest([(item.question, scores) for item, scores in scored])
     chosen_on = int(CHOSEN_ON * share)
-    items = await _items(pool, cell, chosen_on + int(MEASURED_ON * share), "measured")
+    items = await make_items(
+        pool, cell, chosen_on + int(MEASURED_ON * share), "measured"
+    )
     choosing, rest = items[:chosen_on], items[chosen_on:]
     known += choosing
     finalists = [CHOSEN, *kept[:FINALISTS]]
@@ -133,7 +256,7 @@ async def measure(pool: WorkerPool, cell: Cell) -> Baseline | None:
 
 async def check_score(pool: WorkerPool, task: str) -> float:
     """Return the sum of what strategies score on items at the defaults."""
-    items = await _items(pool, (task, {}, 0.0), CHECK_ITEMS, "trial")
+    items = await make_items(pool, (task, {}, 0.0), CHECK_ITEMS, "trial")
     found = await expected_scores(pool, items, guesses([]))
     return round(math.fsum(one.mean * one.items for one in found.values()), 4)
 

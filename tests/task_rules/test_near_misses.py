@@ -19,8 +19,7 @@ from rg_env.library.registry import TASKS
 from rg_env.reward.score import ScoringRules
 from rg_env.task_rules.rules import MOST_FOR_A_WRONG_ANSWER
 from tools.answer_texts.near_changes import CHANGES, other_answer
-from tools.answer_texts.right_answers import right_answer
-from tools.answer_texts.sampled_items import DEFAULTS, SampledItem
+from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, right_answer
 from tools.answer_texts.surely_wrong import is_wrong
 
 pytestmark = pytest.mark.slow

@@ -8,10 +8,14 @@ import pytest
 
 from tools.answer_texts.near_changes import CHANGES
 from tools.answer_texts.notations import notations_of
-from tools.answer_texts.right_answers import car_moves, frees_the_car
-from tools.answer_texts.sampled_items import DEFAULTS, SampledItem, sampled_items
-from tools.answer_texts.several_right import SEVERAL, UNKNOWN, is_right
-from tools.answer_texts.surely_wrong import is_wrong
+from tools.answer_texts.sampled_items import (
+    DEFAULTS,
+    SampledItem,
+    car_moves,
+    frees_the_car,
+    sampled_items,
+)
+from tools.answer_texts.surely_wrong import SEVERAL, UNKNOWN, is_right, is_wrong
 from tools.correct_answers import scores
 
 

@@ -1,4 +1,4 @@
-"""Which places of a task are measured, and what becomes a baseline."""
+"""What strategies score, where that is measured, and what becomes a baseline."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import pytest
 
 from rg_env.library.baselines import TABLE
 from rg_env.library.scales import Scale, Step
+from rg_env.stream.item import Item
 from rg_env.workers.worker_pool import WorkerPool
 from tools.make_baselines import (
     LEAST_SHARE,
     MEASURED_ON,
     cells_of,
     check_score,
+    expected_scores,
+    guesses,
+    make_items,
     measure,
 )
 
@@ -22,6 +26,37 @@ SHIPPED = json.loads(TABLE.read_text(encoding="utf-8"))["tasks"]
 
 EASY, DEFAULTS, HARD = ({"size": 1}, {}, {"size": 9})
 STEPS = tuple(Step((n,), p, 1.0) for n, p in enumerate((EASY, DEFAULTS, HARD)))
+
+
+def item(gold: str, question: str = "?") -> Item:
+    entry = {"question": question, "answer": gold}
+    return Item("some_task", {}, 1, _entry=entry)
+
+
+def test_an_item_s_own_right_answer_is_not_among_those_that_are_picked_from() -> None:
+    known = [item("Ann", "Ann or Bob?"), item("Bob", "Cid or Bob?"), item("Cid")]
+    said = [guesses(known)(one) for one in known[:2]]
+    assert [one["first answer word named"] for one in said] == ["Bob", "Cid"]
+
+
+def test_the_commonest_right_answers_to_known_items_are_given_to_others() -> None:
+    golds = [*map(str, range(100, 130)), "104", "117"]
+    said = guesses([item(gold) for gold in golds])(item("130"))
+    assert "always '117'" in said and "always '104'" in said
+    assert "always '129'" not in said
+
+
+@pytest.mark.parametrize(
+    ("task", "least", "most"), [("syllogism", 0.4, 1.0), ("products", 0.0, 0.2)]
+)
+def test_guessing_scores_where_the_answers_are_two_words_and_not_where_they_are_many(
+    pool: WorkerPool, task: str, least: float, most: float
+) -> None:
+    items = asyncio.run(make_items(pool, (task, {}, 0.0), 16, "key"))
+    found = list(asyncio.run(expected_scores(pool, items, guesses(items))).values())
+    assert {one.items for one in found} == {16}
+    assert [one.mean for one in found] == sorted(one.mean for one in found)[::-1]
+    assert least <= found[0].mean <= most
 
 
 def test_the_defaults_and_every_step_are_measured_once() -> None:

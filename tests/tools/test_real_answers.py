@@ -9,8 +9,7 @@ import pytest
 from rg_env.results.samples import Sample
 from tests.support import published
 from tests.support.parts import run_main
-from tools.real_answers import __main__ as command
-from tools.real_answers.judge import verdicts
+from tools import real_answers as command
 
 pytestmark = pytest.mark.processes
 
@@ -89,5 +88,5 @@ def test_conclusions_are_judged_by_a_truth_table(monkeypatch):
     made = lambda task, config: [entry]  # noqa: E731
     monkeypatch.setattr("rg_env.library.datasets.dataset_entries", made)
     answers = ["Q", "P and Q", "¬Q", "(Q ∨ ¬Q)", "what?"]  # noqa: RUF001
-    said = verdicts("propositional_logic", "{}", "?", "", answers)
+    said = command.verdicts("propositional_logic", "{}", "?", "", answers)
     assert said == [True, True, False, False, False]

@@ -1,6 +1,6 @@
 """Solvers that judge an answer by the question alone, a module a kind of task."""
 
-from tools.gold_solvers import boards, logic, numbers, programs, words
+from tools.gold_solvers import boards, logic, numbers, words
 from tools.gold_solvers.reading import Solver
 
 SOLVERS: dict[str, Solver] = {
@@ -8,6 +8,5 @@ SOLVERS: dict[str, Solver] = {
     **words.SOLVERS,
     **boards.SOLVERS,
     **logic.SOLVERS,
-    **programs.SOLVERS,
 }
 """Task to its solver."""
