@@ -7,7 +7,6 @@ window that opens their report. The same items, texts and size at every run.
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,37 +17,21 @@ from rg_env.demo.child_process import running_program
 from rg_env.installation import PROJECT
 from tools.browser import Browser, find_browser
 
-PICTURES = {
-    "report.png": ("a=model_1", 1180),
-    "report_reader.png": ("differ=true", 1180),
-}
-"""File to what of the report it shows, and its height in pixels."""
+RUNS = {"model_1": "0.8", "model_2": "0.2"}
+"""Name to the skill of the simulated model."""
 
-RUNS = {"model_1": ("--skill=0.8",), "model_2": ("--skill=0.2",)}
-"""Name to options of the simulated server."""
-
-WIDTH = 1100
+SIZE = (1100, 1180)
 FIRST = "document.querySelector('#found-rows tbody button')"
-
 SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
 TASKS = "gcd,knights_knaves,leg_counting,puzzle24,spell_backward,time_intervals"
-GROUPS = 72
+SETTINGS = {
+    "tokenizer_name": TOKENIZER_FOLDER,
+    "tasks": TASKS,
+    "total_steps": 72,
+    "max_num_workers": 1,  # one group after the other keeps their order
+    "use_wandb": "false",
+}
 DEADLINE_S = 120.0
-
-
-def _process(server: str, rows: Path) -> None:
-    """Run `process`, which writes a report as well."""
-    settings = {
-        "openai.base_url": f"{server}/v1",
-        "env.tokenizer_name": TOKENIZER_FOLDER,
-        "env.tasks": TASKS,
-        "env.total_steps": GROUPS,
-        "env.max_num_workers": 1,  # one group after the other keeps their order
-        "env.use_wandb": "false",
-        "env.data_path_to_save_groups": rows,
-        "env.data_dumps_dir": rows.with_suffix(""),
-    }
-    _run("process", *(f"--{name}={value}" for name, value in settings.items()))
 
 
 def _run(*words: str, folder: Path = PROJECT) -> None:
@@ -57,47 +40,40 @@ def _run(*words: str, folder: Path = PROJECT) -> None:
     subprocess.run(command, check=True, timeout=DEADLINE_S, cwd=folder)
 
 
-def _photograph(page: Path, folder: Path) -> None:
-    with Browser(folder) as browser:
-        for picture, (place, height) in PICTURES.items():
-            browser.size(WIDTH, height)
-            browser.open(page, place)
-            if "differ" in place:  # the first of what they disagree on
-                browser.wait(f"!!{FIRST}")
-                browser.run(f"{FIRST}.click()")
-                browser.wait("document.querySelectorAll('#rollout section').length > 0")
-                browser.run("document.getElementById('rollouts').scrollIntoView()")
-            browser.wait("document.fonts.status === 'loaded'")
-            browser.picture(folder / picture)
-            shutil.copyfile(folder / picture, PROJECT / "docs" / picture)
+def _photograph(page: Path) -> None:
+    with Browser(page.parent) as browser:
+        browser.size(*SIZE)
+        browser.open(page, f"a={next(iter(RUNS))}")
+        browser.wait("document.fonts.status === 'loaded'")
+        browser.picture(PROJECT / "docs" / "report.png")
+        browser.open(page, "differ=true")
+        browser.wait(f"!!{FIRST}")
+        browser.run(f"{FIRST}.click()")  # the first of what they disagree on
+        browser.wait("document.querySelectorAll('#rollout section').length > 0")
+        browser.run("document.getElementById('rollouts').scrollIntoView()")
+        browser.wait("document.fonts.status === 'loaded'")
+        browser.picture(PROJECT / "docs" / "report_reader.png")
 
 
-async def _make() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for run, options in RUNS.items():
-            given = ("--port=0", f"--tasks={TASKS}", *options)
-            async with running_program(SERVER_PROGRAM, *given) as server:
-                rows = folder / f"{run}.jsonl"
-                await asyncio.to_thread(_process, server, rows)
-        both = [f"{run}.jsonl" for run in RUNS]
-        _run("report", *both, "--title", "Two models", folder=folder)
-        _photograph(folder / "report" / "index.html", folder)
-
-
-def main() -> int:
-    try:
-        find_browser()
-        asyncio.run(_make())
-    except FileNotFoundError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except subprocess.SubprocessError as error:
-        print(f"error: the picture could not be made: {error}", file=sys.stderr)
-        return 1
-    print(f"made {', '.join(f'docs/{name}' for name in PICTURES)}")
-    return 0
+async def _make(folder: Path) -> None:
+    for run, skill in RUNS.items():
+        given = ("--port=0", f"--tasks={TASKS}", f"--skill={skill}")
+        async with running_program(SERVER_PROGRAM, *given) as server:
+            written = {"path_to_save_groups": f"{run}.jsonl", "dumps_dir": run}
+            settings = SETTINGS | {f"data_{k}": folder / v for k, v in written.items()}
+            options = [f"--env.{name}={value}" for name, value in settings.items()]
+            where = f"--openai.base_url={server}/v1"
+            await asyncio.to_thread(_run, "process", where, *options)
+    _run(
+        "report", *(f"{run}.jsonl" for run in RUNS), "--title=Two models", folder=folder
+    )
+    _photograph(folder / "report" / "index.html")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        find_browser()
+    except FileNotFoundError as error:
+        sys.exit(f"error: {error}")
+    with tempfile.TemporaryDirectory() as name:
+        asyncio.run(_make(Path(name)))
