@@ -39,9 +39,7 @@ from rg_env.stream.group_scorer import GroupScorer
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.hostile_texts import ENVIRONMENT_MARK, HOSTILE, PROCESS_MARK, armed
 
-DEADLINE_S = 5.0
-GRACE_S = 1.0
-MEMORY_LIMIT_BYTES = 3 * 2**30
+DEADLINE_S, GRACE_S = 5.0, 1.0
 
 
 class Canaries:
@@ -104,11 +102,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--tasks", nargs="+", help="only these")
     options = parser.parse_args()
-    pool = WorkerPool(
-        1, memory_limit_bytes=MEMORY_LIMIT_BYTES, preload=worker_jobs.PRELOAD
-    )
+    how = {"memory_limit_bytes": 3 * 2**30, "preload": worker_jobs.PRELOAD}
     with (
-        contextlib.closing(pool),
+        contextlib.closing(WorkerPool(1, **how)) as pool,
         tempfile.TemporaryDirectory(prefix="hostile-") as folder,
     ):
         canaries = Canaries(pool, folder)

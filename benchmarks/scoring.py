@@ -161,18 +161,16 @@ async def by_verifiers(groups: Groups) -> Scores:
     return await asyncio.gather(*map(reward, *columns_of(groups)))
 
 
-OURS: dict[str, Callable[[Groups], Coroutine[Any, Any, Scores]]] = {
+WAYS: dict[str, Callable[[Groups], Coroutine[Any, Any, Scores]]] = {
+    "library": functools.partial(in_process, made),
+    "NeMo Gym": functools.partial(in_process, get_score_answer_fn),
     "score": by_score,
     "server, 1": functools.partial(by_server, 1),
     "server, 4": functools.partial(by_server, 4),
     "TRL": by_trl,
     "verifiers": by_verifiers,
 }
-WAYS = {
-    "library": functools.partial(in_process, made),
-    "NeMo Gym": functools.partial(in_process, get_score_answer_fn),
-    **OURS,
-}
+OURS = [*WAYS][2:]
 
 
 def children(pid: str) -> list[str]:

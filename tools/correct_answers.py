@@ -18,9 +18,7 @@ that `normalized` scores in full in less than 0.8 of its items.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
-import io
 import statistics
 import sys
 from collections import defaultdict
@@ -54,7 +52,7 @@ Shares = Mapping[str, float]
 def _value(score: Callable[[str], Any], answer: str) -> float:
     """Return what a scorer gives; nothing where it raises or takes too long."""
     try:
-        with time_limit(DEADLINE_S), contextlib.redirect_stdout(io.StringIO()):
+        with time_limit(DEADLINE_S):
             return as_unit(score(answer))
     except Exception:  # noqa: BLE001 - foreign code on foreign text
         return 0.0

@@ -20,9 +20,7 @@ The exit status is 1 if any item whose gold answer is rejected would be sampled.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
-import io
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -46,7 +44,7 @@ HEAD = ("items", "right", *REJECTED, "not judged", "not scored", "sampled", "nee
 def _entry(task: str, params: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
     """Make an entry as the library makes it; None if it does not, or takes too long."""
     try:
-        with time_limit(LIMIT_S), contextlib.redirect_stdout(io.StringIO()):
+        with time_limit(LIMIT_S):
             return datasets.make_entry(task, params, seed, checked=False)
     except Exception:  # noqa: BLE001 - foreign code may raise anything
         return None
@@ -74,10 +72,8 @@ def judge(task: str, items: int) -> dict[str, Counter[str]]:
             entry = _entry(task, params, seed)
             if entry is None:
                 continue
-            verdict, is_faulty = (
-                _verdict(task, entry),
-                fault_of(task, entry) is not None,
-            )
+            verdict = _verdict(task, entry)
+            is_faulty = fault_of(task, entry) is not None
             counts += Counter(["items", verdict, *["not scored"] * is_faulty])
             counts["sampled"] += verdict in REJECTED and not is_faulty
             counts["needless"] += verdict == "right" and is_faulty

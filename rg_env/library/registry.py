@@ -37,7 +37,7 @@ LIBRARY_TASKS = Path(__file__).with_name("library_tasks.json")
 _LIST = json.loads(LIBRARY_TASKS.read_text(encoding="utf-8"))
 LIBRARY_VERSION: str = _LIST["library_version"]
 CATEGORIES: Mapping[str, str] = _LIST["tasks"]
-"""Every task of that release to its category, by `tools/make_library_tasks.py`."""
+"""Every task of that release to its category, by `tools/make_pages.py`."""
 TASKS = tuple(CATEGORIES)
 
 OWN_CATEGORY = "own"

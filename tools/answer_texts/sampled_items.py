@@ -88,7 +88,7 @@ def _item(
 
 @contextlib.contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise `TimeoutError` after some seconds, in the main thread."""
+    """Raise `TimeoutError` after some seconds, in the main thread; print nothing."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
@@ -96,7 +96,8 @@ def time_limit(seconds: int) -> Iterator[None]:
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
-        yield
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
     finally:
         signal.alarm(0)
 

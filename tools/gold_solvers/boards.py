@@ -95,24 +95,13 @@ def _halting(question: str, gold: str) -> Verdict:
 
 def _kakurasu(question: str, gold: str) -> Verdict:
     rows, columns = map(json.loads, re.findall(r"\[[\d, ]+\]", question)[:2])
-    options = [
-        [
-            bits
-            for bits in product((0, 1), repeat=len(columns))
-            if sum(i * b for i, b in enumerate(bits, 1)) == total
-        ]
-        for total in rows
-    ]
     told = number_grid(gold)
-    is_right = (
-        all(tuple(row) in set(fits) for row, fits in zip(told, options, strict=True))
-        and [
-            sum(r * row[c] for r, row in enumerate(told, 1))
-            for c in range(len(columns))
-        ]
-        == columns
-    )
-    return right_if(is_right)
+    sums = [
+        [sum(place * bit for place, bit in enumerate(line, 1)) for line in lines]
+        for lines in (told, zip(*told, strict=True))
+    ]
+    is_binary = {bit for row in told for bit in row} <= {0, 1}
+    return right_if(is_binary and sums == [rows, columns])
 
 
 def _queens(question: str, gold: str) -> Verdict:
@@ -120,21 +109,13 @@ def _queens(question: str, gold: str) -> Verdict:
     told = grid(gold)
     queens = [(r, c) for r, c, v in _cells(told) if v == "Q"]
     kept = {(r, c) for r, c, v in _cells(given) if v == "Q"}
-    size = len(given)
+    size, lines = len(given), [(r, c, r - c, r + c) for r, c in queens]
     return right_if(
         kept <= set(queens)
         and [len(row) for row in told] == [size] * size
         and all(cell in ("_", "Q") for row in told for cell in row)
         and len(queens) == size
-        and all(
-            len(set(line)) == size
-            for line in (
-                [r for r, _ in queens],
-                [c for _, c in queens],
-                [r - c for r, c in queens],
-                [r + c for r, c in queens],
-            )
-        )
+        and all(len({*line}) == size for line in zip(*lines, strict=True))
     )
 
 
@@ -270,18 +251,9 @@ def pooled(question: str) -> set[str]:
 
 
 def _pool(question: str, gold: str) -> Verdict:
-    return one_of(pooled)(
-        question,
-        _written(
-            np.round(
-                [
-                    [float(x) for x in row]
-                    for row in grid(re.sub(r"[\[\],]", " ", gold))
-                ],
-                2,
-            )
-        ),
-    )
+    rows = grid(re.sub(r"[\[\],]", " ", gold))
+    told = np.round([[float(x) for x in row] for row in rows], 2)
+    return one_of(pooled)(question, _written(told))
 
 
 def manipulated(question: str) -> set[str]:

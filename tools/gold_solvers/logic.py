@@ -37,9 +37,8 @@ def _holds(
     a, b = terms.index(subject), terms.index(predicate)
     some = any(kind[a] and kind[b] for kind in there)
     some_not = any(kind[a] and not kind[b] for kind in there)
-    return {"All": not some_not, "No": not some, "Some": some, "Some not": some_not}[
-        how
-    ]
+    said = {"All": not some_not, "No": not some, "Some": some, "Some not": some_not}
+    return said[how]
 
 
 def _syllogism(question: str, gold: str) -> Verdict:

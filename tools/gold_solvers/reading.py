@@ -71,18 +71,10 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: lambda a, b: Fraction(a) / Fraction(b),
     ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
 }
-
-
 _UNARY: dict[type, Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
-    ast.Invert: operator.invert,
 }
 
 
@@ -93,8 +85,7 @@ def _value(node: ast.AST, text: str) -> Any:
         left, right = _value(node.left, text), _value(node.right, text)
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
-        value = _value(node.operand, text)
-        return _UNARY[type(node.op)](value)
+        return _UNARY[type(node.op)](_value(node.operand, text))
     if isinstance(node, ast.Constant):
         written = ast.get_source_segment(text, node) or ""
         return Fraction(written) if "." in written else int(written, 0)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import io
 import json
-import os
 import random
 import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from rg_env.task_rules.code.codeio import is_same
@@ -153,10 +152,7 @@ def _made(program: str, given: Mapping[str, Any], state: int) -> Any:
     """
     names: dict[str, Any] = {"Random": random.Random}
     random.seed(state)
-    with (
-        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
-        contextlib.redirect_stdout(nowhere),
-    ):
+    with contextlib.redirect_stdout(io.StringIO()):
         exec(program, names)  # noqa: S102 - the library's
         if "np" in names:
             names["np"].random.seed(state)

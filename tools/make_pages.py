@@ -1,0 +1,272 @@
+"""Writes what is made of the code and its data: `python -m tools.make_pages`.
+
+docs/scoring.md is made of the rows in `rg_env/task_rules/` and the installed library,
+docs/settings.md of the fields of the settings, and docs/trivial_baselines.md of the
+shipped baselines and scales. library_tasks.json says which tasks ought to exist when
+the library's registry cannot be read. A test compares them, so run this when a fix, a
+guard, a field, the baselines or reasoning-gym changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from rg_env.installation import PROJECT
+from rg_env.library import datasets, registry, scales
+from rg_env.library.baselines import EASILY_GUESSED
+from rg_env.library.baselines import TABLE as BASELINES
+from rg_env.settings import program_settings
+from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
+from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.setting_types import CheckedModel
+from rg_env.task_rules.table import TABLE
+from tools import make_baselines as made
+from tools.trivial_baselines.learned_guesses import GUESSES
+from tools.trivial_baselines.strategies import PHRASES, STRATEGIES
+
+# -- docs/scoring.md ------------------------------------------------------------------
+
+SCORING = """\
+# Guards and corrected scorers
+
+`python -m tools.make_pages` writes this page from `rg_env/task_rules/` and
+reasoning-gym {version}.
+
+Known faults of the library's scorers are corrected, unless `scorer_fixes` is false, so
+that a wrong answer scores at most 0.5. A correction applies only to the scorer it was
+written for; if the installed library has another one, the log names the task.
+
+## Guards ({num_guards})
+
+A guard rejects answers that contain something no right answer contains, before a scorer
+evaluates them as code or computes for hours:
+
+{guards}.
+
+## The base scorer ({num_base_tasks} tasks)
+
+The library's base scorer gives credit to any text that contains the right answer: 0.5
+to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if the other
+words cannot be a second answer.
+
+It is that of {base_tasks} and others.
+
+## Fixes of other scorers ({num_fixes})
+
+This is the main point of what the library's scorers do wrong.
+`tests/task_rules/test_library_expectations.py` has the library's own tests that expect
+other scores.
+
+{fixes}
+"""
+
+
+def main_point(fault: str) -> str:
+    """Return the first clause that describes a fault."""
+    return re.split(r"; |: (?!`)|, and |, even |, but ", fault)[0]
+
+
+def by_text(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the second parts of rows by the first, which several rows may share."""
+    found: dict[str, list[str]] = {}
+    for text, part in rows:
+        found.setdefault(text, []).append(part)
+    return found
+
+
+def scoring_page() -> str:
+    described = registry.describe()
+    base_tasks = [task for task in described.tasks if datasets.has_base_scorer(task)]
+    rows = sorted(TABLE.items())
+    guards = [task for task, row in rows if row.guard]
+    fixes = [(task, row.fix) for task, row in rows if row.fix]
+    return SCORING.format(
+        version=described.version,
+        num_guards=len(guards),
+        guards=", ".join(guards),
+        num_base_tasks=len(base_tasks),
+        base_tasks=", ".join(base_tasks[::8]),
+        num_fixes=len(fixes),
+        fixes="\n".join(
+            f"- {', '.join(tasks)}: {fault}"
+            for fault, tasks in by_text(
+                (main_point(fix.fault).rstrip("."), task) for task, fix in fixes
+            ).items()
+        ),
+    )
+
+
+# -- docs/settings.md -----------------------------------------------------------------
+
+LINKS = {
+    "task_modules": "own_tasks.md",
+    "tasks": "tasks_and_levels.md#choosing-tasks",
+    "complexity_mode": "tasks_and_levels.md#difficulty",
+    "answer_format": "answers_and_rewards.md#prompt-and-answer-format",
+    "num_shards": "long_runs.md#several-instances",
+    "scorer_fixes": "scoring.md",
+    "normalize_answers": "answers_and_rewards.md#normalization",
+    "eval_preset": "commands.md#published-results",
+    "dump_metrics": "metrics_and_logs.md#without-wb",
+    "data_dumps_dir": "output_files.md",
+    "debug_logging": "metrics_and_logs.md#the-log",
+    "server_type": "servers.md#token-ids",
+    "extra_body": "servers.md#fields-of-a-request",
+}
+"""Field to the section that explains it."""
+
+SETTINGS = """\
+# Settings
+
+Settings are given on the command line (`--env.FIELD VALUE`, `--openai.FIELD VALUE`,
+`--launch.FIELD VALUE`) or in a YAML file (`--config FILE`) with the sections `env`,
+`openai` and `launch` ([example](../examples/serve.yaml)); the command line takes
+precedence. `None` is `null` in YAML. All values are checked before anything is started,
+and unknown names are refused.
+
+## What the commands start from
+
+After each field stand its default in the commands and, if it differs, in parentheses
+that of the class `ReasoningGymEnvConfig`. `process` also sets
+`ensure_scores_are_not_same` to false, `include_messages` to true and
+`data_path_to_save_groups` to data/reasoning_gym.jsonl, and `evaluate`
+`data_dir_to_save_evals` to data/evaluate_DATE_TIME.
+
+{sections}
+"""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    return f"`{Path(str(value)).name if value == str(DATA_DUMPS) else value}`"
+
+
+def _row(group: type[CheckedModel], name: str) -> str:
+    info = group.model_fields[name]
+    # Those of a launcher are found in its variables; without one they are these.
+    default = {"shard_index": 0, "num_shards": 1}.get(
+        name, info.get_default(call_default_factory=True)
+    )
+    is_server = group is program_settings.CheckedServer
+    start = (program_settings.START if is_server else START).get(name, default)
+    field = f"[`{name}`]({LINKS[name]})" if name in LINKS else f"`{name}`"
+    meaning = " ".join((info.description or "").split())
+    of_class = "" if is_server or start == default else f" ({_shown(default)})"
+    return f"- {field}, {_shown(start)}{of_class}: {meaning}"
+
+
+def _section(group: type[CheckedModel]) -> str:
+    title, _, about = (inspect.getdoc(group) or "").partition("\n\n")
+    about = f"{about}\n\n" if about else ""
+    rows = "\n".join(_row(group, name) for name in group.model_fields)
+    return f"## {title.rstrip('.')}\n\n{about}{rows}"
+
+
+def settings_page() -> str:
+    groups: tuple[type[CheckedModel], ...] = (
+        *GROUPS,
+        program_settings.CheckedServer,
+        LaunchSettings,
+    )
+    return SETTINGS.format(sections="\n\n".join(map(_section, groups)))
+
+
+# -- docs/trivial_baselines.md --------------------------------------------------------
+
+NORMAL_95 = 1.96
+NOTHING = "-"  # sorts before any digit
+
+TRIVIAL = """\
+# Trivial baselines
+
+A trivial baseline is the mean score of answers that are given without solving the item
+(with corrected scorers and reasoning-gym {version}).
+
+{num_strategies} strategies use the form of a question without knowing its task, as by
+repeating a part of it or filling blanks; {num_learned} of them learn from the answers
+to similar items. {num_phrases} fixed texts such as `-1`, the most common right answers,
+and sums of the numbers are tried too. A forest learned on {learned} items chooses among
+all these. The best of {finalists} finalists answers {measured} fresh items (at least
+{least} where items are slow), from which come the figures and their 95 % intervals.
+
+In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. In these, one
+scores more than {shown_from}, so that scores say little about a model (`screen` and
+`report` warn). The figures are those with the default parameters and, in parentheses,
+the lowest and highest on the scale (`-`: less than {worth}; `python -m
+tools.make_baselines`, 2026-11-24 to 27; `rg_env/library/baselines.json` has all):
+
+{table}
+"""
+
+
+def _highest(row: Sequence[made.Baseline]) -> float:
+    return max((baseline["value"] for baseline in row), default=0.0)
+
+
+def _table_row(
+    task: str, row: Sequence[made.Baseline], scale: scales.Scale | None
+) -> str:
+    def shown(params: Mapping[str, Any]) -> str:
+        for one in row:
+            if one["params"] == params:
+                return f"{one['value']:.2f}±{NORMAL_95 * one['error']:.2f}"
+        return NOTHING
+
+    is_scaled = scale is not None and not scale.is_dead
+    steps = [shown(s.params) for s in scale.steps] if scale and is_scaled else ["none"]
+    strategy = max(row, key=lambda one: one["value"])["strategy"]
+    return f"- {task}, {shown({})} ({min(steps)}, {max(steps)}): {strategy}"
+
+
+def strategies_page() -> str:
+    shipped = json.loads(BASELINES.read_text(encoding="utf-8"))
+    by_scale, tasks = scales.load_shipped().scales, shipped["tasks"]
+    rows = {t: row["baselines"] for t, row in tasks.items() if row["baselines"]}
+    ranked = sorted(rows, key=lambda task: -_highest(rows[task]))
+    table = [
+        _table_row(task, rows[task], by_scale.get(task))
+        for task in ranked
+        if _highest(rows[task]) > EASILY_GUESSED
+    ]
+    return TRIVIAL.format(
+        version=shipped["library_version"],
+        num_strategies=len(STRATEGIES),
+        num_learned=len(GUESSES),
+        num_phrases=len(PHRASES),
+        finalists=made.FINALISTS,
+        measured=made.MEASURED_ON,
+        least=min(one["items"] for row in rows.values() for one in row),
+        worth=made.WORTH_SHIPPING,
+        shown_from=EASILY_GUESSED,
+        learned=made.LEARNED_ON,
+        num_tasks=len(rows),
+        all_tasks=len(tasks),
+        table="\n".join(table),
+    )
+
+
+def library_tasks() -> str:
+    described = registry.describe()
+    tasks = {name: info.category for name, info in described.tasks.items()}
+    found = {"library_version": described.version, "tasks": tasks}
+    return json.dumps(found, indent=1) + "\n"
+
+
+FILES: Mapping[Path, Callable[[], str]] = {
+    PROJECT / "docs" / "scoring.md": scoring_page,
+    PROJECT / "docs" / "settings.md": settings_page,
+    PROJECT / "docs" / "trivial_baselines.md": strategies_page,
+    Path(registry.LIBRARY_TASKS): library_tasks,
+}
+
+if __name__ == "__main__":
+    for path, text in FILES.items():
+        path.write_text(text(), encoding="utf-8")
+        print(f"wrote {path.name}")
