@@ -212,8 +212,9 @@ class Tasks:
                 failures = failures + 1 if item is None else 0
                 if item is not None:
                     yield item
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+        finally:  # without `shutdown`, which fails while the interpreter ends
+            for made in making.values():
+                made.cancel()
         raise NoItemsError(NO_ITEMS)
 
     def at(self, position: int) -> Item | None:
