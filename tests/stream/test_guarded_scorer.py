@@ -16,7 +16,8 @@ from tests.support.worker_attacks import HANG_IN_C, run_script
 pytestmark = pytest.mark.processes
 
 HOSTILE, MATCHES = "jobs_for_guard:hostile", "jobs_for_guard:matches"
-HOW = {"cpu_seconds": 0.5, "wall_seconds": 3.0}
+HOW = {"cpu_seconds": 0.5}
+SHORT = {"cpu_seconds": 0.5, "wall_seconds": 3.0}  # of what waits
 SPAWN = "result = subprocess.run('true').returncode"
 THREAD = "threading.Thread(target=time.sleep, args=[99]).start(); result = 0"
 
@@ -37,7 +38,7 @@ THREAD = "threading.Thread(target=time.sleep, args=[99]).start(); result = 0"
     ],
 )
 def test_a_scorer_that_fails_gives_no_score_and_a_cause(answer, cause, sandbox, logged):
-    reward = guard(HOSTILE, sandbox=sandbox, **HOW)
+    reward = guard(HOSTILE, sandbox=sandbox, **(SHORT if cause == "lost" else HOW))
     assert reward(answer) is None
     assert reward("result = 0.25") == 0.25
     assert reward.counts == {cause: 1, "returned": 1}
