@@ -90,8 +90,8 @@ _OTHERS = (
     rf"|t(?<=\bt)o=(?P<to>[^<=]{{0,99}}){_HEADER}"
 )
 _TAG = {"tags": re.compile(f"</?answer>{_OTHERS}")}
-_TAG["boxed"] = re.compile(rf"\\boxed ?\{{{_OTHERS}")
-_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_TAG["boxed"] = re.compile(rf"\\(?:boxed ?\{{|[{{}}]|\\(?!boxed))|[{{}}]{_OTHERS}")
+_BRACES = {"{": 1, "}": -1}
 # Messages of gpt-oss without their special tokens, and the sentences of Granite.
 _UNTAGGED = re.compile(
     r"\s*(?:(?:assistant)?(?:analysis|commentary)(?:.*assistantfinal|(?=[A-Z]).*\Z)"
@@ -123,13 +123,22 @@ def _tags(
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the tags from `start`, as in the tables, with where each begins and ends.
 
-    A tag of thinking that stands in quotation marks is only mentioned.
+    A tag of thinking that stands in quotation marks is only mentioned. A box is yielded
+    as answer tags.
     """
+    depth = 0  # of the braces of a box
     for match in _TAG[answer_format].finditer(text, start):
         tag, (begin, end) = match.group().lower(), match.span()
+        if tag.startswith("\\boxed"):
+            depth, tag = 1, "<answer>"
+        elif depth and tag in _BRACES:
+            depth += _BRACES[tag]
+            tag = tag if depth else "</answer>"
+        if tag[-1] in "{}\\":
+            continue
         quote = text[begin - 1 : begin] if begin else ""
         is_quoted = quote in {'"', "'", "`"} and text.startswith(quote, end)
-        if is_quoted and not tag.endswith(("answer>", "{")):
+        if is_quoted and not tag.endswith("answer>"):
             continue
         header = match["channel"] or match["to"]
         if header is not None:
@@ -138,16 +147,6 @@ def _tags(
         elif match["suffix"]:
             tag = tag.replace(match["suffix"].lower(), "")
         yield (_END_OF_MESSAGE if tag in _OTHER_ENDS else tag), begin, end
-
-
-def _box_end(text: str, start: int) -> int | None:
-    """Return where the brace stands that closes one before `start`."""
-    depth = 1
-    for match in _BRACE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(match.group(), 0)
-        if depth == 0:
-            return match.start()
-    return None
 
 
 def _thinking_ends(text: str, start: int, thinking_open: bool) -> tuple[int, bool]:
@@ -221,8 +220,6 @@ def extract_answer(
         if closed_by is not None:
             closed_by = None if tag == closed_by else closed_by
             continue
-        if begin < rest_at:  # inside the braces
-            return Extraction(None, "nested_answer")
         if tag in _ENDS_OF_MESSAGES:
             continue
         rest_end = begin if len(answers) == 1 and rest_end == len(text) else rest_end
@@ -235,12 +232,6 @@ def extract_answer(
             return Extraction(None, "nested_answer")
         elif tag == "<answer>":
             open_at = end
-        elif tag.endswith("{"):
-            close = _box_end(text, end)
-            if close is None:
-                return Extraction(None, "unclosed_answer")
-            answers.append(text[end:close].strip())
-            rest_at = close + 1
         else:
             closed_by = _CLOSED_BY.get(tag)
     if open_at is not None:

@@ -263,6 +263,8 @@ def test_tags_are_lower_case_and_bare(text):
         (r"\[ \boxed {\frac{1}{2^{3}}} \]", r"\frac{1}{2^{3}}"),
         (r'\boxed{{"a": {"b": 1}}}', '{"a": {"b": 1}}'),
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"\\boxed{1 \\ 2\\}", r"1 \\ 2\\"),
+        (r"{x} or } and \boxed{5} }", "5"),
         (r"<think>\boxed{4} or \boxed{</think>\boxed{ 5 }", "5"),
         (r"`\boxed{5}`", "5"),
         (r"<answer>\boxed{5}</answer>", "5"),
