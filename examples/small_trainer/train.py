@@ -1,0 +1,276 @@
+"""A small model learns a task of this library by GRPO, in one process and in minutes.
+
+    pip install -r examples/small_trainer/requirements.txt
+    python examples/small_trainer/train.py
+
+Items and scores come from the library: `Tasks` and `score`. The loop asks for groups,
+samples and scores them, and takes a step. Where items come from, what a completion is
+worth and who is told are arguments of `train`, which the studies replace.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+from torch import Tensor
+
+from examples.small_trainer.policy import Policy, Tokenizer
+from rg_env import Item, Tasks, score
+
+Reward = Callable[[Item, Sequence[str]], Sequence[float | None]]
+"""From an item and its completions to their values; None where there is no score."""
+
+Feedback = Callable[[Item, Sequence[float | None]], object]
+"""Told of the values of each group."""
+
+GROUPS, GROUP_SIZE = 16, 8
+"""Groups of a step, and completions of a group."""
+
+LONGEST = 48
+"""Tokens of a completion; a longer one is cut off, and not trained on."""
+
+LEARNING_RATE, RISING_STEPS, CLIP, LONGEST_GRADIENT = 3e-4, 20, 0.2, 1.0
+
+WARM_LEARNING_RATE, WARM_ROWS, WARM_STEPS, LOOK_EVERY, KEPT = 1e-3, 32, 2_000, 50, 128
+"""Of the warm start; `KEPT` items are only asked, to see how far it is."""
+
+torch.set_flush_denormal(True)  # what an optimiser forgets would cost the most time
+
+
+def scores(item: Item, completions: Sequence[str]) -> list[float | None]:
+    """Return the scores of the library; a `Reward`."""
+    return [result.value for result in score(item, completions)]
+
+
+# -- the objective ---------------------------------------------------------------------
+
+
+def advantages(values: Sequence[float | None]) -> list[float]:
+    """Return how far each value of a group lies from their mean.
+
+    Returns:
+        In standard deviations (ddof 1); 0.0 where all values are equal, and for None.
+    """
+    known = [value for value in values if value is not None]
+    spread = statistics.stdev(known) if len(known) > 1 else 0.0
+    if spread < 1e-6:
+        return [0.0] * len(values)
+    mean = statistics.fmean(known)
+    return [0.0 if value is None else (value - mean) / spread for value in values]
+
+
+def grpo_loss(now: Tensor, sampled: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
+    """Return PPO's clipped surrogate, averaged over the trained tokens of the batch.
+
+    Args:
+        now: Log-probabilities of the policy that is trained, (B, G, C).
+        sampled: Those that the completions were sampled with.
+        advantage: Of each completion, (B, G).
+        mask: Which tokens are trained on, (B, G, C).
+    """
+    ratio, weight = (now - sampled).exp(), advantage[..., None]
+    held = ratio.clamp(1 - CLIP, 1 + CLIP)
+    gain = torch.minimum(ratio * weight, held * weight)
+    return -(gain * mask).sum() / mask.sum()
+
+
+# -- training --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step was.
+
+    Attributes:
+        number: From 1.
+        tokens: Generated until its end.
+        reward: Mean value of its completions, None without any.
+        with_variance: Share of its groups whose values differ.
+        truncated: Share of its completions that were cut off.
+    """
+
+    number: int
+    tokens: int
+    reward: float | None
+    with_variance: float
+    truncated: float
+
+
+def _adam(policy: Policy) -> torch.optim.Optimizer:
+    # Weight decay would pull at weights that no token of a small batch has moved.
+    return torch.optim.AdamW(policy.model.parameters(), lr=0.0, weight_decay=0.0)
+
+
+def _step_down(optimiser: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
+    (group,) = optimiser.param_groups
+    group["lr"] = rate
+    optimiser.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(group["params"], LONGEST_GRADIENT)
+    optimiser.step()
+
+
+def train(
+    policy: Policy,
+    groups: Iterator[Item],
+    reward: Reward,
+    feedback: Feedback,
+    tokens: int,
+    seed: int,
+) -> Iterator[Step]:
+    """Train until so many tokens are generated, and yield every step.
+
+    Groups whose values are all equal teach nothing, and are left out of the step, but
+    not of the tokens. On one thread, the same seed has the same result.
+
+    Args:
+        policy: Is trained.
+        groups: The items, one for each group.
+        reward: Values the completions of a group; called from several threads.
+        feedback: Is told the values of each group, in the order of the items.
+        tokens: The budget; the last step may go beyond it.
+        seed: Decides what is sampled.
+    """
+    generator, optimiser = torch.Generator().manual_seed(seed), _adam(policy)
+    used = number = 0
+    with ThreadPoolExecutor(GROUPS) as threads:
+        while used < tokens:
+            items = list(islice(groups, GROUPS))
+            questions = [item.question for item in items]
+            made = policy.sample(questions, GROUP_SIZE, LONGEST, generator)
+            values = list(threads.map(reward, items, made.texts))
+            for item, of_group in zip(items, values, strict=True):
+                feedback(item, of_group)
+            falling = 2 * (1 - used / tokens)  # from half of the way on
+            used, number = used + int(made.is_token.sum()), number + 1
+            advantage = torch.tensor([advantages(of_group) for of_group in values])
+            differs = advantage.any(1)
+            trained = made.has_ended & (advantage != 0)
+            mask = (made.is_token & trained[..., None])[differs]
+            if mask.any():
+                prompts = made.prompts[differs], made.is_padding[differs]
+                now = policy.logprobs(*prompts, made.ids[differs])
+                loss = grpo_loss(now, made.logprobs[differs], advantage[differs], mask)
+                rate = LEARNING_RATE * min(number / RISING_STEPS, falling, 1.0)
+                _step_down(optimiser, loss, rate)
+            known = [v for of_group in values for v in of_group if v is not None]
+            yield Step(
+                number,
+                used,
+                statistics.fmean(known) if known else None,
+                float(differs.float().mean()),
+                1 - float(made.has_ended.float().mean()),
+            )
+
+
+def evaluate(
+    policy: Policy, items: Sequence[Item], reward: Reward, seed: int | None
+) -> list[float | None]:
+    """Return the value of one completion of each item.
+
+    Args:
+        policy: Is not changed.
+        items: Such as those of `Tasks.evaluation`.
+        reward: Values the completions.
+        seed: Decides what is sampled; None takes the likeliest tokens.
+    """
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    values: list[float | None] = []
+    with ThreadPoolExecutor(GROUPS) as threads:
+        for first in range(0, len(items), GROUPS * GROUP_SIZE):
+            part = items[first : first + GROUPS * GROUP_SIZE]
+            questions = [item.question for item in part]
+            made = policy.sample(questions, 1, LONGEST, generator)
+            values += [v for (v,) in threads.map(reward, part, made.texts)]
+    return values
+
+
+def warm_start(
+    items: Sequence[Item],
+    completions: Sequence[str],
+    reward: Reward,
+    target: float,
+    seed: int,
+) -> tuple[Policy, float]:
+    """Make a policy that has learned from right completions to be right at times.
+
+    A policy that is never right learns nothing from its groups, nor does one that
+    always is.
+
+    Args:
+        items: Of one task; the first `KEPT` are only asked.
+        completions: A right one of each.
+        reward: Values completions of the items that are kept.
+        target: It ends when their mean value is as high, or after `WARM_STEPS`.
+        seed: Decides the weights and what is drawn.
+
+    Returns:
+        The policy and that mean value at its end.
+    """
+    questions = [item.question for item in items]
+    policy = Policy(Tokenizer.of(questions, completions), seed)
+    optimiser, generator = _adam(policy), torch.Generator().manual_seed(seed)
+    asked, mean = {*questions[:KEPT]}, 0.0
+    shown = [i for i, question in enumerate(questions) if question not in asked]
+    for number in range(1, WARM_STEPS + 1):
+        drawn = torch.randint(len(shown), (WARM_ROWS,), generator=generator)
+        places = [shown[i] for i in drawn]
+        prompts = policy.tokenizer.padded([questions[i] for i in places], "left")
+        texts = [completions[i] for i in places]
+        ids, is_padding = policy.tokenizer.padded(texts, "right")
+        logprobs = policy.logprobs(*prompts, ids[:, None])[:, 0]
+        rate = WARM_LEARNING_RATE * min(number / RISING_STEPS, 1.0)
+        _step_down(optimiser, -logprobs[~is_padding].mean(), rate)
+        if number % LOOK_EVERY == 0:
+            found = evaluate(policy, items[:KEPT], reward, seed)
+            mean = statistics.fmean(value or 0.0 for value in found)
+            if mean >= target:
+                break
+    return policy, mean
+
+
+# -- the program -----------------------------------------------------------------------
+
+
+def without(items: Iterable[Item], questions: Container[str]) -> Iterator[Item]:
+    """Yield the items whose question is none of these, in small letters."""
+    return (item for item in items if item.question.casefold() not in questions)
+
+
+def right_completions(items: Sequence[Item]) -> list[str]:
+    """Return a completion of each item that scores 1.0."""
+    return [f"<answer>{item.gold}</answer>" for item in items]
+
+
+def main() -> None:
+    """Train on one task and say what has come of it."""
+    torch.set_num_threads(1)
+    words = {"spell_backward": {"min_word_len": 3, "max_word_len": 5}}
+    tasks = Tasks("spell_backward", params=words, seed=0)
+    held_out = tasks.evaluation(500)
+    with closing(tasks.ahead()) as items:
+        unseen = without(items, {item.question.casefold() for item in held_out})
+        shown = list(islice(unseen, 3_000))
+        policy, _ = warm_start(shown, right_completions(shown), scores, 0.4, seed=0)
+        before = evaluate(policy, held_out, scores, None)
+        for step in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
+            if step.number % 10 == 1:
+                print(step)
+    after = evaluate(policy, held_out, scores, None)
+    for name, values in {"before": before, "after": after}.items():
+        known = [value for value in values if value is not None]
+        print(f"held-out score {name}: {statistics.fmean(known):.3f}")
+
+
+if __name__ == "__main__":
+    main()

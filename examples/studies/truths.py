@@ -1,0 +1,129 @@
+"""Which answers are right, by solvers that read no reference answer and no scorer.
+
+Each takes an entry of the library and returns a function that knows the right answers,
+or None where the question admits several readings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress, product
+from operator import eq
+from typing import Any
+
+import torch
+
+IsRight = Callable[[str], bool]
+
+
+def spelled_backward(entry: Mapping[str, Any]) -> IsRight:
+    """The word from its last letter to its first."""
+    word = entry["question"].rpartition(" ")[2]
+    return lambda answer: answer.lower() == word[::-1].lower()
+
+
+def unjumbled(entry: Mapping[str, Any]) -> IsRight:
+    """Words of the library's text with the letters of those that are asked."""
+    from reasoning_gym.data import read_data_file  # it takes a second, for this alone
+
+    known = set(re.findall(r"\b\w+\b", read_data_file("in_the_year_2889.txt")))
+    given = entry["question"].rpartition(":")[2].split()
+
+    def is_right(answer: str) -> bool:
+        words = answer.split()
+        letters = list(map(sorted, words)) == list(map(sorted, given))
+        return letters and known.issuperset(words)
+
+    return is_right
+
+
+def halting(entry: Mapping[str, Any]) -> IsRight:
+    """Whether no cell lives after 20 steps on a board without edges."""
+    rows = re.findall(r"\[([01 ]+)\]", entry["question"])
+    board = torch.tensor([[int(cell) for cell in row.split()] for row in rows])
+    moves = [move for move in product((-1, 0, 1), repeat=2) if move != (0, 0)]
+    for _ in range(20):
+        near = sum(board.roll(move, (0, 1)) for move in moves)
+        board = ((near == 3) | ((near == 2) & (board == 1))).int()
+    return lambda answer: answer == str(not board.any())
+
+
+def roles(entry: Mapping[str, Any]) -> IsRight | None:
+    """The only roles in which all say what they would say."""
+    about = entry["metadata"]
+
+    def holds(said: Sequence[Any], is_true: Sequence[bool]) -> bool:
+        kind, *parts = said
+        if kind in ("telling-truth", "lying"):
+            return is_true[parts[0]] == (kind == "telling-truth")
+        values = [holds(part, is_true) for part in parts]
+        whole = {"and": all(values), "or": any(values), "not": not values[0]}
+        whole |= {"->": not values[0] or values[-1], "<=>": values[0] == values[-1]}
+        return whole[kind]
+
+    said, names = about["statements"], about["names"]
+    every = product((False, True), repeat=len(said))
+    right = [e for e in every if all(map(eq, e, [holds(s, e) for s in said]))]
+    terms = about["knight_knave_terms"]
+    words = [[terms["knave"], terms["knight"]][x] for x in right[0]]
+    pairs = {(n.lower(), w.lower()) for n, w in zip(names, words, strict=True)}
+    pattern = re.compile(r"(\w+) is an? (\w+)")
+    only = pairs if len(right) == 1 else None
+    return only and (lambda answer: set(pattern.findall(answer.lower())) == only)
+
+
+def rectangles(entry: Mapping[str, Any]) -> IsRight | None:
+    """How many outlines add up to the picture, if every way has as many."""
+    lines = entry["question"].partition("grid below?\n")[2].split("\n")[:-2]
+    height, width = len(lines), max(map(len, lines))
+    places = product(range(height), range(width))
+    cells = {(y, x): " #█".index(lines[y][x]) for y, x in places}
+
+    def counts(left: dict[tuple[int, int], int]) -> set[int]:
+        corner = min((cell for cell, n in left.items() if n), default=None)
+        if corner is None:
+            return {0}
+        found = set()
+        y, x = corner
+        for y2, x2 in product(range(y + 2, height), range(x + 2, width)):
+            sides = {(b, a) for b in (y, y2) for a in range(x, x2 + 1)}
+            sides |= {(b, a) for b in range(y, y2 + 1) for a in (x, x2)}
+            if all(left[cell] for cell in sides):
+                rest = {cell: n - (cell in sides) for cell, n in left.items()}
+                found |= {1 + n for n in counts(rest)}
+        return found
+
+    found = counts(cells)
+    return (lambda answer: answer == str(min(found))) if len(found) == 1 else None
+
+
+def follows(entry: Mapping[str, Any]) -> IsRight | None:
+    """Whether the conclusion holds in each world of sets where the premises do."""
+    said = re.findall(r"(All|No|Some) (\w+) are( not)? (\w+)", entry["question"])
+    terms = sorted({term for _, a, _, b in said for term in (a, b)})
+    kinds = list(product((False, True), repeat=len(terms)))
+
+    def holds(statement: tuple[str, ...], world: Sequence[tuple[bool, ...]]) -> bool:
+        quantifier, a, negated, b = statement
+        of_b = [k[terms.index(b)] for k in world if k[terms.index(a)]]
+        if quantifier == "Some":
+            return any(x != bool(negated) for x in of_b)
+        return all(x == (quantifier == "All") for x in of_b)
+
+    answers = set()
+    for must_exist in (False, True):
+        worlds = [list(compress(kinds, w)) for w in product((0, 1), repeat=len(kinds))]
+        if must_exist:
+            worlds = [w for w in worlds if w and all(map(any, zip(*w, strict=True)))]
+        true = [w for w in worlds if all(holds(s, w) for s in said[:-1])]
+        answers.add(all(holds(said[-1], w) for w in true))
+    word = "Yes" if answers == {True} else "No"
+    return (lambda answer: answer == word) if len(answers) == 1 else None
+
+
+def total(entry: Mapping[str, Any]) -> IsRight:
+    """The sum, which may be in bold."""
+    terms = re.findall(r"([+-]?) ?(\d+)", entry["question"].rpartition(":")[2])
+    number = sum(int(sign + digits) for sign, digits in terms)
+    return lambda answer: answer.strip("*") == str(number)
