@@ -20,7 +20,7 @@ END, UNKNOWN = 0, 1
 COMMON = 0.02
 """Share of the texts that a word is in to become a token; letters are the others."""
 
-WORD = re.compile(r" ?\b[a-zA-Z]+\b")
+WORD = re.compile(r" ?\b[a-zA-Z]+\b| \d\b")
 
 
 def _shared_beginning(texts: Sequence[str]) -> str:
@@ -45,7 +45,8 @@ class Tokenizer:
         # A word of one letter more is another word.
         ends = {True: r"\b", False: ""}
         patterns = [
-            ends[p.isalpha()] + re.escape(p) + ends[p.strip().isalpha()] for p in pieces
+            ends[p.isalpha()] + re.escape(p) + ends[WORD.fullmatch(p) is not None]
+            for p in pieces
         ]
         self._split = re.compile("|".join([*patterns, "."]), re.DOTALL)
 

@@ -1,0 +1,121 @@
+"""The small trainer: its objective, model and loop, where torch is installed."""
+
+from itertools import cycle, islice
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from examples.trainer import batches, grpo
+
+torch = pytest.importorskip("torch")
+trainer = pytest.importorskip("examples.small_trainer.train")
+policies = pytest.importorskip("examples.small_trainer.policy")
+
+QUESTIONS = ["say a", "say bb", "say abab", "say b"]
+ANSWERS = ["<answer>a</answer>", "<answer>b</answer>"]
+
+
+@pytest.fixture
+def policy():
+    torch.set_num_threads(1)
+    return policies.Policy(policies.Tokenizer.of(QUESTIONS, ANSWERS), seed=1)
+
+
+def items():
+    return cycle(SimpleNamespace(question=question) for question in QUESTIONS)
+
+
+def weights(policy):
+    return [weight.detach().clone() for weight in policy.model.parameters()]
+
+
+def has_two_b(item, completions):
+    return [float(text.count("b") > 1) for text in completions]
+
+
+def trained(policy, reward, tokens=6_000, told=lambda item, values: None):
+    return list(trainer.train(policy, items(), reward, told, tokens, seed=3))
+
+
+def test_a_text_is_the_text_of_its_tokens():
+    questions = [f"Spell this: {word}!" for word in ("sun", "moon", "su")]
+    tokenizer = policies.Tokenizer.of(questions, ANSWERS)
+    for text in [*questions, *ANSWERS]:
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert len(tokenizer.encode(questions[0])) == 5  # its ends, and the letters
+    assert tokenizer.decode(tokenizer.encode("sz")) == "s?"
+
+
+def test_tokens_have_the_log_probability_that_they_were_sampled_with(policy):
+    made = policy.sample(QUESTIONS, 5, 9, torch.Generator().manual_seed(0))
+    now = policy.logprobs(made.prompts, made.is_padding, made.ids)
+    torch.testing.assert_close(
+        now[made.is_token], made.logprobs[made.is_token], atol=1e-5, rtol=1e-5
+    )
+
+
+def test_neither_padding_nor_the_other_prompts_change_a_completion(policy):
+    together = policy.sample(QUESTIONS, 2, 9, None)
+    for question, texts in zip(QUESTIONS, together.texts, strict=True):
+        assert policy.sample([question], 1, 9, None).texts == [texts[:1]]
+
+
+def test_the_loss_and_the_advantages_are_those_of_the_trainer():
+    rng = np.random.default_rng(0)
+    now, sampled = rng.normal(-2, 0.3, (2, 2, 3, 7))
+    scores = rng.random((2, 3))
+    mask = torch.tensor(rng.random((2, 3, 7)) < 0.7)
+    empty = [np.zeros(0)] * 3
+    groups = [batches.Group(empty, empty, empty, s, np.zeros(3, bool)) for s in scores]
+    advantage = np.array([grpo.advantages(group) for group in groups])
+    ours = [trainer.advantages(row) for row in scores.tolist()]
+    np.testing.assert_allclose(ours, advantage)
+    terms = grpo.ppo_clip(now, sampled, advantage[..., None], 0.2)
+    logprobs = torch.tensor(now, requires_grad=True)
+    loss = trainer.grpo_loss(
+        logprobs, torch.tensor(sampled), torch.tensor(advantage), mask
+    )
+    loss.backward()
+    assert loss.item() == pytest.approx(terms.loss[mask.numpy()].mean())
+    derivative = terms.derivative * mask.numpy() / mask.sum().item()
+    np.testing.assert_allclose(logprobs.grad, derivative, atol=1e-12)
+
+
+def test_a_completion_without_a_score_counts_for_nothing():
+    assert trainer.advantages([1.0, None, 0.0]) == [
+        pytest.approx(0.5**0.5),
+        0.0,
+        pytest.approx(-(0.5**0.5)),
+    ]
+    assert trainer.advantages([None, 1.0]) == trainer.advantages([0.5] * 2) == [0.0] * 2
+
+
+def test_it_learns_what_is_rewarded_and_the_same_from_the_same_seed(
+    policy, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(trainer, "LEARNING_RATE", 3e-3)
+    monkeypatch.setattr(trainer, "LONGEST", 8)
+    policy.save(tmp_path / "start.pt")
+    steps = trained(policy, has_two_b, 15_000)
+    assert steps[-1].tokens >= 15_000 > steps[-2].tokens
+    assert steps[-1].reward > steps[0].reward + 0.2
+    again = policies.Policy.load(tmp_path / "start.pt")
+    assert trained(again, has_two_b, 15_000) == steps
+    assert all(map(torch.equal, weights(again), weights(policy)))
+
+
+@pytest.mark.parametrize("value", [None, 0.5])
+def test_groups_without_variance_cost_tokens_and_teach_nothing(policy, value):
+    before, told = weights(policy), []
+    steps = trained(
+        policy,
+        lambda item, texts: [value] * len(texts),
+        told=lambda *of: told.append(of),
+    )
+    assert all(map(torch.equal, weights(policy), before))
+    assert steps[-1].tokens >= 6_000 and {s.with_variance for s in steps} == {0.0}
+    assert {step.reward for step in steps} == {value}
+    assert len(told) == len(steps) * trainer.GROUPS
+    asked = [item.question for item, _ in told]
+    assert asked == [item.question for item in islice(items(), len(told))]

@@ -1,0 +1,83 @@
+"""The solvers and the cells of the studies."""
+
+import json
+
+import pytest
+
+from examples.studies import cells, truths
+from rg_env import Tasks
+
+SMALL = {
+    truths.spelled_backward: ("spell_backward", {}),
+    truths.unjumbled: ("letter_jumble", {"min_words": 2, "max_words": 2}),
+    truths.halting: ("game_of_life_halting", {"grid_size_x": 8, "grid_size_y": 8}),
+    truths.roles: ("knights_knaves", {}),
+    truths.rectangles: (
+        "rectangle_count",
+        {"width": 10, "height": 10, "max_rectangles": 5},
+    ),
+    truths.follows: ("syllogism", {}),
+    truths.total: ("chain_sum", {"min_terms": 2, "max_terms": 4}),
+}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("truth", SMALL, ids=lambda truth: truth.__name__)
+def test_a_solver_agrees_with_the_references_that_are_checked(truth):
+    task, params = SMALL[truth]
+    items = Tasks(task, params={task: params}).evaluation(25)
+    assert items
+    for item in items:
+        is_right = truth(item.entry)
+        assert is_right is None or is_right(item.gold)
+        assert is_right is None or not is_right("x")
+    assert sum(truth(item.entry) is not None for item in items) > 20
+
+
+def syllogism(first, second, conclusion):
+    question = f"1. {first}\n2. {second}\n\nDoes it follow that:\n{conclusion}?"
+    return truths.follows({"question": question})
+
+
+def test_a_conclusion_that_needs_things_to_exist_has_no_truth():
+    assert syllogism("All a are b", "All b are c", "All a are c")("Yes")
+    assert syllogism("All a are b", "Some b are c", "Some a are c")("No")
+    assert syllogism("No a are b", "Some c are b", "Some c are not a")("Yes")
+    assert syllogism("All a are b", "All b are c", "Some a are c") is None
+
+
+def study(folder, run):
+    tasks, arms = ("gcd", "lcm"), ("ours", "library")
+    return cells.Cells("study", arms, tasks, (0, 1, 2), ("true", "reward"), run)
+
+
+def test_cells_are_kept_and_the_table_pairs_equal_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "FOLDER", tmp_path)
+
+    def run(arm, task, seed, share):
+        return {"true": 0.5 + 0.1 * seed - 0.2 * (arm == "library"), "reward": share}
+
+    of = study(tmp_path, run)
+    for seed in of.seeds:
+        for arm in of.arms:
+            of.one((arm, "gcd", seed))
+    assert len(of.results()) == 6
+    kept = json.loads((tmp_path / "study" / "library-gcd-1.json").read_text())
+    assert kept["true"] == pytest.approx(0.4) and kept["seconds"] >= 0
+    lines = of.table().splitlines()
+    assert len(lines) == 4 and lines[2].startswith("| gcd | ours | 3 | 0.600 (")
+    assert "| -0.200 (-0.200 to -0.200) |" in lines[3]
+    monkeypatch.setattr("sys.argv", ["study", "--only", "ours", "lcm", "2"])
+    of.main()
+    assert ("ours", "lcm", 2) in of.results()
+
+
+def test_a_cell_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "FOLDER", tmp_path)
+
+    def run(arm, task, seed, share):
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        study(tmp_path, run).one(("ours", "gcd", 0))
+    assert not list(tmp_path.rglob("*.json"))
