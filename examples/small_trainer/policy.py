@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from pathlib import Path
 
 import torch
@@ -18,19 +19,13 @@ END, UNKNOWN = 0, 1
 """Token ids: a completion begins and ends with the first, and padding is of it."""
 
 COMMON = 0.02
-"""Share of the texts that a word is in to become a token; letters are the others."""
+"""Share of a task's questions that a word is in to become a token."""
 
 WORD = re.compile(r" ?\b[a-zA-Z]+\b| \d\b")
 
 
-def _shared_beginning(texts: Sequence[str]) -> str:
-    first, last = min(texts), max(texts)
-    pairs = zip(first, last, strict=False)
-    return first[: next((i for i, (a, b) in enumerate(pairs) if a != b), len(first))]
-
-
 class Tokenizer:
-    """A token for what the texts share, for common words, and for each character.
+    """A token for how questions begin and end, for common words, and each character.
 
     A model of this size would have to learn by heart how longer tokens are spelled, so
     what items are made of comes letter by letter.
@@ -51,14 +46,16 @@ class Tokenizer:
         self._split = re.compile("|".join([*patterns, "."]), re.DOTALL)
 
     @classmethod
-    def of(cls, questions: Sequence[str], completions: Sequence[str]) -> Tokenizer:
-        """Make one from questions of the same task and texts of the right form."""
-        texts = [*questions, *completions]
-        first = _shared_beginning(questions)
-        last = _shared_beginning([q[len(first) :][::-1] for q in questions])[::-1]
-        found = Counter(w for t in texts for w in set(WORD.findall(t)))
-        common = [w for w, n in found.items() if n >= COMMON * len(texts)]
-        pieces = {first, last, "<answer>", "</answer>", *common, *"".join(texts)}
+    def of(cls, questions: Iterable[Sequence[str]], answers: str) -> Tokenizer:
+        """Make one from questions of each task, and from the characters of answers."""
+        pieces = {"<answer>", "</answer>", *answers}
+        for texts in questions:
+            first = commonprefix(texts)  # noqa: RUF071 - by character
+            ends = [text[len(first) :][::-1] for text in texts]
+            last = commonprefix(ends)  # noqa: RUF071 - by character
+            found = Counter(word for text in texts for word in {*WORD.findall(text)})
+            common = (word for word, n in found.items() if n >= COMMON * len(texts))
+            pieces.update([first, last[::-1]], common, *texts)
         return cls(sorted(pieces - {""}, key=lambda piece: (-len(piece), piece)))
 
     def encode(self, text: str) -> list[int]:

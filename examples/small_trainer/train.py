@@ -208,7 +208,7 @@ def warm_start(
     always is.
 
     Args:
-        items: Of one task; the first `KEPT` are only asked.
+        items: Of any tasks; the first `KEPT` are only asked.
         completions: A right one of each.
         reward: Values completions of the items that are kept.
         target: It ends when their mean value is as high, or after `WARM_STEPS`.
@@ -218,7 +218,10 @@ def warm_start(
         The policy and that mean value at its end.
     """
     questions = [item.question for item in items]
-    policy = Policy(Tokenizer.of(questions, completions), seed)
+    by_task: dict[str, list[str]] = {}
+    for item, question in zip(items, questions, strict=True):
+        by_task.setdefault(item.task, []).append(question)
+    policy = Policy(Tokenizer.of(by_task.values(), "".join(completions)), seed)
     optimiser, generator = _adam(policy), torch.Generator().manual_seed(seed)
     asked, mean = {*questions[:KEPT]}, 0.0
     shown = [i for i, question in enumerate(questions) if question not in asked]
@@ -233,8 +236,7 @@ def warm_start(
         _step_down(optimiser, -logprobs[~is_padding].mean(), rate)
         if number % LOOK_EVERY == 0:
             found = evaluate(policy, items[:KEPT], reward, seed)
-            mean = statistics.fmean(value or 0.0 for value in found)
-            if mean >= target:
+            if (mean := statistics.fmean(v or 0.0 for v in found)) >= target:
                 break
     return policy, mean
 
@@ -247,11 +249,6 @@ def without(items: Iterable[Item], questions: Container[str]) -> Iterator[Item]:
     return (item for item in items if item.question.casefold() not in questions)
 
 
-def right_completions(items: Sequence[Item]) -> list[str]:
-    """Return a completion of each item that scores 1.0."""
-    return [f"<answer>{item.gold}</answer>" for item in items]
-
-
 def main() -> None:
     """Train on one task and say what has come of it."""
     torch.set_num_threads(1)
@@ -261,7 +258,8 @@ def main() -> None:
     with closing(tasks.ahead()) as items:
         unseen = without(items, {item.question.casefold() for item in held_out})
         shown = list(islice(unseen, 3_000))
-        policy, _ = warm_start(shown, right_completions(shown), scores, 0.4, seed=0)
+        right = [f"<answer>{item.gold}</answer>" for item in shown]
+        policy, _ = warm_start(shown, right, scores, 0.4, seed=0)
         before = evaluate(policy, held_out, scores, None)
         for step in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
             if step.number % 10 == 1:

@@ -92,10 +92,16 @@ class Cells:
         todo = [c for s, a, t in cells if (c := (a, t, s)) not in done]
         if todo:
             print(self._forecast(todo), flush=True)
-        with ThreadPoolExecutor(AT_ONCE) as threads:
+        threads, failed = ThreadPoolExecutor(AT_ONCE), 0
+        try:
             for number, code in enumerate(threads.map(self._process, todo), 1):
-                print(self._forecast(todo[number:]) if not code else "A cell failed.")
+                failed += code != 0
+                print(self._forecast(todo[number:]), flush=True)
+        finally:
+            threads.shutdown(cancel_futures=True)
         print(self.table())
+        if failed:
+            sys.exit(f"error: {failed} cells have failed; the same command tries again")
 
     def _process(self, cell: Cell) -> int:
         command = [sys.executable, sys.argv[0], "--only", *map(str, cell)]
@@ -107,14 +113,21 @@ class Cells:
         seconds: dict[str, list[float]] = {}
         for (_, task, _), result in self.results().items():
             seconds.setdefault(task, []).append(result["seconds"])
-        if not seconds:
-            self.run(*todo[0], 0.0)  # makes what is made once
-            began = time.monotonic()
-            self.run(*todo[0], TRIAL)
-            seconds = {todo[0][1]: [(time.monotonic() - began) / TRIAL]}
+        start_s = 0.0
+        if not seconds:  # the first call makes what a task and seed need once
+            first_s, none_s, part_s = (self._trial(todo[0], s) for s in (0, 0, TRIAL))
+            start_s = max(0.0, first_s - none_s)
+            seconds = {todo[0][1]: [none_s + (part_s - none_s) / TRIAL]}
         every = fmean(map(fmean, seconds.values()))
-        rest = sum(fmean(seconds.get(task, [every])) for _, task, _ in todo) / AT_ONCE
-        return f"{len(todo)} cells to run, some {math.ceil(rest / 60)} minutes"
+        rest_s = sum(fmean(seconds.get(task, [every])) for _, task, _ in todo)
+        rest_s += start_s * len({cell[1:] for cell in todo})
+        return f"{len(todo)} cells: some {math.ceil(rest_s / AT_ONCE / 60)} minutes"
+
+    def _trial(self, cell: Cell, share: float) -> float:
+        """Return the seconds that a share of a cell takes."""
+        began = time.monotonic()
+        self.run(*cell, share)
+        return time.monotonic() - began
 
     def _rows(self, metric: str) -> Any:
         """Return a metric of all cells as a table of numbers.py: a seed is an item."""

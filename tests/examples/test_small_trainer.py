@@ -13,13 +13,13 @@ trainer = pytest.importorskip("examples.small_trainer.train")
 policies = pytest.importorskip("examples.small_trainer.policy")
 
 QUESTIONS = ["say a", "say bb", "say abab", "say b"]
-ANSWERS = ["<answer>a</answer>", "<answer>b</answer>"]
+ANSWERS = "<answer>ab</answer>"
 
 
 @pytest.fixture
 def policy():
     torch.set_num_threads(1)
-    return policies.Policy(policies.Tokenizer.of(QUESTIONS, ANSWERS), seed=1)
+    return policies.Policy(policies.Tokenizer.of([QUESTIONS], ANSWERS), seed=1)
 
 
 def items():
@@ -40,8 +40,8 @@ def trained(policy, reward, tokens=6_000, told=lambda item, values: None):
 
 def test_a_text_is_the_text_of_its_tokens():
     questions = [f"Spell this: {word}!" for word in ("sun", "moon", "su")]
-    tokenizer = policies.Tokenizer.of(questions, ANSWERS)
-    for text in [*questions, *ANSWERS]:
+    tokenizer = policies.Tokenizer.of([questions], ANSWERS)
+    for text in [*questions, ANSWERS]:
         assert tokenizer.decode(tokenizer.encode(text)) == text
     assert len(tokenizer.encode(questions[0])) == 5  # its ends, and the letters
     assert tokenizer.decode(tokenizer.encode("sz")) == "s?"
