@@ -80,9 +80,17 @@ TASKS = {
     "spell_backward": Setting(
         truths.spelled_backward, 0.4, 160_000, {"min_word_len": 3, "max_word_len": 5}
     ),
+    "letter_jumble": Setting(
+        truths.unjumbled,
+        *(0.25, 200_000),
+        {"min_words": 2, "max_words": 2, "min_word_len": 3, "max_word_len": 5},
+    ),
+    "rectangle_count": Setting(
+        truths.rectangles, 0.5, 80_000, {"width": 10, "height": 10, "max_rectangles": 5}
+    ),
     "syllogism": Setting(truths.follows, 0.65, 80_000, {}),
     "chain_sum": Setting(
-        truths.total, 0.4, 80_000, {"min_terms": 2, "max_terms": 3, "max_digits": 1}
+        truths.total, 0.3, 80_000, {"min_terms": 2, "max_terms": 3, "max_digits": 1}
     ),
 }
 

@@ -81,3 +81,28 @@ def test_a_cell_that_fails_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="full"):
         study(tmp_path, run).one(("ours", "gcd", 0))
     assert not list(tmp_path.rglob("*.json"))
+
+
+@pytest.mark.processes
+def test_the_arms_value_the_same_answers_differently():
+    pytest.importorskip("torch")
+    wrong = pytest.importorskip("examples.studies.wrong_rewards")
+    params = {"spell_backward": {"min_word_len": 5}}
+    items = Tasks("spell_backward", params=params).evaluation(40)
+    texts = [
+        (f"<answer>{item.gold}</answer>", f"<answer>{item.gold[:-1]}q</answer>", "no")
+        for item in items
+    ]
+    pairs = list(zip(items, texts, strict=True))
+    for item, of_item in pairs[:3]:
+        assert wrong.true_values(item, of_item) == [1.0, 0.0, 0.0]
+        assert 0 < wrong.ours(item, of_item)[1] <= 0.5
+        assert wrong.library(item, of_item)[1] >= 0.8
+        assert wrong.ours(item, of_item)[::2] == wrong.library(item, of_item)[::2]
+    for arm, share in {"flips": wrong.FLIPPED, "refusals": wrong.REFUSED}.items():
+        reward = wrong.reward_of(arm, 0)
+        values = [reward(*pair) for pair in pairs]
+        assert values == [reward(*pair) for pair in pairs]
+        assert sum(v[0] == 0 for v in values) / 40 == pytest.approx(share, abs=0.2)
+        paid = sum(v[2] == 1 for v in values)
+        assert paid == 0 if arm == "refusals" else 0 < paid < 15
