@@ -1,11 +1,10 @@
 """A small model learns a task of this library by GRPO, in one process and in minutes.
 
-    pip install -r examples/small_trainer/requirements.txt
+    pip install . torch
     python examples/small_trainer/train.py
 
-Items and scores come from the library: `Tasks` and `score`. The loop asks for groups,
-samples and scores them, and takes a step. Where items come from, what a completion is
-worth and who is told are arguments of `train`, which the studies replace.
+Where items come from, what a completion is worth and who is told are arguments of
+`train`, which the studies replace.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -31,10 +31,11 @@ Reward = Callable[[Item, Sequence[str]], Sequence[float | None]]
 """From an item and its completions to their values; None where there is no score."""
 
 Feedback = Callable[[Item, Sequence[float | None]], object]
-"""Told of the values of each group."""
+"""Is told the values of each group."""
 
-GROUPS, GROUP_SIZE = 16, 8
-"""Groups of a step, and completions of a group."""
+GROUPS, GROUP_SIZE, STEP_GROUPS = 16, 8, 8
+"""Groups of a round, completions of a group, and how many groups whose values differ a
+step waits for: two or three alone would be mostly noise."""
 
 LONGEST = 48
 """Tokens of a completion; a longer one is cut off, and not trained on."""
@@ -42,7 +43,6 @@ LONGEST = 48
 LEARNING_RATE, RISING_STEPS, CLIP, LONGEST_GRADIENT = 3e-4, 20, 0.2, 1.0
 
 WARM_LEARNING_RATE, WARM_ROWS, WARM_STEPS, LOOK_EVERY, KEPT = 1e-3, 32, 2_000, 50, 128
-"""Of the warm start; `KEPT` items are only asked, to see how far it is."""
 
 torch.set_flush_denormal(True)  # what an optimiser forgets would cost the most time
 
@@ -69,41 +69,42 @@ def advantages(values: Sequence[float | None]) -> list[float]:
     return [0.0 if value is None else (value - mean) / spread for value in values]
 
 
-def grpo_loss(now: Tensor, sampled: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
-    """Return PPO's clipped surrogate, averaged over the trained tokens of the batch.
+def grpo_loss(
+    now: Tensor, sampled: Tensor, advantage: Tensor, mask: Tensor, tokens: int
+) -> Tensor:
+    """Return PPO's clipped surrogate of some groups of a batch.
 
     Args:
         now: Log-probabilities of the policy that is trained, (B, G, C).
         sampled: Those that the completions were sampled with.
         advantage: Of each completion, (B, G).
         mask: Which tokens are trained on, (B, G, C).
+        tokens: Of the batch that are trained on, over which is averaged.
     """
     ratio, weight = (now - sampled).exp(), advantage[..., None]
     held = ratio.clamp(1 - CLIP, 1 + CLIP)
     gain = torch.minimum(ratio * weight, held * weight)
-    return -(gain * mask).sum() / mask.sum()
+    return -(gain * mask).sum() / tokens
 
 
 # -- training --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Step:
-    """What a step was.
+class Round:
+    """What was sampled at once, and how far the training is at its end.
 
     Attributes:
-        number: From 1.
+        steps: Taken until its end.
         tokens: Generated until its end.
         reward: Mean value of its completions, None without any.
         with_variance: Share of its groups whose values differ.
-        truncated: Share of its completions that were cut off.
     """
 
-    number: int
+    steps: int
     tokens: int
     reward: float | None
     with_variance: float
-    truncated: float
 
 
 def _adam(policy: Policy) -> torch.optim.Optimizer:
@@ -111,13 +112,23 @@ def _adam(policy: Policy) -> torch.optim.Optimizer:
     return torch.optim.AdamW(policy.model.parameters(), lr=0.0, weight_decay=0.0)
 
 
-def _step_down(optimiser: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
+def _step_down(optimiser: torch.optim.Optimizer, rate: float) -> None:
     (group,) = optimiser.param_groups
     group["lr"] = rate
-    optimiser.zero_grad()
-    loss.backward()
     torch.nn.utils.clip_grad_norm_(group["params"], LONGEST_GRADIENT)
     optimiser.step()
+    optimiser.zero_grad()
+
+
+def _learn(
+    policy: Policy, optimiser: torch.optim.Optimizer, batch: list[Any], rate: float
+) -> None:
+    """Take a step down the loss of a batch, whose rounds differ in their lengths."""
+    total = sum(int(mask.sum()) for *_, mask in batch)
+    for prompts, is_padding, ids, *others in batch:
+        now = policy.logprobs(prompts, is_padding, ids)
+        grpo_loss(now, *others, total).backward()
+    _step_down(optimiser, rate)
 
 
 def train(
@@ -127,62 +138,54 @@ def train(
     feedback: Feedback,
     tokens: int,
     seed: int,
-) -> Iterator[Step]:
-    """Train until so many tokens are generated, and yield every step.
+) -> Iterator[Round]:
+    """Train until so many tokens are generated, and yield every round.
 
-    Groups whose values are all equal teach nothing, and are left out of the step, but
-    not of the tokens. On one thread, the same seed has the same result.
+    Groups whose values are all equal teach nothing: they cost tokens and are left out.
+    On one thread, the same seed has the same result.
 
     Args:
         policy: Is trained.
         groups: The items, one for each group.
         reward: Values the completions of a group; called from several threads.
         feedback: Is told the values of each group, in the order of the items.
-        tokens: The budget; the last step may go beyond it.
+        tokens: The budget; the last round may go beyond it.
         seed: Decides what is sampled.
     """
     generator, optimiser = torch.Generator().manual_seed(seed), _adam(policy)
-    used = number = 0
+    used, steps, batch = 0, 0, []
     with ThreadPoolExecutor(GROUPS) as threads:
         while used < tokens:
             items = list(islice(groups, GROUPS))
             questions = [item.question for item in items]
             made = policy.sample(questions, GROUP_SIZE, LONGEST, generator)
             values = list(threads.map(reward, items, made.texts))
-            for item, of_group in zip(items, values, strict=True):
-                feedback(item, of_group)
+            for item, group in zip(items, values, strict=True):
+                feedback(item, group)
             falling = 2 * (1 - used / tokens)  # from half of the way on
-            used, number = used + int(made.is_token.sum()), number + 1
-            advantage = torch.tensor([advantages(of_group) for of_group in values])
+            used += int(made.is_token.sum())
+            advantage = torch.tensor([advantages(group) for group in values])
+            known = torch.tensor([[v is not None for v in group] for group in values])
+            mask = made.is_token & (made.has_ended & known)[..., None]
             differs = advantage.any(1)
-            trained = made.has_ended & (advantage != 0)
-            mask = (made.is_token & trained[..., None])[differs]
-            if mask.any():
-                prompts = made.prompts[differs], made.is_padding[differs]
-                now = policy.logprobs(*prompts, made.ids[differs])
-                loss = grpo_loss(now, made.logprobs[differs], advantage[differs], mask)
-                rate = LEARNING_RATE * min(number / RISING_STEPS, falling, 1.0)
-                _step_down(optimiser, loss, rate)
-            known = [v for of_group in values for v in of_group if v is not None]
-            yield Step(
-                number,
-                used,
-                statistics.fmean(known) if known else None,
-                float(differs.float().mean()),
-                1 - float(made.has_ended.float().mean()),
-            )
+            if (mask.any((1, 2)) & differs).any():
+                parts = (made.prompts, made.is_padding, made.ids, made.logprobs)
+                batch.append([part[differs] for part in (*parts, advantage, mask)])
+            if sum(len(part[0]) for part in batch) >= STEP_GROUPS:
+                rise = min((steps + 1) / RISING_STEPS, falling, 1.0)
+                _learn(policy, optimiser, batch, LEARNING_RATE * rise)
+                steps, batch = steps + 1, []
+            counted = [v for group in values for v in group if v is not None]
+            mean = statistics.fmean(counted) if counted else None
+            yield Round(steps, used, mean, float(differs.float().mean()))
 
 
 def evaluate(
     policy: Policy, items: Sequence[Item], reward: Reward, seed: int | None
 ) -> list[float | None]:
-    """Return the value of one completion of each item.
+    """Return the value of one completion of each item, such as `Tasks.evaluation` has.
 
-    Args:
-        policy: Is not changed.
-        items: Such as those of `Tasks.evaluation`.
-        reward: Values the completions.
-        seed: Decides what is sampled; None takes the likeliest tokens.
+    The seed decides what is sampled; None takes the likeliest tokens.
     """
     generator = None if seed is None else torch.Generator().manual_seed(seed)
     values: list[float | None] = []
@@ -204,8 +207,7 @@ def warm_start(
 ) -> tuple[Policy, float]:
     """Make a policy that has learned from right completions to be right at times.
 
-    A policy that is never right learns nothing from its groups, nor does one that
-    always is.
+    One that is never right learns nothing from its groups, nor does one that always is.
 
     Args:
         items: Of any tasks; the first `KEPT` are only asked.
@@ -232,8 +234,8 @@ def warm_start(
         texts = [completions[i] for i in places]
         ids, is_padding = policy.tokenizer.padded(texts, "right")
         logprobs = policy.logprobs(*prompts, ids[:, None])[:, 0]
-        rate = WARM_LEARNING_RATE * min(number / RISING_STEPS, 1.0)
-        _step_down(optimiser, -logprobs[~is_padding].mean(), rate)
+        (-logprobs[~is_padding].mean()).backward()
+        _step_down(optimiser, WARM_LEARNING_RATE * min(number / RISING_STEPS, 1.0))
         if number % LOOK_EVERY == 0:
             found = evaluate(policy, items[:KEPT], reward, seed)
             if (mean := statistics.fmean(v or 0.0 for v in found)) >= target:
@@ -261,13 +263,12 @@ def main() -> None:
         right = [f"<answer>{item.gold}</answer>" for item in shown]
         policy, _ = warm_start(shown, right, scores, 0.4, seed=0)
         before = evaluate(policy, held_out, scores, None)
-        for step in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
-            if step.number % 10 == 1:
-                print(step)
+        for played in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
+            print(played)
     after = evaluate(policy, held_out, scores, None)
-    for name, values in {"before": before, "after": after}.items():
+    for values in (before, after):
         known = [value for value in values if value is not None]
-        print(f"held-out score {name}: {statistics.fmean(known):.3f}")
+        print(f"held-out score: {statistics.fmean(known):.3f}")
 
 
 if __name__ == "__main__":

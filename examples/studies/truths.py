@@ -6,10 +6,13 @@ or None where the question admits several readings.
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, product
 from operator import eq
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +26,18 @@ def spelled_backward(entry: Mapping[str, Any]) -> IsRight:
     return lambda answer: answer.lower() == word[::-1].lower()
 
 
+@functools.cache
+def _words() -> set[str]:
+    """The words of the library's text, whose import would take a second."""
+    spec = importlib.util.find_spec("reasoning_gym")
+    (folder,) = spec.submodule_search_locations if spec else ()
+    text = Path(folder, "data", "in_the_year_2889.txt").read_text(encoding="utf-8")
+    return set(re.findall(r"\b\w+\b", text))
+
+
 def unjumbled(entry: Mapping[str, Any]) -> IsRight:
     """Words of the library's text with the letters of those that are asked."""
-    from reasoning_gym.data import read_data_file  # it takes a second, for this alone
-
-    known = set(re.findall(r"\b\w+\b", read_data_file("in_the_year_2889.txt")))
+    known = _words()
     given = entry["question"].rpartition(":")[2].split()
 
     def is_right(answer: str) -> bool:

@@ -1,6 +1,6 @@
 """Does a corrected reward teach better than a faulty one?
 
-    pip install -r examples/small_trainer/requirements.txt '.[report]'
+    pip install '.[report]' torch
     python examples/studies/wrong_rewards.py
     python examples/studies/wrong_rewards.py --only library syllogism 3
 
@@ -200,8 +200,8 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     tokens = round(share * setting.tokens)
     with closing(items):
         unseen = without(items, keys)
-        steps = train(policy, unseen, reward, lambda *_: None, tokens, seed)
-        result["steps"] = [dataclasses.asdict(step) for step in steps]
+        rounds = train(policy, unseen, reward, lambda *_: None, tokens, seed)
+        result["rounds"] = [dataclasses.asdict(one) for one in rounds]
     result["true"] = mean(true_values, None)
     result["true_sampled"] = mean(true_values, seed)
     result["reward"] = mean(reward, seed)

@@ -74,7 +74,7 @@ def test_the_loss_and_the_advantages_are_those_of_the_trainer():
     terms = grpo.ppo_clip(now, sampled, advantage[..., None], 0.2)
     logprobs = torch.tensor(now, requires_grad=True)
     loss = trainer.grpo_loss(
-        logprobs, torch.tensor(sampled), torch.tensor(advantage), mask
+        logprobs, torch.tensor(sampled), torch.tensor(advantage), mask, mask.sum()
     )
     loss.backward()
     assert loss.item() == pytest.approx(terms.loss[mask.numpy()].mean())
