@@ -1,11 +1,14 @@
 """The solvers and the cells of the studies."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from examples.studies import cells, truths
 from rg_env import Tasks
+from rg_env.installation import PROJECT
 
 SMALL = {
     truths.spelled_backward: ("spell_backward", {}),
@@ -70,6 +73,46 @@ def test_cells_are_kept_and_the_table_pairs_equal_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["study", "--only", "ours", "lcm", "2"])
     of.main()
     assert ("ours", "lcm", 2) in of.results()
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, {project!r})
+from examples.studies import cells
+
+cells.FOLDER = Path(__file__).parent
+
+def run(arm, task, seed, share):
+    with open(cells.FOLDER / "runs", "a") as runs:
+        print(arm, task, seed, share, file=runs)
+    return {{"true": 1 / (seed / (arm != "faulty"))}}
+
+cells.Cells("study", ("ours", "faulty"), ("gcd",), (1, 2), ("true",), run).main()
+"""
+
+
+@pytest.mark.processes
+def test_a_study_says_how_long_it_takes_and_runs_what_is_not_there(tmp_path):
+    program = tmp_path / "study.py"
+    program.write_text(PROGRAM.format(project=str(PROJECT)))
+
+    def study():
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout.splitlines(), done.stderr, done.returncode
+
+    lines, errors, code = study()
+    assert lines[0].startswith("4 cells: some ") and "| gcd | ours | 2 |" in lines[-1]
+    assert "ZeroDivisionError" in errors and code == 1
+    runs = (tmp_path / "runs").read_text().splitlines()
+    assert runs[:3] == ["ours gcd 1 0", "ours gcd 1 0", f"ours gcd 1 {cells.TRIAL}"]
+    assert sorted(runs[3:])[2:] == ["ours gcd 1 1.0", "ours gcd 2 1.0"]
+    lines, *_ = study()  # the two that have failed
+    assert lines[0].startswith("2 cells: some ")
+    runs = (tmp_path / "runs").read_text().splitlines()
+    assert sorted(runs[7:]) == ["faulty gcd 1 1.0", "faulty gcd 2 1.0"]
 
 
 def test_a_cell_that_fails_leaves_nothing(tmp_path, monkeypatch):
