@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,12 @@ torch.set_flush_denormal(True)  # what an optimiser forgets would cost the most 
 def scores(item: Item, completions: Sequence[str]) -> list[float | None]:
     """Return the scores of the library; a `Reward`."""
     return [result.value for result in score(item, completions)]
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that there are, None without any."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
 
 
 # -- the objective ---------------------------------------------------------------------
@@ -175,8 +181,7 @@ def train(
                 rise = min((steps + 1) / RISING_STEPS, falling, 1.0)
                 _learn(policy, optimiser, batch, LEARNING_RATE * rise)
                 steps, batch = steps + 1, []
-            counted = [v for group in values for v in group if v is not None]
-            mean = statistics.fmean(counted) if counted else None
+            mean = mean_of(chain.from_iterable(values))
             yield Round(steps, used, mean, float(differs.float().mean()))
 
 
@@ -205,9 +210,7 @@ def warm_start(
     target: float,
     seed: int,
 ) -> tuple[Policy, float]:
-    """Make a policy that has learned from right completions to be right at times.
-
-    One that is never right learns nothing from its groups, nor does one that always is.
+    """Make a policy that is right at times: one that never is learns from no group.
 
     Args:
         items: Of any tasks; the first `KEPT` are only asked.
@@ -237,8 +240,8 @@ def warm_start(
         (-logprobs[~is_padding].mean()).backward()
         _step_down(optimiser, WARM_LEARNING_RATE * min(number / RISING_STEPS, 1.0))
         if number % LOOK_EVERY == 0:
-            found = evaluate(policy, items[:KEPT], reward, seed)
-            if (mean := statistics.fmean(v or 0.0 for v in found)) >= target:
+            mean = mean_of(evaluate(policy, items[:KEPT], reward, seed)) or 0.0
+            if mean >= target:
                 break
     return policy, mean
 
@@ -262,13 +265,10 @@ def main() -> None:
         shown = list(islice(unseen, 3_000))
         right = [f"<answer>{item.gold}</answer>" for item in shown]
         policy, _ = warm_start(shown, right, scores, 0.4, seed=0)
-        before = evaluate(policy, held_out, scores, None)
+        print("held-out score:", mean_of(evaluate(policy, held_out, scores, None)))
         for played in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
             print(played)
-    after = evaluate(policy, held_out, scores, None)
-    for values in (before, after):
-        known = [value for value in values if value is not None]
-        print(f"held-out score: {statistics.fmean(known):.3f}")
+    print("held-out score:", mean_of(evaluate(policy, held_out, scores, None)))
 
 
 if __name__ == "__main__":

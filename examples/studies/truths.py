@@ -30,8 +30,8 @@ def spelled_backward(entry: Mapping[str, Any]) -> IsRight:
 def _words() -> set[str]:
     """The words of the library's text, whose import would take a second."""
     spec = importlib.util.find_spec("reasoning_gym")
-    (folder,) = spec.submodule_search_locations if spec else ()
-    text = Path(folder, "data", "in_the_year_2889.txt").read_text(encoding="utf-8")
+    folder = Path(str(spec and spec.origin)).parent / "data"
+    text = (folder / "in_the_year_2889.txt").read_text(encoding="utf-8")
     return set(re.findall(r"\b\w+\b", text))
 
 
@@ -79,8 +79,9 @@ def roles(entry: Mapping[str, Any]) -> IsRight | None:
     words = [[terms["knave"], terms["knight"]][x] for x in right[0]]
     pairs = {(n.lower(), w.lower()) for n, w in zip(names, words, strict=True)}
     pattern = re.compile(r"(\w+) is an? (\w+)")
-    only = pairs if len(right) == 1 else None
-    return only and (lambda answer: set(pattern.findall(answer.lower())) == only)
+    if len(right) > 1:
+        return None
+    return lambda answer: set(pattern.findall(answer.lower())) == pairs
 
 
 def rectangles(entry: Mapping[str, Any]) -> IsRight | None:

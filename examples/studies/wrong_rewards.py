@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -34,7 +33,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from examples.small_trainer.policy import Policy
-from examples.small_trainer.train import evaluate, train, warm_start, without
+from examples.small_trainer.train import (
+    evaluate,
+    mean_of,
+    scores,
+    train,
+    warm_start,
+    without,
+)
 from examples.studies import truths
 from examples.studies.cells import FOLDER, Cells
 from rg_env import Item, Tasks, score
@@ -111,14 +117,10 @@ def true_values(item: Item, completions: Sequence[str]) -> list[float]:
     return [float(bool(is_right and a and is_right(a))) for a in answers]
 
 
-def ours(item: Item, completions: Sequence[str]) -> list[float | None]:
-    """Return the scores of this project."""
-    return [result.value for result in score(item, completions)]
-
-
 def library(item: Item, completions: Sequence[str]) -> list[float | None]:
     """Return those of reasoning-gym, which get the same extracted answers."""
-    raw, known = dataclasses.replace(item, rules=LIBRARY), {None: 0.0}
+    raw = dataclasses.replace(item, rules=LIBRARY)
+    known: dict[str | None, float] = {None: 0.0}
     values: list[float | None] = []
     for result in score(item, completions):
         if result.value is not None and result.answer not in known:
@@ -134,7 +136,7 @@ def spoiled(item: Item, completions: Sequence[str], arm: str, seed: int) -> Any:
     """Return ours with the faults of an arm, which item and place decide."""
     luck = random.Random(f"{arm} {seed} {item.seed} {item.index}")
     values = []
-    for value in ours(item, completions):
+    for value in scores(item, completions):
         drawn = luck.random()
         if value is not None and arm == "flips" and drawn < FLIPPED:
             value = float(value < 1)
@@ -147,7 +149,7 @@ def spoiled(item: Item, completions: Sequence[str], arm: str, seed: int) -> Any:
 def reward_of(arm: str, seed: int) -> Callable[..., Any]:
     """Return the reward of an arm."""
     if arm in ("ours", "library"):
-        return {"ours": ours, "library": library}[arm]
+        return {"ours": scores, "library": library}[arm]
     return lambda item, completions: spoiled(item, completions, arm, seed)
 
 
@@ -190,11 +192,10 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     policy = started(task, seed, without(shown, keys))
     reward = reward_of(arm, seed)
 
-    def mean(of: Callable[..., Any], seed: int | None) -> float:
-        values = evaluate(policy, asked, of, seed)
-        return fmean(value for value in values if value is not None)
+    def mean(of: Callable[..., Any], seed: int | None) -> float | None:
+        return mean_of(evaluate(policy, asked, of, seed))
 
-    result = {"true_before": mean(true_values, None)}
+    result: dict[str, Any] = {"true_before": mean(true_values, None)}
     is_unchecked = arm == "library" and task == "syllogism"
     items = library_items(task, seed) if is_unchecked else tasks.ahead()
     tokens = round(share * setting.tokens)

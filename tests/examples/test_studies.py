@@ -139,9 +139,9 @@ def test_the_arms_value_the_same_answers_differently():
     pairs = list(zip(items, texts, strict=True))
     for item, of_item in pairs[:3]:
         assert wrong.true_values(item, of_item) == [1.0, 0.0, 0.0]
-        assert 0 < wrong.ours(item, of_item)[1] <= 0.5
+        assert 0 < wrong.scores(item, of_item)[1] <= 0.5
         assert wrong.library(item, of_item)[1] >= 0.8
-        assert wrong.ours(item, of_item)[::2] == wrong.library(item, of_item)[::2]
+        assert wrong.scores(item, of_item)[::2] == wrong.library(item, of_item)[::2]
     for arm, share in {"flips": wrong.FLIPPED, "refusals": wrong.REFUSED}.items():
         reward = wrong.reward_of(arm, 0)
         values = [reward(*pair) for pair in pairs]
