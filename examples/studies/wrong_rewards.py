@@ -23,7 +23,7 @@ import dataclasses
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -161,7 +161,7 @@ def reward_of(arm: str, seed: int) -> Callable[..., Any]:
     return lambda item, completions: spoiled(item, completions, arm, seed)
 
 
-def library_items(task: str, seed: int) -> Iterator[Item]:
+def library_items(task: str, seed: str) -> Generator[Item]:
     """Yield items as the library has them, without a look at their references."""
     luck, params = random.Random(seed), TASKS[task].params
     while True:
@@ -196,7 +196,7 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     tasks = Tasks(task, params=params, system_prompt="", seed=2 * seed)
     shown = Tasks(task, params=params, system_prompt="", seed=2 * seed + 1)
     if task in UNCHECKED:
-        known = (i for i in library_items(task, -1) if setting.truth(i.entry))
+        known = (i for i in library_items(task, "held out") if setting.truth(i.entry))
         asked = list(islice(known, HELD_OUT))
     else:
         asked = [i for i in tasks.evaluation(HELD_OUT) if setting.truth(i.entry)]
@@ -210,7 +210,7 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     result: dict[str, Any] = {"true_before": mean(true_values, None)}
     result["sampled_before"] = mean(true_values, seed)
     is_unchecked = arm == "library" and task in UNCHECKED
-    items = library_items(task, seed) if is_unchecked else tasks.ahead()
+    items = library_items(task, str(seed)) if is_unchecked else tasks.ahead()
     tokens = round(share * setting.tokens)
     with closing(items):
         unseen = without(items, keys)
