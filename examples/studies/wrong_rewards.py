@@ -99,7 +99,7 @@ TASKS = {
     "rectangle_count": Setting(
         truths.rectangles,
         0.5,
-        120_000,
+        80_000,
         {"width": 10, "height": 10, "max_rectangles": 5},
     ),
     "syllogism": Setting(truths.follows, 0.6, 160_000, {}),
