@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from rg_env import ending
 from rg_env.results.numbers import (
     Estimate,
     estimates,
@@ -82,7 +83,8 @@ class Cells:
         part.replace(file)
 
     def main(self) -> None:
-        """Do what the command line says."""
+        """Do what the command line says; Ctrl-C ends it at once."""
+        ending.stop_at_interrupt()
         if sys.argv[1:2] == ["--only"]:
             arm, task, seed = sys.argv[2:]
             self.one((arm, task, int(seed)))
@@ -92,13 +94,12 @@ class Cells:
         todo = [c for s, a, t in cells if (c := (a, t, s)) not in done]
         if todo:
             print(self._forecast(todo), flush=True)
-        threads, failed = ThreadPoolExecutor(AT_ONCE), 0
-        try:
+        failed = 0
+        with ThreadPoolExecutor(AT_ONCE) as threads:
             for number, code in enumerate(threads.map(self._process, todo), 1):
                 failed += code != 0
-                print(self._forecast(todo[number:]), flush=True)
-        finally:
-            threads.shutdown(cancel_futures=True)
+                if rest := todo[number:]:
+                    print(self._forecast(rest), flush=True)
         print(self.table())
         if failed:
             sys.exit(f"error: {failed} cells have failed; the same command tries again")
