@@ -10,11 +10,11 @@ requirements.txt beside this file lists, and neither a GPU nor a download.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -23,11 +23,9 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from examples.train_small.model import make_model
-from examples.train_small.tokenizer import make_tokenizer
+from examples.small_llama import make_model
 from rg_env import Tasks
 from rg_env.adapters.trl import GRPOTasks
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 
 TASK, PARAMS = "spell_backward", {"min_word_len": 3, "max_word_len": 3}
 LONGEST = 32
@@ -40,11 +38,10 @@ def stream(seed: int) -> Tasks:
     return Tasks(TASK, params=given, seed=seed, system_prompt="Answer.")
 
 
-def conversations(count: int) -> list[dict[str, object]]:
+def conversations(count: int) -> list[dict[str, Any]]:
     """Return items with their gold answers, as supervised training takes them."""
     return [
         {
-            "task": item.task,
             "prompt": item.messages,
             "completion": [
                 {"role": "assistant", "content": f"<answer>{item.gold}</answer>"}
@@ -52,19 +49,6 @@ def conversations(count: int) -> list[dict[str, object]]:
         }
         for item in islice(stream(seed=1), count)
     ]
-
-
-def make_start(folder: Path, rows: list[dict[str, object]]) -> None:
-    """Write a tokenizer and a new model, which knows nothing yet."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "conversations.jsonl"
-    lines = [
-        json.dumps({"task": row["task"], "messages": row["prompt"] + row["completion"]})
-        for row in rows
-    ]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    make_tokenizer(path, TOKENIZER_FOLDER, folder / "tokenizer")
-    make_model(folder / "model", folder / "tokenizer")
 
 
 def main() -> None:
@@ -80,7 +64,8 @@ def main() -> None:
     state = PartialState(cpu=True)
     with state.main_process_first():
         if not (options.work / "model").is_dir():
-            make_start(options.work, rows)
+            whole = [row["prompt"] + row["completion"] for row in rows]
+            make_model(options.work / "model", whole)
     tokenizer = AutoTokenizer.from_pretrained(options.work / "model")
     model = AutoModelForCausalLM.from_pretrained(options.work / "model")
     both = {"report_to": [], "use_cpu": True, "save_strategy": "no", "bf16": False}

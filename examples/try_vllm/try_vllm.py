@@ -34,7 +34,6 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from examples.vllm_on_cpu import VLLM, Vllm, VllmError, make_python
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
 
 GROUP_SIZE = 4
@@ -168,7 +167,7 @@ async def try_all(python: Path, work: Path, batches: int) -> None:
     """Do all of it."""
     model = work / "tiny"
     say("making a model from scratch")
-    run(python, HERE.parent / "train_small" / "model.py", model, TOKENIZER_FOLDER)
+    run(python, HERE.parent / "small_llama.py", model)
     vllm = Vllm(python, model, "tiny", work / "vllm.log")
     vllm.start()
     try:
