@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from examples.train_small.servers import start_small
 from examples.trainer import train
 from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.child_process import ChildProgram
 from tests.examples.policies import AnswerPolicy, load_policy
 from tests.support.documents import ROOT
 from tests.support.parts import ENTRY, free_port
@@ -49,11 +49,9 @@ class Programs:
     def __init__(self, model, running):
         self._model, self._running = model, running
         self._api = free_port()
-        server = start_small(
-            model, model.parent / "log", module="tests.examples.policies"
-        )
-        running.callback(server.kill)
-        self._server = server.weights.url
+        server = ChildProgram("tests.examples.policies", str(model))
+        running.callback(server.stop)
+        self._server = server.wait_for_url()
 
     def start(self, name, *argv):
         """Start a Python program whose words go to a file of this name."""

@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from examples.train_small.task_run import ShuffledSource
 from examples.trainer.checkpoints import Checkpoints
 from examples.trainer.policy import TrainingError
 from examples.trainer.training_loop import EndedError, Plan, train
@@ -130,16 +129,3 @@ def test_a_server_with_other_weights_ends_the_training_and_no_step_is_taken(tmp_
         trained(tmp_path, 2, ForeignSource)
     assert history_of(tmp_path) == []
     assert kept_in(tmp_path) == ["step-000000"]
-
-
-def test_the_control_permutes_the_rewards_of_a_batch():
-    class Fixed:
-        def next_batch(self, step):
-            return [group_of([0, 0, 1]), group_of([1, 1, 0.5])]
-
-    groups = Fixed().next_batch(0)
-    dealt = ShuffledSource(Fixed(), seed=0).next_batch(0)
-    scores = [np.concatenate([g.scores for g in some]) for some in (groups, dealt)]
-    assert sorted(scores[0]) == sorted(scores[1])
-    assert scores[0].tolist() != scores[1].tolist()
-    assert [g.tokens for g in dealt] == [g.tokens for g in groups]

@@ -11,7 +11,7 @@ from examples.trainer import vllm_weights
 from examples.trainer.policy import TrainingError
 from examples.trainer.vllm_weights import VllmWeights
 from rg_env.demo.inference_server import serve_app
-from tests.examples.policies import WEIGHTS, policy_of
+from tests.examples.policies import WEIGHTS, AnswerPolicy
 
 FILES = [WEIGHTS, "tokenizer.json"]
 HAND_OVER = [
@@ -59,7 +59,7 @@ def told(vllm, folder, match=None):
 
     def hand_over(url):
         with may:
-            VllmWeights(url, folder).hand_over(policy_of(a=0.0))
+            VllmWeights(url, folder).hand_over(AnswerPolicy())
 
     async def run():
         async with serve_app(vllm.app()) as url:
