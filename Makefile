@@ -10,6 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+TORCH_VENV := .venv-torch
+TORCH_STAMP := $(TORCH_VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
 # As `-m venv`, without Python's traceback after Ctrl-C.
 MAKE_VENV := -c 'import signal, sys, venv; signal.signal(2, signal.SIG_DFL); venv.main(sys.argv[1:])'
@@ -50,8 +52,8 @@ pictures: $(STAMP) ## remake the pictures of the documents (needs chromium)
 try-vllm: $(STAMP) ## try a real `vllm serve` without a GPU (3.5 GB; ARGS="--python PATH")
 	@$(PY) examples/try_vllm/try_vllm.py $(ARGS)
 
-train-small: $(STAMP) ## train a small model, without a GPU (ARGS="--server vllm")
-	@$(PY) examples/train_small/start.py $(ARGS)
+train-small: $(TORCH_STAMP) ## train a small model in two minutes, without a GPU
+	@$(TORCH_VENV)/bin/python examples/train_small/train.py
 
 lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	@echo "Resolving for Python 3.10 and newer (about half a minute)."
@@ -75,6 +77,15 @@ help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 	@echo "PYTHON=python3.12 chooses the Python that .venv is made with."
 
+define CHECK_PYTHON
+@command -v $(PYTHON) >/dev/null || { \
+	  echo "No $(PYTHON) here: install Python 3.10 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "Python 3.10 or newer is needed and $(PYTHON) is not: name another one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make environments: install its venv package (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+endef
+
 # An existing .venv keeps its Python unless another one is asked for by name.
 ifneq ($(origin PYTHON),file)
 ifneq ($(shell command -v $(PYTHON) >/dev/null && $(PYTHON) $(SHOW_VERSION)),$(shell cat $(STAMP) 2>/dev/null))
@@ -85,12 +96,7 @@ endif
 # pip's own lines go to a log: a new machine would see dozens of warnings about
 # packages that are none of the reader's business. What is shown is that it works.
 $(STAMP): $(REQUIREMENTS)
-	@command -v $(PYTHON) >/dev/null || { \
-	  echo "No $(PYTHON) here: install Python 3.10 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
-	  echo "Python 3.10 or newer is needed and $(PYTHON) is not: name another one: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "$(PYTHON) cannot make environments: install its venv package (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+	$(CHECK_PYTHON)
 	@echo "Installing about 155 packages in $(VENV) with Python $$($(PYTHON) $(SHOW_VERSION)), once: one to three minutes."
 	@rm -rf $(VENV) && $(PYTHON) $(MAKE_VENV) $(VENV)
 	@set -o pipefail; count=0; \
@@ -111,3 +117,11 @@ install build-essential python3-dev)" >&2; \
 	@TRANSFORMERS_NO_ADVISORY_WARNINGS=1 $(PY) -W ignore $(COMPILE)
 	@$(PYTHON) $(SHOW_VERSION) >$(STAMP)
 	@echo "  done"
+
+$(TORCH_STAMP): examples/train_small/requirements.txt
+	$(CHECK_PYTHON)
+	@echo "Installing PyTorch in $(TORCH_VENV), once: 0.9 GB where pip knows PyTorch's index of CPU builds."
+	@$(PYTHON) $(MAKE_VENV) $(TORCH_VENV)
+	@$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile -r $<
+	@$(TORCH_VENV)/bin/python -W ignore -c 'import reasoning_gym, torch'
+	@touch $@

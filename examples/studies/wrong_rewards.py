@@ -33,8 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from examples.small_trainer.policy import Policy
-from examples.small_trainer.train import (
+from examples.studies import truths
+from examples.studies.cells import FOLDER, Cells
+from examples.train_small.policy import Policy
+from examples.train_small.train import (
     evaluate,
     mean_of,
     scores,
@@ -42,8 +44,6 @@ from examples.small_trainer.train import (
     warm_start,
     without,
 )
-from examples.studies import truths
-from examples.studies.cells import FOLDER, Cells
 from rg_env import Item, Tasks, score
 from rg_env.errors import RunError
 from rg_env.reward.score import ScoringRules

@@ -9,8 +9,8 @@ import pytest
 from examples.trainer import batches, grpo
 
 torch = pytest.importorskip("torch")
-trainer = pytest.importorskip("examples.small_trainer.train")
-policies = pytest.importorskip("examples.small_trainer.policy")
+trainer = pytest.importorskip("examples.train_small.train")
+policies = pytest.importorskip("examples.train_small.policy")
 
 QUESTIONS = ["say a", "say bb", "say abab", "say b"]
 ANSWERS = "<answer>ab</answer>"

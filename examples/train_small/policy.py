@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from examples.small_trainer.model import Transformer
+from examples.train_small.model import Transformer
 
 END, UNKNOWN = 0, 1
 """Token ids: a completion begins and ends with the first, and padding is of it."""

@@ -1,7 +1,7 @@
 """A small model learns a task of this library by GRPO, in one process and in minutes.
 
     pip install . torch
-    python examples/small_trainer/train.py
+    python examples/train_small/train.py
 
 Where items come from, what a completion is worth and who is told are arguments of
 `train`, which the studies replace.
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 from torch import Tensor
 
-from examples.small_trainer.policy import Policy, Tokenizer
+from examples.train_small.policy import Policy, Tokenizer
 from rg_env import Item, Tasks, score
 
 Reward = Callable[[Item, Sequence[str]], Sequence[float | None]]
