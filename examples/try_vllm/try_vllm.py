@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from examples.vllm_on_cpu import VLLM, Vllm, VllmError, make_python
+from examples.try_vllm.vllm_on_cpu import Vllm, VllmError, make_python
 from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
 
 GROUP_SIZE = 4
@@ -201,7 +201,7 @@ def main() -> None:
     add("--batches", type=int, default=5, help="before and after the restart")
     add("--work", type=Path, help="folder for model, logs and groups")
     options = parser.parse_args()
-    python = options.python or make_python(VLLM)
+    python = options.python or make_python()
     work = options.work or Path(tempfile.mkdtemp(prefix="try-vllm-"))
     work.mkdir(parents=True, exist_ok=True)
     say(f"logs are in {work}")

@@ -11,17 +11,14 @@ import subprocess
 import time
 import urllib.request
 import venv
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 
 from rg_env.errors import RunError
 from rg_env.workers.sandbox import syscalls
 
-HERE = Path(__file__).resolve().parent
-VENV = HERE.parent / ".venv-vllm"
-VLLM = HERE / "try_vllm" / "requirements.txt"
+VENV = Path(__file__).resolve().parents[2] / ".venv-vllm"
+VLLM = Path(__file__).with_name("requirements.txt")
 """What is installed, as pip reads it. PyTorch without CUDA, which it asks for, is on an
 index of PyTorch's own; pip knows it by `PIP_EXTRA_INDEX_URL` or its settings."""
 
@@ -30,14 +27,12 @@ NOT_OF_CPU = ("torchvision", "torchaudio", "torchcodec")
 
 START_WITHIN_S = 600
 LOOK_EVERY_S = 1.0
-SMALL: Mapping[str, str] = MappingProxyType(
-    {
-        "OMP_NUM_THREADS": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "HF_HUB_OFFLINE": "1",
-    }
-)
+SMALL = {
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "HF_HUB_OFFLINE": "1",
+}
 """Variables with which vLLM takes little of a small machine."""
 
 
@@ -45,12 +40,8 @@ class VllmError(RunError):
     """vLLM could not be installed, or does not run."""
 
 
-def make_python(*requirements: Path, folder: Path = VENV) -> Path:
-    """Make an environment with some packages, unless it is there.
-
-    Args:
-        requirements: Files that name them.
-        folder: Of the environment.
+def make_python() -> Path:
+    """Make an environment with vLLM, unless it is there.
 
     Returns:
         Its Python.
@@ -58,27 +49,19 @@ def make_python(*requirements: Path, folder: Path = VENV) -> Path:
     Raises:
         VllmError: pip failed, which has said why.
     """
-    python, note = folder / "bin" / "python", folder / ".made"
-    wanted = {line for file in requirements for line in _lines(file)}
-    made = _lines(note) if note.is_file() else set()
-    if wanted <= made:
+    python, note = VENV / "bin" / "python", VENV / ".made"
+    wanted = VLLM.read_text(encoding="utf-8")
+    if note.is_file() and note.read_text(encoding="utf-8") == wanted:
         return python
-    takes = "3.5 GB, about ten minutes" if VLLM in requirements else "1.3 GB, a minute"
-    print(f"making {folder} ({takes})", flush=True)
+    print(f"making {VENV} (3.5 GB, about ten minutes)", flush=True)
     # Or mend one that was not finished. In this process, which Ctrl-C ends quietly.
-    venv.create(folder, with_pip=True, symlinks=True)
+    venv.create(VENV, with_pip=True, symlinks=True)
     pip = (python, "-m", "pip", "--quiet")
-    files = (part for file in requirements for part in ("-r", file))
-    _run(*pip, "install", "--no-compile", *files)  # most of them are never imported
-    if VLLM in requirements:
-        _run(*pip, "uninstall", "--yes", *NOT_OF_CPU)
-        _name_it_vllm(folder)
-    note.write_text("\n".join(sorted(wanted | made)), encoding="utf-8")
+    _run(*pip, "install", "--no-compile", "-r", VLLM)  # most of it is never imported
+    _run(*pip, "uninstall", "--yes", *NOT_OF_CPU)
+    _name_it_vllm(VENV)
+    note.write_text(wanted, encoding="utf-8")
     return python
-
-
-def _lines(file: Path) -> set[str]:
-    return set(file.read_text(encoding="utf-8").splitlines())
 
 
 def _run(*command: object) -> None:
@@ -136,32 +119,20 @@ class Vllm:
         model: The model's folder.
         name: The model's name in requests.
         log: What it says is appended to this file.
-        variables: Of its environment, beside `SMALL`.
-        max_model_len: Tokens of a prompt and its completion together.
 
     Attributes:
         url: Its root, without a slash at its end.
     """
 
-    def __init__(
-        self,
-        python: Path,
-        model: Path,
-        name: str,
-        log: Path,
-        *,
-        variables: Mapping[str, str] = MappingProxyType({}),
-        max_model_len: int = 4096,
-    ) -> None:
+    def __init__(self, python: Path, model: Path, name: str, log: Path) -> None:
         self._log = log
-        self._variables = {**SMALL, **variables}
         self._process: subprocess.Popen[bytes] | None = None
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._command = [
             *(str(python.with_name("vllm")), "serve", str(model)),
             *("--host", "127.0.0.1", "--port", str(port)),
-            *("--served-model-name", name, "--max-model-len", str(max_model_len)),
+            *("--served-model-name", name, "--max-model-len", "4096"),
             *("--enforce-eager", "--dtype", "float32"),
         ]
 
@@ -172,7 +143,7 @@ class Vllm:
                 self._command,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **self._variables},
+                env={**os.environ, **SMALL},
                 # Ctrl-C at the terminal is for us; it is killed with what it started.
                 start_new_session=True,
                 # And if we are killed it is told by the kernel.
