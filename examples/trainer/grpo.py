@@ -97,8 +97,6 @@ class Measures:
         kl: Approximate KL divergence from the policy that sampled to the one now, in
             nats a token, at least 0: the mean of ratio - 1 - log(ratio).
         clipped: Share of the tokens that the clip leaves without a derivative.
-        ratio: Mean ratio; about 1 if the policy sampled from all tokens.
-        furthest_ratio: Largest distance of a ratio from 1.
     """
 
     reward: float
@@ -108,8 +106,6 @@ class Measures:
     loss: float
     kl: float
     clipped: float
-    ratio: float
-    furthest_ratio: float
 
 
 class Batch:
@@ -165,7 +161,6 @@ class Batch:
             return np.concatenate([getattr(terms, name) for terms in self._terms])
 
         log_ratio = joined("log_ratio")
-        ratio = np.exp(log_ratio)
         generated = [mask.sum() for group in self._groups for mask in group.trained]
         return Measures(
             reward=float(np.mean([group.scores.mean() for group in self._groups])),
@@ -175,8 +170,6 @@ class Batch:
             length=float(np.mean(generated)),
             tokens=self.tokens,
             loss=float(joined("loss").mean()),
-            kl=float((ratio - 1 - log_ratio).mean()),
+            kl=float((np.expm1(log_ratio) - log_ratio).mean()),
             clipped=float(joined("is_clipped").mean()),
-            ratio=float(ratio.mean()),
-            furthest_ratio=float(np.abs(ratio - 1).max()),
         )

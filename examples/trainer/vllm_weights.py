@@ -73,7 +73,9 @@ class VllmWeights:
         Raises:
             TrainingError: It has not taken them, or cannot; the text says what to do.
         """
-        new = save_beside(policy.save_weights, self._folder)
+        new = self._folder.with_name(f"{self._folder.name}.new")
+        shutil.rmtree(new, ignore_errors=True)  # of a start that was killed
+        policy.save_weights(new)
         remind_at = 0.0
         try:
             while (missed := self._take(new)) is not None:
@@ -99,7 +101,9 @@ class VllmWeights:
                 self._look()
             with self._paused():
                 if new.is_dir():  # else vLLM has ended since, and is back
-                    put_in_place(new, self._folder)
+                    for file in sorted(new.iterdir()):  # each whole
+                        file.replace(self._folder / file.name)
+                    new.rmdir()
                 self._reload()
         except (_NotThereError, TimeoutError) as error:
             self._is_known = False
@@ -192,29 +196,3 @@ class VllmWeights:
             raise _NotThereError(error) from error
         except ValueError as error:
             raise TrainingError(f"{self.url}{path} is no page of vLLM") from error
-
-
-def save_whole(save: Callable[[Path], None], folder: Path) -> None:
-    """Save so that each file is the old one or the new one at any moment.
-
-    Args:
-        save: Writes into the folder that it is given.
-        folder: Made where it is not there; what else is in it stays.
-    """
-    put_in_place(save_beside(save, folder), folder)
-
-
-def save_beside(save: Callable[[Path], None], folder: Path) -> Path:
-    """Save into a new folder beside another one, and return it."""
-    new = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(new, ignore_errors=True)  # of a start that was killed
-    save(new)
-    return new
-
-
-def put_in_place(new: Path, folder: Path) -> None:
-    """Move the files of a new folder over those of another one, each at once."""
-    folder.mkdir(exist_ok=True)
-    for file in sorted(new.iterdir()):
-        file.replace(folder / file.name)
-    new.rmdir()
