@@ -95,11 +95,6 @@ class ChildProgram:
         end = read_log_end(Path(f"/proc/self/fd/{self._log.fileno()}"))
         return ChildError(f"{self._module} {reason}", end, self._process.poll())
 
-    def check(self) -> None:
-        """Raise `ChildError` if it has ended."""
-        if (status := self._process.poll()) is not None:
-            raise self._error(f"ended with status {status}")
-
     def stop(self) -> None:
         """End it, with force if it does not go; returns when it is gone."""
         process = self._process
