@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -54,6 +54,7 @@ class Cells:
         metrics: Names of values of a result in [0, 1]; the first is what is compared.
         run: Makes the result of an arm, a task and a seed, of the given share of its
             size; values for JSON.
+        left_out: Arms and tasks that do not go together.
     """
 
     name: str
@@ -62,15 +63,26 @@ class Cells:
     seeds: Sequence[int]
     metrics: Sequence[str]
     run: Callable[[str, str, int, float], dict[str, Any]]
+    left_out: Collection[tuple[str, str]] = ()
+
+    def _cells(self) -> Iterator[Cell]:
+        """Yield all cells, those of a seed together."""
+        for seed, arm, task in product(self.seeds, self.arms, self.tasks):
+            if (arm, task) not in self.left_out:
+                yield arm, task, seed
 
     def _file(self, cell: Cell) -> Path:
         return FOLDER / self.name / ("-".join(map(str, cell)) + ".json")
 
     def results(self) -> dict[Cell, dict[str, Any]]:
         """Return the results that are there."""
-        cells = product(self.arms, self.tasks, self.seeds)
-        files = {cell: self._file(cell) for cell in cells}
+        files = {cell: self._file(cell) for cell in self._cells()}
         return {c: json.loads(f.read_text()) for c, f in files.items() if f.is_file()}
+
+    def pending(self) -> list[Cell]:
+        """Return the cells without a result, in the order in which they run."""
+        done = self.results()
+        return [cell for cell in self._cells() if cell not in done]
 
     def one(self, cell: Cell) -> None:
         """Run a cell and keep its result, whole or not at all."""
@@ -89,9 +101,7 @@ class Cells:
             arm, task, seed = sys.argv[2:]
             self.one((arm, task, int(seed)))
             return
-        cells = product(self.seeds, self.arms, self.tasks)
-        done = self.results()
-        todo = [c for s, a, t in cells if (c := (a, t, s)) not in done]
+        todo = self.pending()
         if todo:
             print(self._forecast(todo), flush=True)
         failed = 0
@@ -161,6 +171,13 @@ class Cells:
             seeds = means[0][task, index].clusters
             lines.append(f"| {task} | {arm} | {seeds} | {' | '.join(values)} |")
         return "\n".join(lines)
+
+
+def mean_over(values: Sequence[float]) -> Estimate:
+    """Return the mean of a value in [-1, 1], one of each seed, with its interval."""
+    samples = [Sample("", "", f"{i}", value, "") for i, value in enumerate(values)]
+    each = estimates(table_of(map(row_of, samples)), by=["task"], within=(-1.0, 1.0))
+    return each["",]
 
 
 def shown(value: Estimate) -> str:
