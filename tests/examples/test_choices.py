@@ -1,0 +1,84 @@
+"""The studies of choice and of transfer, where torch is installed."""
+
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from examples.studies import cells
+
+pytest.importorskip("torch")
+choices = pytest.importorskip("examples.studies.choices")
+transfer = pytest.importorskip("examples.studies.transfer")
+
+
+def test_an_arm_and_a_task_that_do_not_go_together_have_no_cell(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "FOLDER", tmp_path)
+    ran = []
+
+    def run(*cell):
+        ran.append(cell[:3])
+        return {"true": 0.5}
+
+    alone = [("library", "tasks")]
+    arms, tasks = ("ours", "library"), ("levels", "tasks")
+    study = cells.Cells("study", arms, tasks, (0,), ("true",), run, alone)
+    for cell in study.pending():
+        study.one(cell)
+    assert ran == [
+        ("ours", "levels", 0),
+        ("ours", "tasks", 0),
+        ("library", "levels", 0),
+    ]
+    assert not study.pending() and len(study.table().splitlines()) == 5
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", choices.SETTINGS)
+def test_a_rule_is_asked_for_a_place_and_told_the_values_of_its_group(name):
+    setting = choices.SETTINGS[name]
+    items, feedback = choices.chosen("pools", setting, 0)
+    for item in islice(items, 120):
+        feedback(item, [1.0, None])
+        feedback(item, [None] * 2)
+        assert (item.task, item.level) in setting.places
+    drawn = Counter((item.task, item.level) for item in islice(items, 120))
+    # All places are easy now, and equally likely again.
+    assert set(drawn) == set(setting.places) and max(drawn.values()) < 30
+
+
+@pytest.mark.processes
+def test_ours_follows_what_it_is_told():
+    items, feedback = choices.chosen("ours", choices.SETTINGS["levels"], 0)
+    levels = []
+    for item in islice(items, 30):
+        levels.append(item.level)
+        feedback(item, [1.0] * 8)
+    assert levels[0] == pytest.approx(0.3) and levels[-1] > 0.7
+    items, feedback = choices.chosen("ours", choices.SETTINGS["tasks"], 0)
+    for item in islice(items, 200):
+        feedback(item, [float(item.task in choices.LEARNABLE), 0.0])
+    drawn = Counter(item.task in choices.LEARNABLE for item in islice(items, 60))
+    assert drawn[True] > 45
+
+
+def test_the_matrix_has_the_start_first_and_the_changes_by_category():
+    eight, start = transfer.EIGHT, dict.fromkeys(transfer.EIGHT, 0.5)
+    results = {}
+    for seed in (0, 1, 2):
+        results[transfer.START, "eight", seed] = start
+        for arm in eight:
+            # Itself 0.3 more; of its category 0.1 more; of the other one 0.1 less.
+            near = next(t for t in transfer.CATEGORIES.values() if arm in t)
+            changes = {t: 0.1 if t in near else -0.1 for t in eight} | {arm: 0.3}
+            results[arm, "eight", seed] = {t: 0.5 + c for t, c in changes.items()}
+    study = transfer.Matrix(
+        "transfer", (*eight, "start"), ("eight",), (0, 1, 2), eight, transfer.run
+    )
+    object.__setattr__(study, "results", lambda: results)
+    lines = study.table().splitlines()
+    assert lines[2].startswith("| start | 0.500 (") and len(lines) == 16
+    assert lines[3].startswith("| rotate_matrix | 0.800 (")
+    for line in lines[-2:]:
+        means = [cell.split()[0] for cell in line.split("|")[2:-1]]
+        assert means == ["0.300", "0.100", "-0.100"]
