@@ -173,11 +173,13 @@ class Cells:
         return "\n".join(lines)
 
 
-def mean_over(values: Sequence[float]) -> Estimate:
-    """Return the mean of a value in [-1, 1], one of each seed, with its interval."""
+def mean_over(
+    values: Sequence[float], within: tuple[float, float] | None = None
+) -> Estimate:
+    """Return the mean of a value of each seed, in [0, 1] or within others."""
     samples = [Sample("", "", f"{i}", value, "") for i, value in enumerate(values)]
-    each = estimates(table_of(map(row_of, samples)), by=["task"], within=(-1.0, 1.0))
-    return each["",]
+    of = estimates(table_of(map(row_of, samples)), by=["task"], within=within)
+    return of["",]
 
 
 def shown(value: Estimate) -> str:

@@ -82,7 +82,8 @@ class Matrix(Cells):
         lines += ["", "| Category | Itself | Intra-domain | Inter-domain |", "|---" * 4]
         lines[-1] += "|"
         for category, tasks in CATEGORIES.items():
-            means = map(mean_over, zip(*self._changes(tasks, results), strict=True))
+            kinds = zip(*self._changes(tasks, results), strict=True)
+            means = (mean_over(kind, (-1.0, 1.0)) for kind in kinds)
             lines.append(f"| {category} | {' | '.join(map(shown, means))} |")
         return "\n".join(lines)
 
