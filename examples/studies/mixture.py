@@ -31,6 +31,7 @@ SMALL: dict[str, Mapping[str, Any]] = {
     "leg_counting": {"min_animals": 1, "max_animals": 1, "max_instances": 4},
     "chain_sum": {"min_terms": 2, "max_terms": 3, "max_digits": 1},
     "gcd": {"min_value": 2, "max_value": 30},
+    "calendar_arithmetic": {"tasks": ["is_leap_year"]},
     "count_bits": {"max_n": 1_000},
     "products": {"min_digits": 3, "max_digits": 3},
     "lcm": {"min_value": 100, "max_value": 1_000},
@@ -57,11 +58,11 @@ def held_out(streams: Sequence[Tasks], number: int) -> list[Item]:
 
 
 def means_of(
-    policy: Policy, asked: Sequence[Item]
+    policy: Policy, asked: Sequence[Item], seed: int
 ) -> dict[tuple[str, float | None], float]:
-    """Return the share of right greedy completions of each task and level."""
+    """Return the share of right sampled completions, one an item, by task and level."""
     values: dict[Any, list[float | None]] = {}
-    for item, value in zip(asked, evaluate(policy, asked, right, None), strict=True):
+    for item, value in zip(asked, evaluate(policy, asked, right, seed), strict=True):
         values.setdefault((item.task, item.level), []).append(value)
     return {place: mean_of(of) or 0.0 for place, of in values.items()}
 

@@ -64,7 +64,7 @@ def run(arm: str, _: str, seed: int, share: float) -> dict[str, Any]:
         tokens = round(share * TOKENS)
         for _round in train(policy, unseen, right, lambda *_: None, tokens, seed):
             pass
-    return {task: mean for (task, _), mean in means_of(policy, asked).items()}
+    return {task: mean for (task, _), mean in means_of(policy, asked, seed).items()}
 
 
 class Matrix(Cells):

@@ -62,6 +62,12 @@ def test_ours_follows_what_it_is_told():
     assert drawn[True] > 45
 
 
+@pytest.mark.processes
+def test_the_categories_are_those_of_the_library():
+    known = {task: c for c, tasks in transfer.CATEGORIES.items() for task in tasks}
+    assert choices.small(*transfer.EIGHT).categories() == known
+
+
 def test_the_matrix_has_the_start_first_and_the_changes_by_category():
     eight, start = transfer.EIGHT, dict.fromkeys(transfer.EIGHT, 0.5)
     results = {}
