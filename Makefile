@@ -69,8 +69,8 @@ lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	&& cp "$$work/new.txt" constraints.txt \
 	&& echo "constraints.txt: $$(grep -c == constraints.txt) lines"
 
-clean: ## remove .venv and caches; keeps data_dumps
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean: ## remove environments and caches; keeps data_dumps
+	@rm -rf $(VENV) $(TORCH_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './reasoning-gym/*' -prune -exec rm -rf {} +
 
 help: ## show this list

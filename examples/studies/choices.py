@@ -39,7 +39,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from examples.small_trainer.train import mean_of, train, without
 from examples.studies.cells import Cells
 from examples.studies.mixture import (
     held_out,
@@ -50,6 +49,7 @@ from examples.studies.mixture import (
     started,
 )
 from examples.studies.rules import RULES, Place, Uniform
+from examples.train_small.train import mean_of, train, without
 from rg_env import Item, Tasks
 
 ARMS, SEEDS = ("ours", *RULES), (0, 1, 2, 3, 4)

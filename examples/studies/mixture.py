@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from examples.small_trainer.policy import Policy
-from examples.small_trainer.train import (
+from examples.studies.cells import FOLDER
+from examples.train_small.policy import Policy
+from examples.train_small.train import (
     evaluate,
     mean_of,
     scores,
     warm_start,
     without,
 )
-from examples.studies.cells import FOLDER
 from rg_env import Item, Tasks
 
 SMALL: dict[str, Mapping[str, Any]] = {

@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from examples.small_trainer.train import train, without
 from examples.studies.cells import Cells, mean_over, shown
 from examples.studies.mixture import (
     held_out,
@@ -37,6 +36,7 @@ from examples.studies.mixture import (
     small,
     started,
 )
+from examples.train_small.train import train, without
 
 CATEGORIES = {
     "algorithmic": [
