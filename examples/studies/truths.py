@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import compress, product
-from operator import eq
+from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,31 +58,6 @@ def halting(entry: Mapping[str, Any]) -> IsRight:
     return lambda answer: answer == str(not board.any())
 
 
-def roles(entry: Mapping[str, Any]) -> IsRight | None:
-    """The only roles in which all say what they would say."""
-    about = entry["metadata"]
-
-    def holds(said: Sequence[Any], is_true: Sequence[bool]) -> bool:
-        kind, *parts = said
-        if kind in ("telling-truth", "lying"):
-            return is_true[parts[0]] == (kind == "telling-truth")
-        values = [holds(part, is_true) for part in parts]
-        whole = {"and": all(values), "or": any(values), "not": not values[0]}
-        whole |= {"->": not values[0] or values[-1], "<=>": values[0] == values[-1]}
-        return whole[kind]
-
-    said, names = about["statements"], about["names"]
-    every = product((False, True), repeat=len(said))
-    right = [e for e in every if all(map(eq, e, [holds(s, e) for s in said]))]
-    terms = about["knight_knave_terms"]
-    words = [[terms["knave"], terms["knight"]][x] for x in right[0]]
-    pairs = {(n.lower(), w.lower()) for n, w in zip(names, words, strict=True)}
-    pattern = re.compile(r"(\w+) is an? (\w+)")
-    if len(right) > 1:
-        return None
-    return lambda answer: set(pattern.findall(answer.lower())) == pairs
-
-
 def rectangles(entry: Mapping[str, Any]) -> IsRight | None:
     """How many outlines add up to the picture, if every way has as many."""
     lines = entry["question"].partition("grid below?\n")[2].split("\n")[:-2]
@@ -107,30 +81,6 @@ def rectangles(entry: Mapping[str, Any]) -> IsRight | None:
 
     found = counts(cells)
     return (lambda answer: answer == str(min(found))) if len(found) == 1 else None
-
-
-def follows(entry: Mapping[str, Any]) -> IsRight | None:
-    """Whether the conclusion holds in each world of sets where the premises do."""
-    said = re.findall(r"(All|No|Some) (\w+) are( not)? (\w+)", entry["question"])
-    terms = sorted({term for _, a, _, b in said for term in (a, b)})
-    kinds = list(product((False, True), repeat=len(terms)))
-
-    def holds(statement: tuple[str, ...], world: Sequence[tuple[bool, ...]]) -> bool:
-        quantifier, a, negated, b = statement
-        of_b = [k[terms.index(b)] for k in world if k[terms.index(a)]]
-        if quantifier == "Some":
-            return any(x != bool(negated) for x in of_b)
-        return all(x == (quantifier == "All") for x in of_b)
-
-    answers = set()
-    for must_exist in (False, True):
-        worlds = [list(compress(kinds, w)) for w in product((0, 1), repeat=len(kinds))]
-        if must_exist:
-            worlds = [w for w in worlds if w and all(map(any, zip(*w, strict=True)))]
-        true = [w for w in worlds if all(holds(s, w) for s in said[:-1])]
-        answers.add(all(holds(said[-1], w) for w in true))
-    word = "Yes" if answers == {True} else "No"
-    return (lambda answer: answer == word) if len(answers) == 1 else None
 
 
 def total(entry: Mapping[str, Any]) -> IsRight:

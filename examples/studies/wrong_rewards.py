@@ -2,13 +2,12 @@
 
     pip install '.[report]' torch
     python examples/studies/wrong_rewards.py
-    python examples/studies/wrong_rewards.py --only library syllogism 3
+    python examples/studies/wrong_rewards.py --only library spell_backward 3
 
 For each task and seed, all arms train the same warm start with equal tokens:
 
     ours       the scores of this project
-    library    those of reasoning-gym, of the same extracted answers; in syllogism also
-               its items that this project leaves out for their references
+    library    those of reasoning-gym, of the same extracted answers
     flips      ours, where 15 % of the values are turned: right is 0, all else 1
     refusals   ours, where right answers are refused as often as the library would
                refuse those of `chain_sum`
@@ -23,7 +22,7 @@ import dataclasses
 import random
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -63,10 +62,6 @@ refuses 0.92 of right answers in other formatting (docs/reward_audits.md)."""
 BOLD = ("chain_sum",)
 """Tasks whose warm start writes every second answer in bold, as models do."""
 
-UNCHECKED = ("syllogism",)
-"""Tasks with wrong references: the library has items that this project leaves out. They
-are in the training of the arm `library`, and held-out items of all arms."""
-
 Truth = Callable[[Mapping[str, Any]], truths.IsRight | None]
 
 
@@ -102,7 +97,7 @@ TASKS = {
         80_000,
         {"width": 10, "height": 10, "max_rectangles": 5},
     ),
-    "syllogism": Setting(truths.follows, 0.6, 160_000, {}),
+    "game_of_life_halting": Setting(truths.halting, 0.6, 40_000, {}),
     "chain_sum": Setting(
         truths.total, 0.3, 200_000, {"min_terms": 2, "max_terms": 3, "max_digits": 1}
     ),
@@ -161,14 +156,6 @@ def reward_of(arm: str, seed: int) -> Callable[..., Any]:
     return lambda item, completions: spoiled(item, completions, arm, seed)
 
 
-def library_items(task: str, seed: str) -> Generator[Item]:
-    """Yield items as the library has them, without a look at their references."""
-    luck, params = random.Random(seed), TASKS[task].params
-    while True:
-        drawn = luck.getrandbits(31)
-        yield Item(task, params, drawn, system_prompt="", rules=LIBRARY)
-
-
 # -- a cell ----------------------------------------------------------------------------
 
 
@@ -195,11 +182,7 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     params = {task: setting.params}
     tasks = Tasks(task, params=params, system_prompt="", seed=2 * seed)
     shown = Tasks(task, params=params, system_prompt="", seed=2 * seed + 1)
-    if task in UNCHECKED:
-        known = (i for i in library_items(task, "held out") if setting.truth(i.entry))
-        asked = list(islice(known, HELD_OUT))
-    else:
-        asked = [i for i in tasks.evaluation(HELD_OUT) if setting.truth(i.entry)]
+    asked = [i for i in tasks.evaluation(HELD_OUT) if setting.truth(i.entry)]
     keys = {item.question.casefold() for item in asked}
     policy = started(task, seed, without(shown, keys))
     reward = reward_of(arm, seed)
@@ -209,10 +192,8 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
 
     result: dict[str, Any] = {"true_before": mean(true_values, None)}
     result["sampled_before"] = mean(true_values, seed)
-    is_unchecked = arm == "library" and task in UNCHECKED
-    items = library_items(task, str(seed)) if is_unchecked else tasks.ahead()
     tokens = round(share * setting.tokens)
-    with closing(items):
+    with closing(tasks.ahead()) as items:
         unseen = without(items, keys)
         rounds = train(policy, unseen, reward, lambda *_: None, tokens, seed)
         result["rounds"] = [dataclasses.asdict(one) for one in rounds]
