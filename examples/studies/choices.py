@@ -37,8 +37,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import torch
-
 from examples.studies.cells import Cells
 from examples.studies.mixture import (
     held_out,
@@ -49,7 +47,7 @@ from examples.studies.mixture import (
     started,
 )
 from examples.studies.rules import RULES, Place, Uniform
-from examples.train_small.train import mean_of, train, without
+from examples.train_small.train import mean_of, train, use_one_thread, without
 from rg_env import Item, Tasks
 
 ARMS, SEEDS = ("ours", *RULES), (0, 1, 2, 3, 4)
@@ -153,7 +151,7 @@ def chosen(arm: str, setting: Setting, seed: int) -> tuple[Iterator[Item], Any]:
 
 def run(arm: str, name: str, seed: int, share: float) -> dict[str, Any]:
     """Return the result of a cell, or of a share of its size."""
-    torch.set_num_threads(1)
+    use_one_thread()
     setting = SETTINGS[name]
     asked = held_out([setting.stream(p, 0) for p in setting.measured], setting.held_out)
     shown = [(setting.stream(p, seed + 1_000), n) for p, n in setting.shown.items()]

@@ -25,8 +25,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import torch
-
 from examples.studies.cells import Cells, mean_over, shown
 from examples.studies.mixture import (
     held_out,
@@ -36,7 +34,7 @@ from examples.studies.mixture import (
     small,
     started,
 )
-from examples.train_small.train import train, without
+from examples.train_small.train import train, use_one_thread, without
 
 CATEGORIES = {
     "algorithmic": [
@@ -54,7 +52,7 @@ generated."""
 
 def run(arm: str, _: str, seed: int, share: float) -> dict[str, Any]:
     """Return the held-out mean of each task after training on one, or of the start."""
-    torch.set_num_threads(1)
+    use_one_thread()
     asked = held_out([small(task) for task in EIGHT], HELD_OUT)
     of_start = [(small(task, seed=seed + 1_000), SHOWN) for task in EIGHT]
     policy = started("transfer", of_start, asked, TARGET, seed)

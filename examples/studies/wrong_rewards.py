@@ -30,8 +30,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import torch
-
 from examples.studies import truths
 from examples.studies.cells import FOLDER, Cells
 from examples.train_small.policy import Policy
@@ -40,6 +38,7 @@ from examples.train_small.train import (
     mean_of,
     scores,
     train,
+    use_one_thread,
     warm_start,
     without,
 )
@@ -177,7 +176,7 @@ def started(task: str, seed: int, shown: Iterator[Item]) -> Policy:
 
 def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     """Return the result of a cell, or of a share of its size."""
-    torch.set_num_threads(1)
+    use_one_thread()
     setting = TASKS[task]
     params = {task: setting.params}
     tasks = Tasks(task, params=params, system_prompt="", seed=2 * seed)

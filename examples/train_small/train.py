@@ -44,7 +44,11 @@ LEARNING_RATE, RISING_STEPS, CLIP, LONGEST_GRADIENT = 3e-4, 20, 0.2, 1.0
 
 WARM_LEARNING_RATE, WARM_ROWS, WARM_STEPS, LOOK_EVERY, KEPT = 1e-3, 32, 2_000, 50, 128
 
-torch.set_flush_denormal(True)  # what an optimiser forgets would cost the most time
+
+def use_one_thread() -> None:
+    """Let torch compute on one thread, on which the same seed has the same result."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # what Adam forgets would cost the most time
 
 
 def scores(item: Item, completions: Sequence[str]) -> list[float | None]:
@@ -256,7 +260,7 @@ def without(items: Iterable[Item], questions: Container[str]) -> Iterator[Item]:
 
 def main() -> None:
     """Train on one task and say what has come of it."""
-    torch.set_num_threads(1)
+    use_one_thread()
     words = {"spell_backward": {"min_word_len": 3, "max_word_len": 5}}
     tasks = Tasks("spell_backward", params=words, seed=0)
     held_out = tasks.evaluation(500)
