@@ -58,15 +58,16 @@ POINTS = 4
 
 SPELLING, STEPS = "spell_backward", 8
 
-MASTERED = ("spiral_matrix", "calendar_arithmetic")
+MASTERED = ("spiral_matrix", "rotate_matrix")
 LEARNABLE = (
-    *("spell_backward", "rotate_matrix", "leg_counting", "chain_sum", "letter_jumble"),
+    *("spell_backward", "leg_counting", "chain_sum", "letter_jumble"),
+    "calendar_arithmetic",
 )
 HOPELESS = ("products", "lcm", "base_conversion")
 TEN = (*MASTERED, *LEARNABLE, *HOPELESS)
 READ = dict.fromkeys(TEN, 1_800)
 """Items of each in the warm start."""
-READ |= {"calendar_arithmetic": 600, "letter_jumble": 600}
+READ |= {"calendar_arithmetic": 600, "letter_jumble": 600, "rotate_matrix": 3_600}
 READ |= dict.fromkeys(HOPELESS, 20)
 
 
@@ -111,7 +112,7 @@ SETTINGS = {
         held_out=80,
         shown={LEVELS[2]: 3_000},
         target=0.3,
-        tokens=480_000,
+        tokens=240_000,
     ),
     "tasks": Setting(
         places=[(task, None) for task in TEN],
@@ -121,7 +122,7 @@ SETTINGS = {
         held_out=50,
         shown={(task, None): number for task, number in READ.items()},
         target=0.6,
-        tokens=320_000,
+        tokens=160_000,
     ),
 }
 
@@ -181,6 +182,8 @@ def run(arm: str, name: str, seed: int, share: float) -> dict[str, Any]:
     }
 
 
+LEVELS_ONLY = [(arm, "tasks") for arm in ("library", "rlve")]
+STUDY = Cells("choices", ARMS, tuple(SETTINGS), SEEDS, METRICS, run, LEVELS_ONLY)
+
 if __name__ == "__main__":
-    alone = [(arm, "tasks") for arm in ("library", "rlve")]
-    Cells("choices", ARMS, tuple(SETTINGS), SEEDS, METRICS, run, alone).main()
+    STUDY.main()

@@ -99,5 +99,7 @@ class Matrix(Cells):
             yield tuple(map(fmean, by_kind))
 
 
+STUDY = Matrix("transfer", (*EIGHT, START), ("eight",), SEEDS, EIGHT, run)
+
 if __name__ == "__main__":
-    Matrix("transfer", (*EIGHT, START), ("eight",), SEEDS, EIGHT, run).main()
+    STUDY.main()

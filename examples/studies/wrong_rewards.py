@@ -202,5 +202,7 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     return result
 
 
+STUDY = Cells("wrong_rewards", ARMS, tuple(TASKS), SEEDS, METRICS, run)
+
 if __name__ == "__main__":
-    Cells("wrong_rewards", ARMS, tuple(TASKS), SEEDS, METRICS, run).main()
+    STUDY.main()

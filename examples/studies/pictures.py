@@ -1,0 +1,82 @@
+"""Draws the pictures of docs/learning.md from the results of the three studies.
+
+    pip install matplotlib
+    python examples/studies/pictures.py
+
+Cells that are not there yet are left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import fmean
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from matplotlib import pyplot
+
+from examples.studies import choices, transfer, wrong_rewards
+from examples.studies.cells import Cells
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+OURS, OTHERS = "tab:blue", "tab:gray"
+
+
+def by_arm(study: Cells, metric: str, before: str, label: str) -> None:
+    """Draw a dot for each seed and a bar for their mean, by arm; a panel for a task."""
+    results, arms = study.results(), study.arms
+    size = (2.3 * len(study.tasks) + 1.2, 0.3 * len(arms) + 1.1)
+    _, panels = pyplot.subplots(
+        1, len(study.tasks), sharey=True, figsize=size, layout="constrained"
+    )
+    for panel, task in zip(panels, study.tasks, strict=True):
+        of_task = {(a, s): of for (a, t, s), of in results.items() if t == task}
+        start = fmean(of[before] for of in of_task.values())
+        panel.axvline(start, color="black", linestyle=":", linewidth=1)
+        for y, arm in enumerate(arms):
+            color = OTHERS if y else OURS
+            values = [of[metric] for (a, _), of in of_task.items() if a == arm]
+            if values:
+                panel.plot(values, [y] * len(values), "o", alpha=0.5, color=color)
+                panel.plot(fmean(values), y, "|", markersize=16, color=color)
+        panel.set_title(task, fontsize="medium")
+        panel.grid(axis="x", alpha=0.3)
+    panels[0].set_yticks(range(len(arms)), arms)
+    panels[0].invert_yaxis()
+    pyplot.gcf().supxlabel(f"{label} (dotted: before training)", fontsize="medium")
+    pyplot.savefig(DOCS / f"{study.name}.png", dpi=110)
+
+
+def matrix() -> None:
+    """Draw how much each task has changed, by the task that was trained on."""
+    names, results = transfer.EIGHT, transfer.STUDY.results()
+    by_place = {(arm, seed): of for (arm, _, seed), of in results.items()}
+    changes = [
+        [
+            fmean(
+                of[task] - by_place[transfer.START, seed][task]
+                for (name, seed), of in by_place.items()
+                if name == arm
+            )
+            for task in names
+        ]
+        for arm in names
+    ]
+    _, panel = pyplot.subplots(figsize=(7.5, 5), layout="constrained")
+    panel.imshow(changes, cmap="RdBu", vmin=-0.6, vmax=0.6)
+    panel.set_xticks(range(len(names)), names, rotation=35, ha="right")
+    panel.set_yticks(range(len(names)), names)
+    panel.set_xlabel("measured on")
+    panel.set_ylabel("trained on")
+    for y, row in enumerate(changes):
+        for x, change in enumerate(row):
+            panel.text(x, y, f"{change:+.2f}", ha="center", va="center", fontsize=9)
+    pyplot.savefig(DOCS / "transfer.png", dpi=110)
+
+
+if __name__ == "__main__":
+    label = "true accuracy on held-out items"
+    by_arm(wrong_rewards.STUDY, "true", "true_before", label)
+    by_arm(choices.STUDY, "area", "start", "mean held-out score during training")
+    matrix()
