@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from examples.studies.cells import FOLDER
+from examples.studies.starts import kept
 from examples.train_small.policy import Policy
 from examples.train_small.train import (
     evaluate,
     mean_of,
+    new_policy,
     scores,
     warm_start,
     without,
@@ -72,18 +73,6 @@ def questions_of(items: Sequence[Item]) -> set[str]:
     return {item.question.casefold() for item in items}
 
 
-def kept(name: str, make: Callable[[], Policy]) -> Policy:
-    """Return the policy of a name, which is made once."""
-    path = FOLDER / "starts" / f"{name}.pt"
-    if not path.is_file():
-        policy = make()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{random.SystemRandom().getrandbits(32)}")
-        policy.save(part)
-        part.replace(path)
-    return Policy.load(path)
-
-
 def started(
     name: str,
     shown: Sequence[tuple[Tasks, int]],
@@ -106,6 +95,8 @@ def started(
         items = [i for s, n in shown for i in islice(without(s, keys), n)]
         random.Random(seed).shuffle(items)
         texts = [f"<answer>{item.gold}</answer>" for item in items]
-        return warm_start(items, texts, right, target, seed)[0]
+        policy = new_policy(items, texts, seed)
+        warm_start(policy, items, texts, right, target, seed)
+        return policy
 
     return kept(f"{name}-{seed}", make)

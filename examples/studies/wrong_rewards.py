@@ -22,7 +22,7 @@ import dataclasses
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -31,11 +31,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.studies import truths
-from examples.studies.cells import FOLDER, Cells
+from examples.studies.cells import Cells
+from examples.studies.starts import kept
 from examples.train_small.policy import Policy
 from examples.train_small.train import (
     evaluate,
     mean_of,
+    new_policy,
     scores,
     train,
     use_one_thread,
@@ -158,24 +160,19 @@ def reward_of(arm: str, seed: int) -> Callable[..., Any]:
 # -- a cell ----------------------------------------------------------------------------
 
 
-def started(task: str, seed: int, shown: Iterator[Item]) -> Policy:
-    """Return the warm start of a task and seed, which is made once."""
-    path = FOLDER / "starts" / f"{task}-{seed}.pt"
-    if not path.is_file():
-        items, luck = list(islice(shown, SHOWN)), random.Random(seed)
-        marks = ("", "**") if task in BOLD else ("",)
-        answers = [f"{item.gold}".join(2 * [luck.choice(marks)]) for item in items]
-        texts = [f"<answer>{answer}</answer>" for answer in answers]
-        policy, _ = warm_start(items, texts, true_values, TASKS[task].start, seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{random.SystemRandom().getrandbits(32)}")
-        policy.save(part)
-        part.replace(path)
-    return Policy.load(path)
+def run(
+    arm: str,
+    task: str,
+    seed: int,
+    share: float,
+    new: Callable[..., Policy] = new_policy,
+    load: Callable[[Path], Policy] = Policy.load,
+    model: str = "",
+) -> dict[str, Any]:
+    """Return the result of a cell, or of a share of its size.
 
-
-def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
-    """Return the result of a cell, or of a share of its size."""
+    The model is made by `new`, read by `load`, and begins the names of warm starts.
+    """
     use_one_thread()
     setting = TASKS[task]
     params = {task: setting.params}
@@ -183,7 +180,17 @@ def run(arm: str, task: str, seed: int, share: float) -> dict[str, Any]:
     shown = Tasks(task, params=params, system_prompt="", seed=2 * seed + 1)
     asked = [i for i in tasks.evaluation(HELD_OUT) if setting.truth(i.entry)]
     keys = {item.question.casefold() for item in asked}
-    policy = started(task, seed, without(shown, keys))
+
+    def make() -> Policy:
+        items, luck = list(islice(without(shown, keys), SHOWN)), random.Random(seed)
+        marks = ("", "**") if task in BOLD else ("",)
+        answers = [f"{item.gold}".join(2 * [luck.choice(marks)]) for item in items]
+        texts = [f"<answer>{answer}</answer>" for answer in answers]
+        policy = new(items, texts, seed)
+        warm_start(policy, items, texts, true_values, setting.start, seed)
+        return policy
+
+    policy = kept(f"{model}{task}-{seed}", make, load)
     reward = reward_of(arm, seed)
 
     def mean(of: Callable[..., Any], seed: int | None) -> float | None:

@@ -110,6 +110,9 @@ class Policy:
         seed: Decides the weights.
     """
 
+    learning_rate, warm_learning_rate, warm_steps = 3e-4, 1e-3, 2_000
+    """Of training by rewards; of the warm start, and its steps at most."""
+
     def __init__(self, tokenizer: Tokenizer, seed: int = 0) -> None:
         torch.manual_seed(seed)
         self.tokenizer = tokenizer

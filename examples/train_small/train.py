@@ -40,9 +40,9 @@ step waits for: two or three alone would be mostly noise."""
 LONGEST = 48
 """Tokens of a completion; a longer one is cut off, and not trained on."""
 
-LEARNING_RATE, RISING_STEPS, CLIP, LONGEST_GRADIENT = 3e-4, 20, 0.2, 1.0
+RISING_STEPS, CLIP, LONGEST_GRADIENT = 20, 0.2, 1.0
 
-WARM_LEARNING_RATE, WARM_ROWS, WARM_STEPS, LOOK_EVERY, KEPT = 1e-3, 32, 2_000, 50, 128
+WARM_ROWS, LOOK_EVERY, KEPT = 32, 50, 128
 
 
 def use_one_thread() -> None:
@@ -183,7 +183,7 @@ def train(
                 batch.append([part[differs] for part in (*parts, advantage, mask)])
             if sum(len(part[0]) for part in batch) >= STEP_GROUPS:
                 rise = min((steps + 1) / RISING_STEPS, falling, 1.0)
-                _learn(policy, optimiser, batch, LEARNING_RATE * rise)
+                _learn(policy, optimiser, batch, policy.learning_rate * rise)
                 steps, batch = steps + 1, []
             mean = mean_of(chain.from_iterable(values))
             yield Round(steps, used, mean, float(differs.float().mean()))
@@ -207,34 +207,37 @@ def evaluate(
     return values
 
 
+def new_policy(items: Sequence[Item], completions: Sequence[str], seed: int) -> Policy:
+    """Return a policy whose tokenizer knows the items; the seed decides its weights."""
+    by_task: dict[str, list[str]] = {}
+    for item in items:
+        by_task.setdefault(item.task, []).append(item.question)
+    return Policy(Tokenizer.of(by_task.values(), "".join(completions)), seed)
+
+
 def warm_start(
+    policy: Policy,
     items: Sequence[Item],
     completions: Sequence[str],
     reward: Reward,
     target: float,
     seed: int,
-) -> tuple[Policy, float]:
-    """Make a policy that is right at times: one that never is learns from no group.
+) -> float:
+    """Make a policy right at times, and return how often; else no group would differ.
 
     Args:
+        policy: Is trained.
         items: Of any tasks; the first `KEPT` are only asked.
         completions: A right one of each.
         reward: Values completions of the items that are kept.
-        target: It ends when their mean value is as high, or after `WARM_STEPS`.
-        seed: Decides the weights and what is drawn.
-
-    Returns:
-        The policy and that mean value at its end.
+        target: It ends when their mean value is as high, or after the steps.
+        seed: Decides what is drawn.
     """
     questions = [item.question for item in items]
-    by_task: dict[str, list[str]] = {}
-    for item, question in zip(items, questions, strict=True):
-        by_task.setdefault(item.task, []).append(question)
-    policy = Policy(Tokenizer.of(by_task.values(), "".join(completions)), seed)
     optimiser, generator = _adam(policy), torch.Generator().manual_seed(seed)
     asked, mean = {*questions[:KEPT]}, 0.0
     shown = [i for i, question in enumerate(questions) if question not in asked]
-    for number in range(1, WARM_STEPS + 1):
+    for number in range(1, policy.warm_steps + 1):
         drawn = torch.randint(len(shown), (WARM_ROWS,), generator=generator)
         places = [shown[i] for i in drawn]
         prompts = policy.tokenizer.padded([questions[i] for i in places], "left")
@@ -242,12 +245,13 @@ def warm_start(
         ids, is_padding = policy.tokenizer.padded(texts, "right")
         logprobs = policy.logprobs(*prompts, ids[:, None])[:, 0]
         (-logprobs[~is_padding].mean()).backward()
-        _step_down(optimiser, WARM_LEARNING_RATE * min(number / RISING_STEPS, 1.0))
+        rise = min(number / RISING_STEPS, 1.0)
+        _step_down(optimiser, policy.warm_learning_rate * rise)
         if number % LOOK_EVERY == 0:
             mean = mean_of(evaluate(policy, items[:KEPT], reward, seed)) or 0.0
             if mean >= target:
                 break
-    return policy, mean
+    return mean
 
 
 # -- the program -----------------------------------------------------------------------
@@ -268,7 +272,8 @@ def main() -> None:
         unseen = without(items, {item.question.casefold() for item in held_out})
         shown = list(islice(unseen, 3_000))
         right = [f"<answer>{item.gold}</answer>" for item in shown]
-        policy, _ = warm_start(shown, right, scores, 0.4, seed=0)
+        policy = new_policy(shown, right, seed=0)
+        warm_start(policy, shown, right, scores, 0.4, seed=0)
         print("held-out score:", mean_of(evaluate(policy, held_out, scores, None)))
         for played in train(policy, unseen, scores, tasks.feedback, 160_000, seed=0):
             print(played)
