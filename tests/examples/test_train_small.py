@@ -94,7 +94,7 @@ def test_a_completion_without_a_score_counts_for_nothing():
 def test_it_learns_what_is_rewarded_and_the_same_from_the_same_seed(
     policy, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(trainer, "LEARNING_RATE", 3e-3)
+    monkeypatch.setattr(policies.Policy, "learning_rate", 3e-3)
     monkeypatch.setattr(trainer, "LONGEST", 8)
     policy.save(tmp_path / "start.pt")
     steps = trained(policy, has_two_b, 15_000)
