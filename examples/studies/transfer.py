@@ -9,16 +9,17 @@ categories. Then each task is trained alone, and all eight are measured on held-
 questions; `start` is the warm start itself. A completion pays 1.0 if it is right, else
 0.0.
 
-The first table has a row for what was trained on and a column for what was measured.
-The second one has, for each category, how much its tasks change when they are trained
-themselves, when another task of the category is (intra-domain), and when a task of the
-other category is (inter-domain).
+The first table has the scores of `start`, and a row for each task that was trained on
+with the changes of what was measured. The second one has, for each category, how much
+its tasks change when they are trained themselves, when another task of the category is
+(intra-domain), and when a task of the other category is (inter-domain).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -69,34 +70,34 @@ class Matrix(Cells):
     """Cells whose arms and metrics are tasks."""
 
     def table(self) -> str:
-        """Return the matrix and what it comes to, with intervals over the seeds."""
-        results = {(arm, seed): of for (arm, _, seed), of in self.results().items()}
-        lines = ["| Trained on | " + " | ".join(EIGHT) + " |", "|---" * 9 + "|"]
-        for arm in (START, *EIGHT):
-            of_arm = [of for (name, _), of in results.items() if name == arm]
-            if of_arm:
-                means = (mean_over([of[task] for of in of_arm]) for task in EIGHT)
-                lines.append(f"| {arm} | {' | '.join(map(shown, means))} |")
-        lines += ["", "| Category | Itself | Intra-domain | Inter-domain |", "|---" * 4]
-        lines[-1] += "|"
-        for category, tasks in CATEGORIES.items():
-            kinds = zip(*self._changes(tasks, results), strict=True)
-            means = (mean_over(kind, (-1.0, 1.0)) for kind in kinds)
-            lines.append(f"| {category} | {' | '.join(map(shown, means))} |")
-        return "\n".join(lines)
+        """Return both tables, of the seeds that have all cells."""
+        of = {(arm, seed): result for (arm, _, seed), result in self.results().items()}
+        seeds = [s for s in self.seeds if all((arm, s) in of for arm in self.arms)]
+        if not seeds:
+            return "no seed has all cells yet"
 
-    def _changes(self, tasks: Any, results: Any) -> Iterator[tuple[float, ...]]:
-        """Yield the three mean changes of the tasks of a category for each seed."""
-        for seed in self.seeds:
-            if not all((arm, seed) in results for arm in self.arms):
-                continue
-            start = results[START, seed]
-            by_kind: list[list[float]] = [[], [], []]
-            for arm in EIGHT:
-                for task in tasks:
-                    kind = 0 if arm == task else 1 if arm in tasks else 2
-                    by_kind[kind].append(results[arm, seed][task] - start[task])
-            yield tuple(map(fmean, by_kind))
+        def grown(arm: str, task: str) -> list[float]:
+            return [of[arm, seed][task] - of[START, seed][task] for seed in seeds]
+
+        def row(name: str, values: Iterable[Sequence[float]], low: float) -> str:
+            means = (shown(mean_over(of_seeds, (low, 1))) for of_seeds in values)
+            return f"| {name} | {' | '.join(means)} |"
+
+        lines = [f"| Trained on | {' | '.join(EIGHT)} |", "|---" * 9 + "|"]
+        lines.append(row(START, ([of[START, s][t] for s in seeds] for t in EIGHT), 0))
+        lines += (row(arm, (grown(arm, task) for task in EIGHT), -1) for arm in EIGHT)
+        lines += ["", "| Category | Itself | Intra-domain | Inter-domain |"]
+        lines.append("|---" * 4 + "|")
+        for category, tasks in CATEGORIES.items():
+            pairs = list(product(EIGHT, tasks))
+            kinds = [
+                [grown(arm, task) for arm, task in pairs if arm == task],
+                [grown(arm, t) for arm, t in pairs if arm in tasks and arm != t],
+                [grown(arm, task) for arm, task in pairs if arm not in tasks],
+            ]
+            by_seed = ([*map(fmean, zip(*kind, strict=True))] for kind in kinds)
+            lines.append(row(category, by_seed, -1))
+        return "\n".join(lines)
 
 
 STUDY = Matrix("transfer", (*EIGHT, START), ("eight",), SEEDS, EIGHT, run)

@@ -84,7 +84,7 @@ def test_the_matrix_has_the_start_first_and_the_changes_by_category():
     object.__setattr__(study, "results", lambda: results)
     lines = study.table().splitlines()
     assert lines[2].startswith("| start | 0.500 (") and len(lines) == 16
-    assert lines[3].startswith("| spell_backward | 0.800 (")
+    assert lines[3].startswith("| spell_backward | 0.300 (")
     for line in lines[-2:]:
         means = [cell.split()[0] for cell in line.split("|")[2:-1]]
         assert means == ["0.300", "0.100", "-0.100"]
