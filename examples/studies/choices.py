@@ -11,6 +11,7 @@ five, and has read 20 items each of three that are too hard for it. A completion
 1.0 if it is right, else 0.0. The arms:
 
     ours       `Tasks(levels="curriculum")`, and `Tasks(choice="adaptive")`
+    half       the same curriculum with `target_accuracy=0.5`; `levels` only
     uniform    every level, or task, alike
     library    reasoning-gym's: up above 0.7, down below 0.3; `levels` only
     rlve       a window of four levels, whose bound rises at 0.9; `levels` only
@@ -50,8 +51,8 @@ from examples.studies.rules import RULES, Place, Uniform
 from examples.train_small.train import mean_of, train, use_one_thread, without
 from rg_env import Item, Tasks
 
-ARMS, SEEDS = ("ours", *RULES), (0, 1, 2, 3, 4)
-METRICS = ("score", "area", "with_variance", "start")
+ARMS, SEEDS = ("ours", "half", *RULES), (0, 1, 2, 3, 4)
+METRICS = ("area", "score", "with_variance")
 
 POINTS = 4
 """Evaluations after the first one, at equal distances in tokens."""
@@ -71,9 +72,9 @@ READ |= {"calendar_arithmetic": 600, "letter_jumble": 600, "rotate_matrix": 3_60
 READ |= dict.fromkeys(HOPELESS, 20)
 
 
-def spelling(level: Any, seed: int = 0) -> Tasks:
+def spelling(level: Any, seed: int = 0, **how: Any) -> Tasks:
     """Return a stream of words to spell."""
-    return Tasks(SPELLING, levels=level, system_prompt="", seed=seed)
+    return Tasks(SPELLING, levels=level, system_prompt="", seed=seed, **how)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Setting:
     Attributes:
         places: In the order of their difficulty, if they have one.
         stream: Of the items of a place, by a seed.
-        ours: The stream that follows results, by a seed.
+        ours: The stream that follows results, by a seed and more arguments.
         measured: Places whose held-out scores are averaged.
         held_out: Items of each.
         shown: Places of the warm start, and items of each.
@@ -93,7 +94,7 @@ class Setting:
 
     places: Sequence[Place]
     stream: Callable[[Place, int], Tasks]
-    ours: Callable[[int], Tasks]
+    ours: Callable[..., Tasks]
     measured: Sequence[Place]
     held_out: int
     shown: Mapping[Place, int]
@@ -107,7 +108,7 @@ SETTINGS = {
     "levels": Setting(
         places=LEVELS,
         stream=lambda place, seed: spelling(place[1], seed),
-        ours=lambda seed: spelling("curriculum", seed),
+        ours=lambda seed, **how: spelling("curriculum", seed, **how),
         measured=LEVELS[::2],
         held_out=80,
         shown={LEVELS[2]: 3_000},
@@ -117,7 +118,7 @@ SETTINGS = {
     "tasks": Setting(
         places=[(task, None) for task in TEN],
         stream=lambda place, seed: small(place[0], seed=seed),
-        ours=lambda seed: small(*TEN, choice="adaptive", seed=seed),
+        ours=lambda seed, **how: small(*TEN, choice="adaptive", seed=seed, **how),
         measured=[(task, None) for task in TEN],
         held_out=50,
         shown={(task, None): number for task, number in READ.items()},
@@ -135,8 +136,9 @@ def drawn(rule: Uniform, streams: Mapping[Place, Tasks]) -> Iterator[Item]:
 
 def chosen(arm: str, setting: Setting, seed: int) -> tuple[Iterator[Item], Any]:
     """Return the items of an arm, and what is told the values of their groups."""
-    if arm == "ours":
-        tasks = setting.ours(seed)
+    if arm in ("ours", "half"):
+        how = {"target_accuracy": 0.5} if arm == "half" else {}
+        tasks = setting.ours(seed, **how)
         return tasks, tasks.feedback
     rule = RULES[arm](setting.places, random.Random(seed))
     # Streams of one seed and of different levels would have the same words.
@@ -182,7 +184,7 @@ def run(arm: str, name: str, seed: int, share: float) -> dict[str, Any]:
     }
 
 
-LEVELS_ONLY = [(arm, "tasks") for arm in ("library", "rlve")]
+LEVELS_ONLY = [(arm, "tasks") for arm in ("half", "library", "rlve")]
 STUDY = Cells("choices", ARMS, tuple(SETTINGS), SEEDS, METRICS, run, LEVELS_ONLY)
 
 if __name__ == "__main__":
