@@ -49,7 +49,7 @@ from rg_env.errors import RunError
 from rg_env.reward.score import ScoringRules
 
 ARMS, SEEDS = ("ours", "library", "flips", "refusals"), (0, 1, 2)
-METRICS = ("true", "true_before", "sampled", "sampled_before", "reward")
+METRICS = ("sampled", "true", "reward")
 
 SHOWN, HELD_OUT = 3_000, 500
 """Items of a warm start, and those that are only asked."""
