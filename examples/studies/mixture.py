@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from statistics import fmean
 from typing import Any
 
 from examples.studies.starts import kept
 from examples.train_small.policy import Policy
 from examples.train_small.train import (
     evaluate,
-    mean_of,
     new_policy,
     scores,
     warm_start,
@@ -65,7 +65,9 @@ def means_of(
     values: dict[Any, list[float | None]] = {}
     for item, value in zip(asked, evaluate(policy, asked, right, seed), strict=True):
         values.setdefault((item.task, item.level), []).append(value)
-    return {place: mean_of(of) or 0.0 for place, of in values.items()}
+    return {
+        place: fmean(v for v in of if v is not None) for place, of in values.items()
+    }
 
 
 def questions_of(items: Sequence[Item]) -> set[str]:
