@@ -16,7 +16,6 @@ from examples.train_small.policy import END, Policy, Rollouts, Tokenizer
 from rg_env.results.new_folder import new_folder
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-torch.set_float32_matmul_precision("high")
 
 
 class BytePairs(Tokenizer):
@@ -50,6 +49,7 @@ class SmolLM2(Policy):
         read = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
         read.gradient_checkpointing_enable()  # when it trains: for long prompts
         self.model = read.to(DEVICE)
+        torch.set_float32_matmul_precision("high")
 
     @classmethod
     def new(cls, items: Iterable[Any], completions: Iterable[str], seed: int) -> Any:
