@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
 
 FRAMEWORK_LOGGERS = (
     "atroposlib",
@@ -21,7 +20,7 @@ PROGRESS_LOGGER = "rg_env.results.terminal"
 """The logger of lines about work in progress, which every command shows."""
 
 
-class _StandardError(logging.StreamHandler[Any]):
+class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
     """Writes a line an event to the `sys.stderr` of now, which a live view replaces.
 
     It names packages that are not ours, and our modules for DEBUG.
