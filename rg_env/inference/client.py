@@ -13,6 +13,8 @@ import itertools
 import json
 import logging
 import random
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -106,6 +108,8 @@ class Client(APIServer):
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         self.is_out, self.failure = True, SILENCE
         super().__init__(config, reasoning_config=reasoning_config)
+        self.request_timings = deque[float](maxlen=config.rolling_buffer_length)
+        self.eval_request_timings = self.request_timings.copy()
         self.check_task: asyncio.Future[None] | None = None
         self.initialized = True  # else the framework would begin another check
         self.tokenizer = cast(Any, None)
@@ -231,9 +235,12 @@ class Client(APIServer):
             ServerLeftOutError: It was left out.
         """
         fields = {**vars(sampling), "n": n}
-        async with self.sem if fields.pop("split") == "train" else self.eval_sem:
+        is_training = fields.pop("split") == "train"
+        timings = self.request_timings if is_training else self.eval_request_timings
+        async with self.sem if is_training else self.eval_sem:
             if self.is_out or self.route is None:
                 raise ServerLeftOutError(self.failure.text)
+            began = time.monotonic()
             asking = self.ask(self.route, prompt, fields, on_reply)
             request = asyncio.ensure_future(asking)
             self._under_way.add(request)
@@ -252,6 +259,7 @@ class Client(APIServer):
                 failure = self._failure_of(error)
                 self.note_failure(failure)
                 raise RequestFailedError(failure) from error
+            timings.append(time.monotonic() - began)
         self.is_out, self._failures, self._pause_s = False, 0, CIRCUIT_FIRST_PAUSE_S
         return completions
 
