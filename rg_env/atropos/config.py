@@ -42,6 +42,7 @@ from rg_env.settings.setting_types import build, without_path
 logger = logging.getLogger(__name__)
 
 ASK_EVERY_S, ANSWERS_WITHIN_S = 0.5, 3.0
+LOCAL_PORTS = range(9004, 9008)  # where the framework expects servers by default
 
 
 class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
@@ -68,6 +69,17 @@ def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
 # -- the list of servers ---------------------------------------------------------------
 
 
+def each_server(configs: Any) -> list[APIServerConfig]:
+    """Return configs as a list; one without an address is of four servers here."""
+    if not isinstance(configs, ServerBaseline):
+        return list(configs)
+    if isinstance(configs, APIServerConfig):
+        return [configs]
+    fields = configs.model_dump(exclude_unset=True)
+    urls = [f"http://localhost:{port}/v1" for port in LOCAL_PORTS]
+    return [APIServerConfig(**fields, base_url=url) for url in urls]
+
+
 def server_list(
     configs: ServerBaseline | Sequence[ServerBaseline],
     *,
@@ -82,7 +94,7 @@ def server_list(
     servers: list[APIServerConfig] = []
     # A subclass of configs may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
-    for each in [configs] if isinstance(configs, ServerBaseline) else configs:
+    for each in each_server(configs):
         if not isinstance(each, ServerSettings):
             fields = each.model_dump(include=known, exclude_unset=True)
             build("openai", ServerSettings, fields)

@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 import click
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from rg_env import yaml_text
 from rg_env.cli.command import Command, at_once
@@ -47,6 +47,9 @@ FIRST = {
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
 """An option whose value may be left out."""
+
+OF_MANAGER = "slurm", "testing", "max_n_completions", "proxy_url"
+"""Settings without a section, as the framework has them."""
 
 OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
 OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
@@ -127,7 +130,23 @@ class Given(CheckedModel):
     openai: dict[str, Any] | Servers = Field({})
     launch: dict[str, Any] = Field({})
     slurm: bool = False
-    testing: typing.Literal[False] = False
+    """Find the inference servers from Slurm's environment variables"""
+    testing: bool = False
+    """Must be false: --openai.base_url names the server of a test"""
+    max_n_completions: int = 8
+    """Has no effect: a group is one request"""
+    proxy_url: str | None = None
+    """Must be None: servers are queried directly"""
+
+    @field_validator("testing", "max_n_completions", "proxy_url")
+    @classmethod
+    def _is_unused(cls, value: object, info: ValidationInfo) -> object:
+        why = cls.model_fields[str(info.field_name)].description
+        if info.field_name == "max_n_completions":
+            logger.warning("max_n_completions: %s", why)
+        elif value:
+            raise ValueError(why)
+        return value
 
     def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
         """Return what was set of each server; those of a list are others."""
@@ -166,6 +185,9 @@ def _read_file(path: str) -> dict[str, Any]:
             logger.info("--config: section %s is ignored", shown(name))
             del content[name]
     servers = content.get("openai")
+    for server in servers if isinstance(servers, list) else [servers]:
+        if isinstance(server, dict) and server.pop("weight", None) is not None:
+            logger.warning("--config: openai.weight has no effect, as in Atropos")
     if isinstance(servers, list) and len(servers) == 1:
         (content["openai"],) = servers
     return {name: value for name, value in content.items() if value is not None}
@@ -216,8 +238,16 @@ class SettingsCommand(Command):
         text = "YAML file with settings"
         others = [click.Option(["--config"], metavar="FILE", help=text)]
         if fields is None:
-            text = "Find the inference servers from Slurm's environment variables"
-            others.append(click.Option(["--slurm"], type=bool, help=text, **SWITCH))
+            others += [
+                click.Option(
+                    [f"--{name}"],
+                    hidden=name != "slurm",
+                    help=field.description,
+                    **SWITCH,
+                )
+                for name, field in Given.model_fields.items()
+                if name in OF_MANAGER
+            ]
             text = f"Show all {len(self.settings)} settings, not only the ones below"
             others.append(at_once(["--help_all"], text, self._print_all))
         super().__init__(
@@ -236,10 +266,10 @@ class SettingsCommand(Command):
         if not isinstance(env_cls, type):
             values = environment_settings.START | self._starts
             return CheckedSettings(**values), [CheckedServer(**program_settings.START)]
-        from rg_env.atropos.config import checked_kind
+        from rg_env.atropos.config import checked_kind, each_server
 
-        env, servers = typing.cast(Any, env_cls).config_init()
-        servers = list(servers) if isinstance(servers, Sequence) else [servers]
+        env, configs = typing.cast(Any, env_cls).config_init()
+        servers = each_server(configs)
         kind = checked_kind(type(servers[0]))
         copies = [kind.model_construct(**server.model_dump()) for server in servers]
         return env.model_copy(update=self._starts), copies
@@ -247,8 +277,8 @@ class SettingsCommand(Command):
     def read(self, values: Mapping[str, Any]) -> Given:
         """Return what the options of a command line and the file that they name say."""
         content = {} if values["config"] is None else _read_file(values["config"])
-        if values.get("slurm") is not None:
-            content["slurm"] = values["slurm"]
+        typed = {name: values.get(name) for name in OF_MANAGER}
+        content |= {n: text for n, text in typed.items() if text not in (None, "None")}
         given: Given = setting_types.build("--config", Given, content)
         for option in self.settings:
             text, below = values[str(option.name)], getattr(given, option.section)

@@ -61,10 +61,10 @@ def build(
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
     if run:
         env.screen, env.jsonl_writer.with_tokens = run, False
-    urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
-    model, kind = servers[0].model_name, servers[0].server_type
-    about = (name, model, kind, urls, config.tokenizer_name)
-    logger.info("%s: model %s (%s) at %s, tokenizer %s", *about)
+    used = [server.config for server in env.server.servers]
+    models = [f"model {s.model_name} ({s.server_type}) at {s.base_url}" for s in used]
+    text = ", ".join(models)
+    logger.info("%s: %s, tokenizer %s", name, text, config.tokenizer_name)
     return env
 
 
@@ -97,8 +97,6 @@ def _write_rows(env: Any) -> None:
     from rg_env.results.report import report_of
     from rg_env.results.sources import metrics_beside
 
-    env.n_groups_to_process = env.config.total_steps
-    env.group_size_to_process = env.config.group_size
     try:
         asyncio.run(env.process_manager())
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from atroposlib.envs.server_handling.server_manager import ServerBaseline
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
@@ -44,6 +45,8 @@ def yaml_file(folder, text):
         (["--env.data_dumps_dir=~/x"], "/home/me/x"),
         (["--env.dump_rollouts", "--env.seed", "3"], True),
         (["--env.group-size=4"], 4),
+        (["--env.seed=4", "--slurm=false", "--testing=false", "--proxy_url=None"], 4),
+        (["--env.seed=4", "--max_n_completions=2"], 4),
     ],
 )
 def test_the_value_of_an_option_is_yaml_or_text(argv, expected, monkeypatch):
@@ -53,7 +56,7 @@ def test_the_value_of_an_option_is_yaml_or_text(argv, expected, monkeypatch):
 
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
-    text = "env: {group_size: 4, seed: 7, min_batch_allocation: null}"
+    text = "env: {group_size: 4, seed: 7, min_batch_allocation: null}\ntesting: false"
     other = "\ntinker: {lora_rank: 32}"  # of another program
     path = yaml_file(tmp_path, text + other)
     config, _ = parsed("--config", path, "--env.seed", "9")
@@ -71,7 +74,12 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
         (["--group_size", "3"], "'--env.group_size'"),  # without its section
         (["--env.seed=-1"], "env.seed: '-1' is not allowed; Input should be greater"),
         (["--openai.server_type", "vlm"], "'vlm' is not allowed; Input should be"),
-        (["--slurm", "perhaps"], "'perhaps' is not a valid boolean"),
+        (
+            ["--slurm", "perhaps"],
+            "'perhaps' is not allowed; Input should be a valid",
+        ),
+        (["--testing"], "testing: Must be false"),
+        (["--proxy_url", "http://a"], "proxy_url: Must be None"),
         (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
         (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),
         (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
@@ -98,7 +106,7 @@ def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsy
         ("- a\n- b", "none of the sections `env` and `openai`"),
         ("tinker: {lora_rank: 32}", "none of the sections"),
         ("env: 3", "--config.env: 3 is not allowed"),
-        ("env: {}\ntesting: true", "--config.testing: True is not allowed"),
+        ("env: {}\ntesting: true", "testing: Must be false"),
         ("env: {a: [", "line 1, column 11"),
         ("env: {}\ngroup_size: 4", "unknown option 'group_size'"),
         ("openai: []", "--config.openai"),
@@ -120,7 +128,7 @@ def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
 
 
 def test_several_servers_stand_on_the_default_one_each(tmp_path):
-    text = "openai: [{base_url: 'http://a/v1'}, {base_url: 'http://b/v1'}]"
+    text = "openai: [{base_url: 'http://a/v1', weight: 1}, {base_url: 'http://b/v1'}]"
     path = yaml_file(tmp_path, text)
     _, servers = parsed("--config", path)
     assert [server.base_url for server in servers] == ["http://a/v1", "http://b/v1"]
@@ -144,6 +152,18 @@ def test_a_class_may_start_from_one_server_that_stands_in_no_list():
 
     _, (server,) = parsed("--openai.timeout", "7", env_cls=Own)
     assert server.timeout == 7
+
+
+def test_a_class_may_start_from_the_four_servers_of_a_config_without_an_address():
+    class Own(ReasoningGymEnv):
+        @classmethod
+        def config_init(cls):
+            return super().config_init()[0], ServerBaseline(model_name="own")
+
+    _, servers = parsed("--openai.timeout", "7", env_cls=Own)
+    ports = [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
+    assert [server.base_url for server in servers] == ports
+    assert {(server.model_name, server.timeout) for server in servers} == {("own", 7)}
 
 
 # -- the log and the program -----------------------------------------------------------
