@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from rg_env.errors import SettingError
+from rg_env.errors import RunError, SettingError
 from rg_env.inference.client import Client, ServerLeftOutError
 from rg_env.inference.completions import ProbeRequest, Sampling
 from rg_env.inference.connection import (
@@ -104,6 +104,8 @@ class Servers:
         Raises:
             RequestFailedError: Too few are usable after `COMPLETION_TRIES`.
         """
+        if not self.clients:
+            raise RunError("with testing=True there is no inference server to query")
         usable: list[Completion] = []
         pause_s = COMPLETION_FIRST_PAUSE_S
         for tries_left in reversed(range(COMPLETION_TRIES)):
