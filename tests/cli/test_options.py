@@ -10,7 +10,7 @@ from atroposlib.envs.server_handling.server_manager import ServerBaseline
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
 from rg_env.errors import SettingError
-from tests.support.parts import run_main
+from tests.support.parts import TOKENIZER, run_main
 
 
 def parsed(*argv, env_cls=None):
@@ -164,6 +164,17 @@ def test_a_class_may_start_from_the_four_servers_of_a_config_without_an_address(
     ports = [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
     assert [server.base_url for server in servers] == ports
     assert {(server.model_name, server.timeout) for server in servers} == {("own", 7)}
+
+
+def test_the_log_names_every_server_with_its_model(tmp_path, logged):
+    env = f"env: {{tokenizer_name: {TOKENIZER}, use_wandb: false}}\nopenai:"
+    text = "".join(f"\n- {{base_url: 'http://{n}/v1', model_name: {n}}}" for n in "ab")
+    command = run_commands.evaluate(ReasoningGymEnv)
+    argv = ["--config", yaml_file(tmp_path, env + text)]
+    values = command.make_context("evaluate", argv).params
+    run_commands.build(command, command.read(values))
+    named = "model a (vllm) at http://a/v1, model b (vllm) at http://b/v1"
+    assert named in logged.text
 
 
 # -- the log and the program -----------------------------------------------------------
