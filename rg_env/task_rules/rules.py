@@ -226,8 +226,8 @@ class TaskRules:
         faster: Functions of the library that are replaced.
         corrected_metadata: Entry to what takes the place of its metadata of that name,
             where the library's hold an answer that is none.
-        solution: Entry to an answer that scores 1.0, where the entry's own answer is
-            none; None where it holds none.
+        solution: Entry to an answer that scores 1.0, where the entry's own answer may
+            be none; None where it holds none.
         other_readings: Entry to the entries that the library would have made if it read
             the question in another way that the question admits. Their answers are
             right as well.
