@@ -208,7 +208,8 @@ class TaskRules:
         task: The registered task.
         guard: Which answers must not reach its scorer.
         notation: How its answers are written as its scorer reads them.
-        kept_signs: Signs that are no formatting in its answers.
+        kept_signs: Signs that are no formatting in its answers: `=` where a letter
+            before it is a part of an answer.
         fix: What its scorer does wrong, and the corrected score; None where nothing
             was found that it overpays beyond a near miss.
         item_checks: Which of its entries are not used.
