@@ -108,7 +108,7 @@ class Trust:
         read: Makes the result of what was answered, which has the type that the job
             is annotated with; raises ValueError if the call cannot return that.
         brief: Whether the call may take over its worker, which then does no other
-            calls and is replaced after BRIEF_CALLS of them.
+            calls and is replaced after `max_calls` of them.
         prepare: Called in the worker before the job begins and its deadline runs, to
             load and keep what the job needs; pickled. It must not depend on what is
             not to be believed.
@@ -118,6 +118,7 @@ class Trust:
     max_reply_bytes: int = MAX_REPLY_BYTES
     read: Callable[[Any], Any] | None = None
     brief: bool = False
+    max_calls: int = BRIEF_CALLS
     prepare: Callable[[], object] | None = None
     wall_limit_s: float = 0.0
 
@@ -321,7 +322,8 @@ class _Call:
         self.future: Future[Any] = Future()
         self.abandoned = False
         # In the thread of the caller, who gets the error of what does not pickle.
-        self.body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
+        order = (trust.prepare, job, args, trust.max_reply_bytes)
+        self.body = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
             raise ValueError(f"the call takes {len(self.body)} bytes")
         self._lock = threading.Lock()
@@ -446,7 +448,7 @@ class _Thread:
         else:
             call.future.set_result(result)
         worker = self._workers.get(brief)
-        if brief and worker is not None and worker.calls >= BRIEF_CALLS:
+        if brief and worker is not None and worker.calls >= call.trust.max_calls:
             self._clear(brief)
         if brief in self._workers and self._workers[brief] is None:
             # Before the next call needs it; that call will say if it fails.
