@@ -8,9 +8,11 @@ import http.client
 import json
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -342,6 +344,27 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
     deadline = time.monotonic() + GUARD_S
     while any(Path(f"/proc/{number}").exists() for number in workers):
         assert time.monotonic() < deadline
+
+
+def test_held_connections_without_the_secret_keep_nobody_out(tmp_path):
+    secret, log = tmp_path / "secret", tmp_path / "log"
+    secret.write_text(SECRET)
+    few = ["prlimit", "--nofile=256:256", *COMMAND, "--secret_file", str(secret)]
+    with (
+        log.open("w") as stderr,
+        subprocess.Popen(few, stdout=subprocess.PIPE, stderr=stderr) as process,
+        contextlib.ExitStack() as held,
+    ):
+        held.callback(process.terminate)
+        address = ("127.0.0.1", int(process.stdout.readline().split(b":")[-1]))
+        health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for begun in [b"", b"GET", health, health + b"GET", HEAD % 100] * 80:
+            client = held.enter_context(socket.create_connection(address))
+            client.sendall(begun)
+        url = "http://{}:{}/{}/items?start=0".format(*address, SECRET)
+        with urllib.request.urlopen(url, timeout=GUARD_S) as reply:
+            assert positions(json.load(reply)) == [0]
+    assert "idle connections: over 128 newer" in log.read_text()
 
 
 @pytest.mark.parametrize(
