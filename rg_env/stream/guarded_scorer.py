@@ -17,8 +17,7 @@ import logging
 import operator
 import sys
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from rg_env.library.own_tasks import imported
 from rg_env.logs import is_worth_a_line
 from rg_env.workers.pool_errors import PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
-from rg_env.workers.worker_pool import Trust, WorkerPool, finished, run_blocking
+from rg_env.workers.worker_pool import Trust, WorkerPool
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +73,12 @@ def _place_of(scorer: Any) -> str:
     return f"{module}:{name}"
 
 
-def _one_by_one(named: dict[str, Any], size: int) -> list[dict[str, Any]]:
-    """Return the arguments of a batch for each of its completions."""
-    columns = [n for n, v in named.items() if isinstance(v, list) and len(v) == size]
-    return [named | {n: named[n][i : i + 1] for n in columns} for i in range(size)]
+def _each(answer: Any, size: int) -> Sequence[Any]:
+    """Return what a call has answered for each completion."""
+    if isinstance(answer, (list, tuple)) and len(answer) == size:
+        return answer
+    is_error = isinstance(answer, PoolError)
+    return [answer if is_error else f"{shown(answer)} for {size} completions"] * size
 
 
 class guard:  # noqa: N801 - it is used as a function
@@ -131,52 +132,50 @@ class guard:  # noqa: N801 - it is used as a function
             raise SettingError(reason, "guard") from RuntimeError(error.detail)
 
     def __repr__(self) -> str:
-        return f"<guard {self._workers[0]} {dict(self.counts)}>"
+        return f"<guard {self._workers[0]}>"
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return what the scorer returns for these plain values, or None."""
-        scored = functools.partial(self._scored, args, named)
-        return run_blocking(scored, _pool_of(*self._workers))
+        pool = _pool_of(*self._workers)
+        begin = functools.partial(pool.submit, call, args, **self._limits)
+        futures = [begin(part) for part in self._calls(named)]
+        return self._rewards(named, [f.exception() or f.result() for f in futures])
 
     async def acall(self, *args: Any, **named: Any) -> Any:
         """Do the same in an event loop, which is never blocked."""
-        return await self._scored(args, named, _pool_of(*self._workers))
+        pool = _pool_of(*self._workers)
 
-    async def _scored(self, args: Any, named: dict[str, Any], pool: WorkerPool) -> Any:
+        async def answer(part: dict[str, Any]) -> Any:
+            try:
+                return await pool.run(call, args, part, **self._limits)
+            except PoolError as error:
+                return error
+
+        answers = await asyncio.gather(*map(answer, self._calls(named)))
+        return self._rewards(named, answers)
+
+    def _calls(self, named: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the arguments of each call."""
         named = {name: v for name, v in named.items() if name not in NO_VALUES}
         batch = named.get("completions")
-        if not isinstance(batch, list):
-            answer = await self._answer(args, named, pool)
-            if isinstance(answer, (list, tuple)):
-                return [self._kept(value) for value in answer]
-            return self._kept(answer)
-        whole = [named] if batch else []
-        parts = _one_by_one(named, len(batch)) if self._split else whole
-        calls = [self._answers(args, part, pool) for part in parts]
-        if isinstance(pool, WorkerPool):
-            each = await asyncio.gather(*calls)
-        else:
-            with ThreadPoolExecutor() as threads:
-                each = [*threads.map(finished, calls)]
-        return [self._kept(value) for values in each for value in values]
+        if not self._split or not isinstance(batch, list):
+            return [named]
+        size = len(batch)
+        columns = {
+            n: v for n, v in named.items() if isinstance(v, list) and len(v) == size
+        }
+        return [named | {n: [v[i]] for n, v in columns.items()} for i in range(size)]
 
-    async def _answers(
-        self, args: Any, named: dict[str, Any], pool: WorkerPool
-    ) -> list[Any]:
-        """Return an answer for each completion of a batch."""
-        answer, size = await self._answer(args, named, pool), len(named["completions"])
-        if isinstance(answer, (list, tuple)) and len(answer) == size:
-            return list(answer)
-        if not isinstance(answer, PoolError):
-            answer = f"{shown(answer)} for {size} completions"
-        return [answer] * size
-
-    async def _answer(self, args: Any, named: dict[str, Any], pool: WorkerPool) -> Any:
-        """Return what a worker answers, or the error."""
-        try:
-            return await pool.run(call, args, named, **self._limits)
-        except PoolError as error:
-            return error
+    def _rewards(self, named: dict[str, Any], answers: Sequence[Any]) -> Any:
+        """Return what the answers to all calls mean."""
+        batch = named.get("completions")
+        if isinstance(batch, list):
+            size = 1 if self._split else len(batch)
+            return [self._kept(v) for answer in answers for v in _each(answer, size)]
+        (answer,) = answers
+        if isinstance(answer, (list, tuple)):
+            return [self._kept(value) for value in answer]
+        return self._kept(answer)
 
     def _kept(self, answer: Any) -> Any:
         """Count an answer; return it, or log it and return None."""

@@ -184,10 +184,15 @@ class WorkerPool:
         return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
     def submit(
-        self, job: Callable[..., T], /, *args: Any, deadline_s: float
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
     ) -> Future[T]:
         """As `run`, without waiting for the result; thread-safe."""
-        return self._enqueue(_Call(job, args, deadline_s, BELIEVED)).future
+        return self._enqueue(_Call(job, args, deadline_s, trust)).future
 
     async def run(
         self,
@@ -578,11 +583,7 @@ def run_blocking(
     """
     # So code for an event loop is of use to callers without one, and in threads that
     # already run one.
-    return finished(job(cast(WorkerPool, _BlockingPool(pool))))
-
-
-def finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine of `run_blocking`, in another thread maybe."""
+    coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
     try:
         # It never suspends, so the first step is also its last.
         coroutine.send(None)

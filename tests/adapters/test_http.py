@@ -22,6 +22,7 @@ pytest.importorskip("uvicorn")
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
+from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.serving import ClientCheck
 from rg_env.stream import item as item_module
@@ -128,6 +129,14 @@ def test_an_item_that_is_not_made_here_is_status_422(served, item, changed):
     assert served.post("/score", body)[0] == 422
 
 
+def test_half_a_character_in_a_request_costs_nobody_a_score(served, item):
+    right = f"\ud83d<answer>{item.gold}</answer>"
+    body = {"item": json.loads(item.to_json()), "completions": [right, "\ud83d"]}
+    _, reply = served.post("/score", body)
+    assert [result["value"] for result in reply["results"]] == [1.0, 0.0]
+    assert served.post("/verify", row(item, right))[1]["reward"] == 1.0
+
+
 # -- items -----------------------------------------------------------------------------
 
 
@@ -163,6 +172,12 @@ def test_a_row_comes_back_with_its_reward(served, item):
     for path in ("/verify", "/ng-rollout/r-1/verify"):  # the second if it is observed
         status, found = served.post(path, given)
         assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
+
+
+def test_an_exported_row_is_one_of_nemo_gym(served, item):
+    (exported,) = item_rows(Tasks("gcd"), [item])
+    answered = {"response": row(item, f"<answer>{item.gold}</answer>")["response"]}
+    assert served.post("/verify", exported | answered)[1]["reward"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"errors"},
     "json_lines": {"off_loop"},
+    "logs": {"errors"},
     "serving": {"errors", "logs"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
