@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -102,7 +103,11 @@ class _Rows(msgspec.Struct):
 
 def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except ValueError:  # perhaps because of half a character, which models write
+            text = json.dumps(json.loads(bytes(body)), ensure_ascii=False)
+            return msgspec.json.decode(text.encode(errors="replace"), type=kind)
     except (ValueError, RecursionError) as error:  # nested too deeply
         raise HTTPException(400, f"{what}: {error}") from error
 
@@ -269,9 +274,10 @@ class ScoreServer:
         return _reply({"level": level})
 
     def _feed_back(self, item: Item, values: list[float | None]) -> float | None:
-        if item.task not in self._tasks.categories():
-            raise HTTPException(422, f"item: {item.task} is no task of this server")
-        self._tasks.feedback(item, values)
+        try:
+            self._tasks.feedback(item, values)
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from error
         return self._tasks.levels().get(item.task)
 
     # -- NeMo Gym ----------------------------------------------------------------------
