@@ -196,9 +196,13 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
     folder = tmp_path / "report"
     reported(folder, path)
+    files = {each.name for each in folder.iterdir()}
     (folder / "texts-0099.js").touch()
+    (folder / "notes.md").touch()
     reported(folder, path)
-    assert not (folder / "texts-0099.js").exists()
+    assert {each.name for each in folder.iterdir()} == files | {"notes.md"}
+    (tmp_path / "d" / "report.js").touch()  # as a report has one
     with pytest.raises(SettingError, match="is there already"):
         reported(tmp_path / "d", path)
-    assert [each.name for each in (tmp_path / "d").iterdir()] == [path.name]
+    names = {each.name for each in (tmp_path / "d").iterdir()}
+    assert names == {path.name, "report.js"}
