@@ -54,8 +54,12 @@ def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Pat
         SettingError: Something else is at the place, or nothing can be written there.
         SystemExit: A signal came.
     """
+    is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    if not (is_own := bool(own_files(folder))) and not is_free:
+        reason = f"{shown(str(folder))} is there already; choose another folder"
+        raise SettingError(reason, "--out")
     # Beside its place, since a rename does not lead to another disk.
-    near = folder if _check_free(folder, own_files) else folder.parent
+    near = folder if is_own else folder.parent
     check_writable("--out", near, is_folder=True)
     with ending.undoing(), contextlib.ExitStack() as stack:
         near.mkdir(parents=True, exist_ok=True)
@@ -65,21 +69,10 @@ def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Pat
         # mkdtemp lets only this user read what it makes.
         new.mkdir()
         yield new
-        # It was filled for hours, perhaps.
-        if old := _check_free(folder, own_files):
+        if old := own_files(folder):
             _replace(folder, old, new)
         else:
             new.rename(folder)  # replaces an empty folder and nothing else
-
-
-def _check_free(folder: Path, own_files: OwnFiles) -> Sequence[Path]:
-    """Return the files to replace; refuse a folder that holds other files alone."""
-    own = own_files(folder)
-    is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if not own and not is_free:
-        reason = f"{shown(str(folder))} is there already; choose another folder"
-        raise SettingError(reason, "--out")
-    return own
 
 
 def _replace(folder: Path, old: Sequence[Path], new: Path) -> None:

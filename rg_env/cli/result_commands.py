@@ -137,7 +137,7 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
 
     A PATH is a file or folder of dump files (even of a running serve), rows of process,
     samples of evaluate or rescore, published results of reasoning-gym, or metrics. An
-    existing report in the folder is replaced.
+    existing report in the folder is replaced; other files in it stay.
     """
     from rg_env.results.report import write_report
 

@@ -166,9 +166,8 @@ def screen(
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
     _check_screen(out)
-    where = out.with_suffix(".jsonl")
-    check_writable("--out", where)
-    env = build(command, given, lambda config: ScreenRun(config, groups, str(where)))
+    where = str(out.with_suffix(".jsonl"))
+    env = build(command, given, lambda config: ScreenRun(config, groups, where))
     _write_rows(env)
     rows = Path(env.config.data_path_to_save_groups)
     tasks = screen_rows(read_groups(rows), env.screen.bounds, least_share)

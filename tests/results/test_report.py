@@ -154,6 +154,8 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
+    with next(tmp_path.iterdir()).open("a") as file:
+        file.write('\n[]\n3\n{"step": 9, "alarms": [1]}\n{"step": 9, "alarms": 1}\n')
     found = reported(tmp_path / "r", tmp_path)
     assert found["alarms"] == ["0123abcd: a in gcd, 2 times, the newest: 32 groups"]
 
