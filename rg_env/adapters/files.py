@@ -23,7 +23,7 @@ import yaml
 
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import VERSION
-from rg_env.results.new_folder import new_folder
+from rg_env.places import new_folder
 from rg_env.results.samples import Sample, grouped
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item

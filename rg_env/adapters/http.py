@@ -14,6 +14,7 @@ an error status; a failure never becomes a reward.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import statistics
@@ -28,7 +29,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rg_env.errors import LibraryError, RunError, SettingError
 from rg_env.stream.group_scorer import UNMATCHED, Result, score_async
@@ -39,6 +40,7 @@ from rg_env.workers.worker_pool import default_pool_size
 T = TypeVar("T")
 
 MAX_BODY_BYTES = 16 * 2**20
+DRAIN_S = 5.0  # so long, a body that is too long is read and thrown away
 WORKED_ON = 2 * default_pool_size()
 """Other completions wait, so that under load some requests are answered in time."""
 
@@ -140,6 +142,26 @@ def _refuse(request: Request | None, error: Exception) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
+async def _refuse_long(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a body, and read it for a while, before the connection is closed.
+
+    Closed upon a body that still comes, it would be reset, and the reply be lost.
+    """
+
+    async def drain() -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async def send_more(message: Message) -> None:
+        await send({**message, "more_body": True})
+
+    text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
+    await _refuse(None, HTTPException(413, text))(scope, receive, send_more)
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(drain(), DRAIN_S)
+    await send({"type": "http.response.body"})
+
+
 async def _health(request: Request) -> Response:
     return _reply({"status": "healthy"})
 
@@ -199,8 +221,7 @@ class ScoreServer:
         headers, answer = dict(scope.get("headers", ())), self._inner
         length = int(headers.get(b"content-length", 0))  # uvicorn has checked it
         if length > MAX_BODY_BYTES or b"transfer-encoding" in headers:
-            text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
-            answer = _refuse(None, HTTPException(413, text))
+            answer = _refuse_long
         await answer(scope, receive, send)
 
     # -- items and scores --------------------------------------------------------------

@@ -9,11 +9,13 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import wandb
 
 from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed, shown
+from rg_env.places import check_writable
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +62,14 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
     """Refuse settings that a command cannot work with, before anything is loaded."""
     if name == "serve":
         check_can_train(config, [server.server_type for server in servers])
+    if name == "serve" or config.dump_rollouts or config.dump_failed_rollouts:
+        folder = Path(config.data_dumps_dir)
+        check_writable("env.data_dumps_dir", folder, is_folder=True)
+    evals = config.data_dir_to_save_evals
+    if name in ("serve", "evaluate") and evals is not None:
+        check_writable("env.data_dir_to_save_evals", Path(evals), is_folder=True)
+    if (rows := config.data_path_to_save_groups) is not None:
+        check_writable("env.data_path_to_save_groups", Path(rows))
     if name == "process":
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")

@@ -17,6 +17,7 @@ from rg_env.cli.command import START, flag, loaded, option, rendered
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
+from rg_env.places import check_writable
 from rg_env.settings import setting_types
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import SECRET
@@ -93,7 +94,7 @@ def process(command: SettingsCommand, given: Given) -> int:
 
 
 def _write_rows(env: Any) -> None:
-    """Run `process`; the report is made of whatever was written."""
+    """Run `process`; the report is of whatever was written, unless a signal came."""
     from rg_env.results.report import report_of
     from rg_env.results.sources import metrics_beside
 
@@ -156,16 +157,13 @@ def screen(
     Samples a few groups of each task with the settings for serve, and writes a settings
     file that selects the tasks and levels whose groups have reward variance.
     """
-    from rg_env.atropos.process_run import HEAD, ScreenRun, screen_text
+    from rg_env.atropos.process_run import ScreenRun, screen_text
     from rg_env.json_lines import read_groups
     from rg_env.results.screening import screen_rows, table_for
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
-    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
-        raise SettingError(
-            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
-        )
+    _check_screen(out)
     where = str(out.with_suffix(".jsonl"))
     env = build(command, given, lambda config: ScreenRun(config, groups, where))
     _write_rows(env)
@@ -179,9 +177,21 @@ def screen(
         )
     sections = env.screen.settings(_as_set(command, given), tasks)
     path = rows.with_suffix(".yaml")
+    _check_screen(path)
     path.write_text(screen_text(sections), encoding="utf-8")
     print(f"settings: {path}\nrun: {START} serve --config {path}")
     return 0
+
+
+def _check_screen(out: Path) -> None:
+    """Refuse a file that cannot be written, or that `screen` has not written."""
+    from rg_env.atropos.process_run import HEAD
+
+    check_writable("--out", out)
+    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
+        raise SettingError(
+            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
+        )
 
 
 def _as_set(command: SettingsCommand, given: Given) -> dict[str, Any]:
@@ -219,6 +229,9 @@ def launch(command: SettingsCommand, given: Given) -> int:
     own = [sys.executable, str(program if program.is_file() else PROJECT / PROGRAM)]
     plan = Plan(settings, given.env, given.openai, config, own)
     plan.check()
+    check_writable("launch.folder", plan.folder, is_folder=True)
+    check_writable("launch.policy", plan.policy, is_folder=True)
+    check_writable("env.data_dumps_dir", plan.dumps, is_folder=True)
     start_checks.check_wandb(config)
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
     with taken(plan):

@@ -22,11 +22,13 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
+from rg_env.errors import shown
 from rg_env.inference.completions import (
     ProbeRequest,
     Sampling,
     check_some_usable,
     find_route,
+    is_same_model,
     read_texts,
     read_tokens,
     with_one_bos,
@@ -34,7 +36,9 @@ from rg_env.inference.completions import (
 from rg_env.inference.connection import (
     ABOUT_THE_REQUEST,
     LONGEST_READ,
+    MODEL,
     NOTHING,
+    PAGE_S,
     SILENCE,
     Connection,
     Failure,
@@ -125,6 +129,7 @@ class Client(APIServer):
         self._pause_s = 0.0  # before the first probe
         self._limit_name = MAX_TOKENS
         self._ignores_n: bool = config.n_kwarg_is_ignored
+        self._names: set[str] = set()  # of the model, in replies
         self._under_way: set[asyncio.Future[Any]] = set()
 
     def routes(self) -> list[Route]:
@@ -286,7 +291,36 @@ class Client(APIServer):
         completions = await self._query(route.path, body, read, n, on_reply)
         if len(completions) == 1 < n:
             self._ignores_n = True
+        names = {each.model for each in completions if isinstance(each.model, str)}
+        for name in names - self._names:
+            if not is_same_model(self.config.model_name, name):
+                await self._check_model(name)
+            self._names.add(name)
         return completions
+
+    async def _check_model(self, name: str) -> None:
+        """Accept the name of the model in a reply, or raise a `RequestFailedError`.
+
+        A server may answer with another name of the requested model, as its list says.
+        One that does not list it has names of its own, of which the first is accepted,
+        but a trainer does not learn from a model that is listed in its place.
+        """
+        requested = self.config.model_name
+        try:
+            models = await self.connection.models(PAGE_S)
+            roots = {model["id"]: model.get("root") or model["id"] for model in models}
+        except (RequestFailedError, *NO_SUCH_FORM):
+            roots = {}
+        is_alias = requested in roots and roots[requested] == roots.get(name, name)
+        is_own_name = not self._names and requested not in roots
+        is_other = self.needs_tokens and name in roots
+        if not is_alias and (is_other or not is_own_name):
+            text = f"a reply is of the model {shown(name)}, not of {shown(requested)}"
+            failure = Failure("OtherModelError", text, setting=MODEL)
+            raise RequestFailedError(failure)
+        if is_own_name:
+            text = "inference at %s calls the model %s %s"
+            logger.warning(text, self.config.base_url, shown(requested), shown(name))
 
     def _chat_body(self, given: Body) -> Body:
         fields = {**given}

@@ -20,6 +20,7 @@ import importlib.util
 import json
 import logging
 import re
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,10 +30,12 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from rg_env import ending
 from rg_env.errors import SettingError
+from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
+from rg_env.places import new_folder
 from rg_env.results import report_runs as runs
-from rg_env.results.new_folder import new_folder
 from rg_env.results.numbers import row_of, table_of
 from rg_env.results.report_tally import ReportTally
 from rg_env.results.sources import Sources, files_of, metrics_beside
@@ -43,8 +46,11 @@ logger = logging.getLogger(__name__)
 SIMULATED = (
     "The model is simulated: these texts and scores say nothing about any real one."
 )
-MARK = "report.js"
-"""A folder that holds it is a report, and may be replaced by one."""
+OVERVIEW = "overview.js"
+OWN = re.compile(
+    r"index\.html|(report|overview|samples|texts-\d{4,})\.js|(datatables|uplot)\.(js|css)"
+)
+"""The files of a report, which another one replaces."""
 
 # Characters; the middle of a longer one is left out, with a word that says so.
 LONGEST_TEXT = 32_000
@@ -73,6 +79,18 @@ def _script(path: Path, name: str, value: Any) -> None:
     """Write a script that hands a value over; ASCII, whatever a model wrote."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """Return the files of the report in a folder, [] if there is none."""
+    begin = b"REPORT.overview("
+    try:
+        with (folder / OVERVIEW).open("rb") as file:
+            is_report = file.read(len(begin)) == begin
+    except OSError:
+        return []
+    files = folder.iterdir() if is_report else ()
+    return [file for file in files if OWN.fullmatch(file.name)]
 
 
 def _cut(value: object) -> str | list[Any] | None:
@@ -123,7 +141,7 @@ def _write_page(folder: Path, **values: Any) -> None:
             text = f"(()=>{{{text}\n}})();\n"
         (folder / name).write_text(text, encoding="utf-8")
     here = Path(__file__).parent
-    shutil.copyfile(here / "report.js", folder / MARK)
+    shutil.copyfile(here / "report.js", folder / "report.js")
     templates = Environment(
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
     )
@@ -152,7 +170,7 @@ def write_report(
     results, dumped = dict[tuple[runs.Place, str | None], int](), Counter[runs.Place]()
     rows, previews = list[Sequence[Any]](), list[str | None]()
     shows = WorkProgress("report", sources.total_kb, "kB")
-    with new_folder(folder, MARK) as new, shows as progress:
+    with new_folder(folder, _own_files) as new, shows as progress:
         texts = _Texts(new)
         for sample in sources.samples(progress):
             row, source = sample.row, str(sample.row["source"])
@@ -183,7 +201,7 @@ def write_report(
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
-        _script(new / "overview.js", "overview", overview)
+        _script(new / OVERVIEW, "overview", overview)
         columns = {**tally.columns(), "preview": previews, "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report", note=note)
@@ -195,13 +213,20 @@ def write_report(
 def report_of(
     paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
 ) -> Path | None:
-    """Write the report that a command ends with; return its page if there is one."""
+    """Write the report that a command ends with; return its page if there is one.
+
+    After a signal, it logs the command that writes the report instead.
+    """
     there = [str(path) for path in paths if path.exists()]
     note = SIMULATED if is_simulated else ""
     try:
-        if there:
+        if there and ending.is_ending():
+            command = shlex.join(["report", *there, "--out", str(folder)])
+            logger.warning("the report is written by: %s %s", COMMAND, command)
+        elif there:
             write_report(there, folder, title=title, note=note)
             return folder / "index.html"
     except (OSError, SettingError) as error:
-        logger.error("the report %s cannot be written: %s", folder, error)
+        why = getattr(error, "reason", error)
+        logger.error("the report %s cannot be written: %s", folder, why)
     return None

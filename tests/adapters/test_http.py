@@ -321,6 +321,13 @@ def test_a_body_that_may_be_too_long_is_refused_before_it_is_sent(served, head):
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
+def test_a_client_that_sends_all_of_a_long_body_gets_the_reply(served):
+    with served.connect() as client:
+        length = server.MAX_BODY_BYTES + 1
+        client.sendall(HEAD % length + bytes(length))
+        assert client.recv(100).startswith(b"HTTP/1.1 413")
+
+
 def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeypatch):
     monkeypatch.setattr(item_module, "_shared", {(): other_pool})
     sleep = other_pool.run(time.sleep, GUARD_S, deadline_s=GUARD_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import ServerBaseline
@@ -10,7 +11,7 @@ from atroposlib.envs.server_handling.server_manager import ServerBaseline
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.cli import run_commands
 from rg_env.errors import SettingError
-from tests.support.parts import TOKENIZER, run_main
+from tests.support.parts import NOWHERE, TOKENIZER, run_main
 
 
 def parsed(*argv, env_cls=None):
@@ -96,6 +97,40 @@ def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsy
     assert printed.startswith("error: ") and expected in printed
     assert printed.count("\n") == 1
     assert "secret" not in printed
+
+
+@pytest.mark.parametrize(
+    ("argv", "setting"),
+    [
+        (["serve", "--env.data_dumps_dir=file"], "env.data_dumps_dir"),
+        (["serve", "--env.data_path_to_save_groups=."], "env.data_path_to_save_groups"),
+        (["process", "--env.data_path_to_save_groups=pipe"], "env.data_path_to_save"),
+        (["process", "--env.data_path_to_save_groups=/dev/full"], "env.data_path_to"),
+        (["evaluate", "--env.data_dir_to_save_evals=file/a"], "env.data_dir_to_save"),
+        (["screen", "--out=file/a.yaml"], "--out"),
+        (["launch", "--launch.folder=file", "--launch.model=m"], "launch.folder"),
+        (["demo", "--dumps=file"], "--dumps"),
+        (["rescore", "a.json", "--out=pipe"], "--out"),
+        (["report", "a.json", "--out=file/a"], "--out"),
+        (["export", "sft", "a.json", "--out=file/a"], "--out"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_known_before_any_work(
+    argv, setting, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    for name in ("file", "a.json"):
+        (tmp_path / name).touch()
+    settings = ["--openai.base_url", NOWHERE, "--env.use_wandb=false"]
+    takes_none = argv[0] in ("demo", "rescore", "report", "export")
+    assert run_main(argv if takes_none else argv + settings) == 2
+    assert capsys.readouterr().err.startswith(f"error: {setting}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.json",
+        "file",
+        "pipe",
+    ]
 
 
 @pytest.mark.parametrize(
