@@ -93,6 +93,9 @@ def test_equal_choices_are_one_with_the_weight_of_both():
 
 
 NOTHING_LEFT = "tasks: nothing is left to sample; choose a task or exclude fewer"
+OF_GAMES = (
+    "'games' is a category, for `categories`; `tasks --category games` lists its tasks"
+)
 MAZE = "unknown task 'mase'; did you mean 'maze'?"
 
 
@@ -106,8 +109,7 @@ MAZE = "unknown task 'mase'; did you mean 'maze'?"
         ),
         (
             {"tasks": ["games"]},
-            "tasks: 'games' is a category, for `categories`; `tasks --category games`"
-            + " lists its tasks",
+            f"tasks: {OF_GAMES}",
         ),
         ({"exclude_tasks": ["mase"]}, f"exclude_tasks: {MAZE}"),
         ({"task_weights": {"mase": 1.0}}, f"task_weights: {MAZE}"),
