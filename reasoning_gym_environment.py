@@ -88,7 +88,6 @@ from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.ending import Lifetime
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
-from rg_env.library import worker_jobs
 from rg_env.off_loop import off_loop
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
@@ -98,7 +97,6 @@ from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import PATIENCE_S, prepare_items
-from rg_env.workers.worker_pool import WorkerPool
 
 __all__ = [
     "APIServerConfig",
@@ -255,12 +253,9 @@ class ReasoningGymEnv(
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._requests.check_limit(self.limit_tokens)
-        megabytes = config.worker_memory_mb
-        self._pool = self._rewards.pool = WorkerPool(
-            config.worker_count,
-            memory_limit_bytes=megabytes and megabytes * 1024**2,
-            preload=worker_jobs.preload_of(config.task_modules),
-        )
+        if self._pool is None:  # else a command has checked its settings with it
+            self._pool = start_checks.workers_of(config)
+        self._rewards.pool = self._pool
         give_up = config.give_up_after_s if self.process_mode else None
         self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()

@@ -27,22 +27,30 @@ from rg_env.cli.command import Command, at_once
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings import environment_settings, program_settings, setting_types
-from rg_env.settings.environment_settings import NAMES_OF_TASKS, CheckedSettings
+from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import CheckedModel, kinds
-from rg_env.stream.selection import refuse_unlisted
 from rg_env.stream.tasks import Tasks
 from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
+_SERVER = "openai.base_url openai.server_type openai.model_name env.tokenizer_name"
+_ITEMS = " env.tasks env.categories"
+_GROUPS = " env.complexity_mode env.group_size env.max_token_length env.total_steps"
+_TRAINING = " env.batch_size env.dump_rollouts env.steps_per_eval env.use_wandb"
 FIRST = {
-    *("openai.base_url", "openai.server_type", "openai.model_name", "env.tasks"),
-    *("env.tokenizer_name", "env.complexity_mode", "env.group_size", "env.use_wandb"),
-    *("env.max_token_length", "env.total_steps", "env.num_eval_samples_per_task"),
-    *("launch.model", "launch.folder", "launch.python", "launch.vllm_args"),
+    "launch": "launch.model launch.folder launch.python launch.vllm_args"
+    " launch.vllm_variables launch.trainer_args" + _ITEMS + _GROUPS + _TRAINING,
+    "serve": _SERVER + _ITEMS + _GROUPS + _TRAINING + " env.rollout_server_url",
+    "process": _SERVER + _ITEMS + _GROUPS + " env.temperature"
+    " env.data_path_to_save_groups env.give_up_after_s",
+    "evaluate": _SERVER + _ITEMS + " env.num_eval_samples_per_task env.eval_completions"
+    " env.eval_level env.eval_preset env.eval_temperature env.eval_max_token_length"
+    " env.max_token_length env.data_dir_to_save_evals env.give_up_after_s",
+    "screen": _SERVER + _ITEMS + _GROUPS + " env.batch_size env.give_up_after_s",
 }
-"""The settings that `--help` shows, if a command has all settings."""
+"""Command that has all settings, to those that its `--help` shows."""
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
@@ -182,7 +190,7 @@ def _read_file(path: str) -> dict[str, Any]:
     for name in [name for name in content if name not in known]:
         # What was perhaps meant for us stays, and is refused.
         if isinstance(content[name], dict) and not nearest(str(name), known):
-            logger.info("--config: section %s is ignored", shown(name))
+            logger.warning("--config: no setting is read in section %s", shown(name))
             del content[name]
     servers = content.get("openai")
     for server in servers if isinstance(servers, list) else [servers]:
@@ -233,7 +241,7 @@ class SettingsCommand(Command):
             if fields is None or field in fields
         ]
         for option in self.settings:
-            option.hidden = fields is None and option.path not in FIRST
+            option.hidden = fields is None and option.path not in FIRST[name].split()
         own = getattr(run, "__click_params__", [])[::-1]
         text = "YAML file with settings"
         others = [click.Option(["--config"], metavar="FILE", help=text)]
@@ -256,10 +264,27 @@ class SettingsCommand(Command):
             help=f"{inspect.getdoc(run)}\n\nOptions take precedence over the YAML file,"
             " and the file over the defaults in brackets. `None` is a valid value.",
             callback=lambda **values: run(
-                self, self._checked(values), **{o.name: values[o.name] for o in own}
+                self, self.read(values), **{o.name: values[o.name] for o in own}
             ),
             example=example,
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line; for an unknown option, name the settings like it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.rpartition(".")[2].strip("-").replace("-", "_")
+            close = nearest(name, [option.field for option in self.settings])
+            like = [
+                repr(option.opts[0])
+                for option in self.settings
+                if name in option.field or option.field == close
+            ]
+            if not like:
+                raise
+            text = f"{error.message} Did you mean {' or '.join(like[:6])}?"
+            raise click.UsageError(text, ctx) from error
 
     def start_of(self, env_cls: Any) -> Start:
         """Return what it starts from for a class, or for what imports it later."""
@@ -287,14 +312,6 @@ class SettingsCommand(Command):
                 raise SettingError(f"command line: {option.opts[0]} {why}")
             if text is not None:
                 below[option.field] = option.read(text)
-        return given
-
-    def _checked(self, values: Mapping[str, Any]) -> Given:
-        """Return what was set, checked as far as it can be without the framework."""
-        given = self.read(values)
-        settings, _ = given.over(self.start)
-        if not isinstance(self.env_cls, type) and not settings.task_modules:
-            refuse_unlisted({n: getattr(settings, n) or () for n in NAMES_OF_TASKS})
         return given
 
     def _print_all(self, ctx: click.Context) -> None:

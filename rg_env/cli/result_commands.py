@@ -120,6 +120,10 @@ def _results(
             why = f"{names[result]} has a sample without it; files of rescore have it"
             raise SettingError(f"--score {score}: {why}")
         table = table.with_columns(pl.when(HAS_SCORE).then(score).alias("score"))
+    scored = {*table.filter(HAS_SCORE)["result"]}
+    for result, name in enumerate(names):
+        if result not in scored:
+            raise SettingError(f"{name}: no completion has a score; `rescore` gives it")
     return names, table, [line for of in by_path for line in of.reasons()]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import ending, logs
-from rg_env.cli.command import START, flag, loaded, option, rendered
+from rg_env.cli.command import START, Number, flag, loaded, option, rendered
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
@@ -33,16 +33,23 @@ def build(
     given: Given,
     screen: Callable[[Any], ScreenRun] | None = None,
 ) -> Any:
-    """Build the environment of a command; from here on the framework is imported."""
-    env_cls = loaded(command.env_cls)
+    """Build the environment of a command.
+
+    Settings are checked first, then with the library; then the framework is imported,
+    and a server is queried last, since it may have to be waited for.
+    """
     from rg_env.atropos import start_checks
-    from rg_env.atropos.config import with_model
 
     name, is_serve = str(command.name), command.name == "serve"
+    config, servers = given.over(command.start)
+    start_checks.check_command(name, config, servers)
+    pool = start_checks.checked_workers(config)
+    env_cls = loaded(command.env_cls)
+    from rg_env.atropos.config import with_model
+
     config, servers = given.over(command.start_of(env_cls))
     run = screen and screen(config)
     config = run.config if run else config
-    start_checks.check_command(name, config, servers)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     if is_serve or given.env.get("use_wandb") is not None:
         start_checks.check_wandb(config)
@@ -51,7 +58,7 @@ def build(
             "W&B has no login and is off (--env.use_wandb true insists on it)"
         )
         config = config.model_copy(update={"use_wandb": False})
-    if not given.slurm:  # last, since a server may have to be waited for
+    if not given.slurm:
         config, servers = with_model(
             config,
             servers,
@@ -60,6 +67,7 @@ def build(
             trains=is_serve,
         )
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
+    env._pool = pool
     if run:
         env.screen, env.jsonl_writer.with_tokens = run, False
     used = [server.config for server in env.server.servers]
@@ -143,7 +151,7 @@ OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
     type=click.IntRange(1, 100_000),
     help="Number of groups for each task; by default 2 % of the run, at least 5",
 )
-@option("--least_share", click.FloatRange(0.01, 1.0), 0.1, LEAST_SHARE)
+@option("--least_share", Number(0.01, 1.0), 0.1, LEAST_SHARE)
 @option("--out", click.Path(dir_okay=False, path_type=Path), "data/screen.yaml", OUT)
 def screen(
     command: SettingsCommand,
@@ -232,7 +240,9 @@ def launch(command: SettingsCommand, given: Given) -> int:
     check_writable("launch.folder", plan.folder, is_folder=True)
     check_writable("launch.policy", plan.policy, is_folder=True)
     check_writable("env.data_dumps_dir", plan.dumps, is_folder=True)
+    start_checks.check_command("launch", config, [])
     start_checks.check_wandb(config)
+    start_checks.checked_workers(config).close()
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
     with taken(plan):
         try:

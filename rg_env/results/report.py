@@ -67,7 +67,7 @@ LIBRARIES = {
 
 TEXTS = ("question", "gold_answer", "completion", "answer", "system")
 FACTS: tuple[str, ...]
-FACTS = ("scores", "formats", "normalized", "reward", "reason")
+FACTS = ("seed", "params", "scores", "formats", "normalized", "reward", "reason")
 FACTS += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
 """What the reader shows of a sample's row, unchanged."""
 
@@ -167,7 +167,8 @@ def write_report(
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
-    results, dumped = dict[tuple[runs.Place, str | None], int](), Counter[runs.Place]()
+    results, dumped = dict[tuple[runs.Place, str], int](), Counter[runs.Place]()
+    dates = list[str]()  # of the results
     rows, previews = list[Sequence[Any]](), list[str | None]()
     shows = WorkProgress("report", sources.total_kb, "kB")
     with new_folder(folder, _own_files) as new, shows as progress:
@@ -175,7 +176,9 @@ def write_report(
         for sample in sources.samples(progress):
             row, source = sample.row, str(sample.row["source"])
             place = runs.place_of(source, row.get("run"))
-            result = results.setdefault((place, row.get("model")), len(results))
+            result = results.setdefault((place, row.get("model") or ""), len(results))
+            if result == len(dates):
+                dates.append(str(row.get("time") or "")[:16].replace("T", " "))
             rows.append(row_of(sample, result))
             previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
             if runs.is_dumped(source):
@@ -188,8 +191,11 @@ def write_report(
         places = [*(run["place"] for run in metrics), *(at for at, _ in results)]
         short = runs.names_of(places)
         names = [
-            short[at] if not model or model in short[at] else f"{model}, {short[at]}"
-            for at, model in results
+            # The place is last: that is how the page finds the metrics of a run.
+            ", ".join(
+                filter(None, ("" if model in short[at] else model, began, short[at]))
+            )
+            for (at, model), began in zip(results, dates, strict=True)
         ]
         tally = ReportTally(table_of(rows))
         overview = {

@@ -9,6 +9,7 @@ import pytest
 from atroposlib.envs.server_handling.server_manager import ServerBaseline
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import config
 from rg_env.cli import run_commands
 from rg_env.errors import SettingError
 from tests.support.parts import NOWHERE, TOKENIZER, run_main
@@ -71,14 +72,19 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--env.group_sise", "3"], "one of: '--env.group_size'"),
+        (["--env.group_sise", "3"], "mean '--env.group_size'"),
         (["--group_size", "3"], "'--env.group_size'"),  # without its section
-        (["--env.seed=-1"], "env.seed: '-1' is not allowed; Input should be greater"),
-        (["--openai.server_type", "vlm"], "'vlm' is not allowed; Input should be"),
-        (
-            ["--slurm", "perhaps"],
-            "'perhaps' is not allowed; Input should be a valid",
-        ),
+        (["--model", "m"], "mean '--openai.model_name'"),
+        (["--env.seed=-1"], "env.seed: '-1' is not allowed; expected a number greater"),
+        (["--env.seed=x"], "expected a whole number"),
+        (["--env.task_params=5"], "expected a map such as {NAME: VALUE}"),
+        (["--env.wandb_name", "a" * 101], "expected text of at most 100 char"),
+        (["--env.tokenizer_name= "], "' ' is not allowed; expected text that is"),
+        (["--openai.base_url=host:1/v1"], "openai.base_url: 'host:1/v1' is not"),
+        (["--openai.server_type", "vlm"], "'vlm' is not allowed; expected 'openai', "),
+        (["--env.max_token_length=100"], "more than the 121 words of the system"),
+        (["screen", "--least_share=nan"], "nan is no number"),
+        (["--slurm", "perhaps"], "'perhaps' is not allowed; expected true or false"),
         (["--testing"], "testing: Must be false"),
         (["--proxy_url", "http://a"], "proxy_url: Must be None"),
         (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
@@ -140,7 +146,8 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
         ("env: {}\nenvv: {}", "did you mean 'env'"),
         ("- a\n- b", "none of the sections `env` and `openai`"),
         ("tinker: {lora_rank: 32}", "none of the sections"),
-        ("env: 3", "--config.env: 3 is not allowed"),
+        ("env: 3", "--config.env: 3 is not allowed; expected a map"),
+        ("env: {group_size: None}", "None is not allowed; expected a whole"),
         ("env: {}\ntesting: true", "testing: Must be false"),
         ("env: {a: [", "line 1, column 11"),
         ("env: {}\ngroup_size: 4", "unknown option 'group_size'"),
@@ -157,6 +164,31 @@ def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
     assert printed.startswith("error: ") and expected in printed
     assert printed.count("\n") == 1
     assert "secret" not in printed
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--env.categories=gamez"], "env.categories: unknown category 'gamez'"),
+        (["--env.task_params={gcd: {seed_: 1}}"], "env.task_params.gcd: "),
+        (["--env.task_levels={acre: 0.5}"], "env.task_levels: "),
+        (["evaluate", "--env.tasks=games"], "is a category"),
+    ],
+)
+def test_what_the_library_does_not_take_is_refused_before_a_server_is_queried(
+    argv, expected, capsys, monkeypatch
+):
+    queried = []
+    monkeypatch.setattr(config, "served_models", lambda *of, **how: queried.append(of))
+    assert run_main([*argv, "--env.use_wandb=false"], None) == 2
+    assert expected in capsys.readouterr().err
+    assert queried == []
+
+
+def test_a_section_that_nobody_reads_is_named(tmp_path, logged):
+    parsed("--config", yaml_file(tmp_path, "env: {}\nmodel: {name: m}"))
+    assert "'model'" in logged.text
 
 
 # -- servers ---------------------------------------------------------------------------
@@ -220,6 +252,6 @@ def test_the_log_names_every_server_with_its_model(tmp_path, logged):
     [("-q", logging.WARNING), ("-v", logging.DEBUG), ("--env.seed=1", logging.INFO)],
 )
 def test_the_level_of_the_log_is_an_option(option, level):
-    argv = ["--env.tokenizer_name=/nowhere", "--openai.model_name=m"]
+    argv = ["--env.tokenizer_name=no/where", "--openai.model_name=m"]
     assert run_main(["evaluate", option, *argv, "--env.use_wandb=false"]) == 2
     assert logging.getLogger("rg_env").level == level

@@ -55,7 +55,7 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     (own / "metrics.json").write_text("{}")
     overview = reported(tmp_path / "report", tmp_path)
     names = {run["name"] for run in overview["runs"]}
-    assert names == {"0123abcd", "model_one", "rows", "evaluated"}
+    assert names == {"2026-01-31 12:00, 0123abcd", "model_one", "rows", "evaluated"}
     assert (overview["samples"], overview["unread"]) == (5, [])
     assert overview["notes"][-1].startswith("scores say little in gcd: ")
 
