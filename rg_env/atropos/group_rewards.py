@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.reward.extraction import Extraction
-from rg_env.reward.score import Score, outcome_of
+from rg_env.reward.score import Score, as_unit, outcome_of
 from rg_env.run.group import Group, Rollout, Sink, has_variance
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer, extract_in_time
@@ -74,7 +75,8 @@ class GroupRewards:
     async def _extractions_of(self, completed: Sequence[Completed]) -> list[Extraction]:
         texts = [each["messages"][-1]["content"] for each in completed]
         if extract := self._helper("_extract_final_answer"):
-            answers = map(extract, texts)
+            # Its own time is no time of the event loop.
+            answers = await asyncio.to_thread(lambda: [*map(extract, texts)])
             return [Extraction(a, "no_answer" if a is None else None) for a in answers]
         opened = [each.get("thinking_open", False) for each in completed]
         return await extract_in_time(texts, opened, self._config.answer_format)
@@ -82,7 +84,9 @@ class GroupRewards:
     async def _scores_of(self, answers: list[str], first: Completed) -> list[Score]:
         dataset, entry = first["dataset_obj"], first["rg_item"]
         if score := self._helper("_score_answer_with_both_formats"):
-            values = [float(score(answer, entry, dataset)) for answer in answers]
+            values = await asyncio.to_thread(
+                lambda: [as_unit(score(a, entry, dataset)) for a in answers]
+            )
             return [
                 Score(value, outcome_of(value), answer)
                 for value, answer in zip(values, answers, strict=True)
