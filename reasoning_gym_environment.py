@@ -178,6 +178,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         self._requests = RolloutRequests(*requests)
         self._dumps = dumps = Dumps(config)
         dumps.versions = {"atroposlib": metadata.version("atroposlib")}
+        dumps.model = server.model_name
         self._feedback = feedback = Feedback(config.curriculum_target_accuracy)
         self._checkpoints = Checkpoints(self, dumps, feedback)
         self.ledger = self._checkpoints.ledger
