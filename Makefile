@@ -12,6 +12,9 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 TORCH_VENV := .venv-torch
 TORCH_STAMP := $(TORCH_VENV)/.installed
+OLDEST := $(shell sed -n 's/^requires-python = ">=\(.*\)"/\1/p' pyproject.toml)
+OLDEST_VENV := .venv-$(OLDEST)
+OLDEST_STAMP := $(OLDEST_VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
 # As `-m venv`, without Python's traceback after Ctrl-C.
 MAKE_VENV := -c 'import signal, sys, venv; signal.signal(2, signal.SIG_DFL); venv.main(sys.argv[1:])'
@@ -20,7 +23,7 @@ COMPILE := -c 'import atroposlib.envs.base, reasoning_gym'
 SHOW_VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick check commands bench pictures try-vllm train-small lock clean help FORCE
+.PHONY: demo test quick check commands oldest bench pictures try-vllm train-small lock clean help FORCE
 
 demo: $(STAMP) ## run the whole system on this machine with a simulated policy
 	@$(PY) reasoning_gym_environment.py demo $(ARGS)
@@ -42,6 +45,9 @@ check: $(STAMP) ## lint, formatting, types and spelling; changes nothing
 commands: $(STAMP) ## run every command of the README and of this list, in some minutes
 	@echo "Every command in its shortest form, in a copy of this folder: some three minutes and 1.3 GB (PyTorch)."
 	@$(PY) -m pytest --numprocesses 2 --dist worksteal -m commands tests/project/test_commands.py tests/project/test_wheel.py $(ARGS)
+
+oldest: $(OLDEST_STAMP) ## import every module with the oldest Python that is supported
+	@$(OLDEST_VENV)/bin/python -m tools.import_everything
 
 bench: $(STAMP) ## measure the throughput of serve (ARGS="--against FILE")
 	@$(PY) benchmarks/throughput.py $(ARGS)
@@ -70,7 +76,7 @@ lock: ## remake constraints.txt (ARGS=--upgrade moves every pin)
 	&& echo "constraints.txt: $$(grep -c == constraints.txt) lines"
 
 clean: ## remove environments and caches; keeps data_dumps
-	@rm -rf $(VENV) $(TORCH_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(TORCH_VENV) $(OLDEST_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './reasoning-gym/*' -prune -exec rm -rf {} +
 
 help: ## show this list
@@ -124,4 +130,20 @@ $(TORCH_STAMP): examples/train_small/requirements.txt
 	@$(PYTHON) $(MAKE_VENV) $(TORCH_VENV)
 	@$(TORCH_VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile -r $<
 	@$(TORCH_VENV)/bin/python -W ignore -c 'import reasoning_gym, torch'
+	@touch $@
+
+# The oldest Python is one on PATH, one of pyenv's, or one that uv can download.
+$(OLDEST_STAMP): requirements.txt constraints.txt
+	@for python in python$(OLDEST) $(HOME)/.pyenv/versions/$(OLDEST).*/bin/python; do \
+	  "$$python" -c 'import ensurepip, venv' 2>/dev/null && break; python=; \
+	done; \
+	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT; \
+	[ -n "$$python" ] || { $(PYTHON) -m venv "$$work" && "$$work/bin/pip" install --quiet uv \
+	  && "$$work/bin/uv" python install --quiet $(OLDEST) \
+	  && python=$$("$$work/bin/uv" python find $(OLDEST)); } >"$$work/log" 2>&1 \
+	|| { echo "No Python $(OLDEST) here, on PATH, of pyenv or by uv: install one, since it is promised." >&2; exit 1; }; \
+	echo "Installing requirements.txt in $(OLDEST_VENV), once: about a minute." \
+	&& rm -rf $(OLDEST_VENV) && "$$python" -m venv $(OLDEST_VENV) \
+	&& $(OLDEST_VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile \
+	  -r requirements.txt -c constraints.txt 2>"$$work/log" || { tail -5 "$$work/log" >&2; exit 1; }
 	@touch $@

@@ -58,9 +58,13 @@ from functools import partial
 from importlib import metadata
 from typing import Any
 
-from atroposlib.envs.base import BaseEnv
-from atroposlib.envs.base import BaseEnvConfig as BaseEnvConfig
-from atroposlib.envs.base import EvalHandlingEnum as EvalHandlingEnum
+from atroposlib.envs.base import (
+    BaseEnv,
+    BaseEnvConfig,
+    EvalHandlingEnum,
+    Item,
+    ScoredDataGroup,
+)
 from atroposlib.envs.server_handling.server_manager import (
     APIServerConfig,
     ServerBaseline,
@@ -85,7 +89,6 @@ from rg_env.ending import Lifetime
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.library import worker_jobs
 from rg_env.off_loop import off_loop
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
@@ -95,16 +98,43 @@ from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import PATIENCE_S, prepare_items
-from rg_env.workers.worker_pool import WorkerPool
 
-__all__ = ["ReasoningGymEnv", "ReasoningGymEnvConfig", "system_prompt"]
+__all__ = [
+    "APIServerConfig",
+    "BaseEnv",
+    "BaseEnvConfig",
+    "EvalHandlingEnum",
+    "Item",
+    "ReasoningGymEnv",
+    "ReasoningGymEnvConfig",
+    "ScoredDataGroup",
+    "system_prompt",
+]
 
 logger = logging.getLogger("rg_env.env")
 
 system_prompt = SYSTEM_PROMPT
 
 
-class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
+class _MixinsFirst(type(BaseEnv)):  # type: ignore[misc]
+    """Has a mixin that is named behind `ReasoningGymEnv` called before it.
+
+    Its hooks replace those of the framework, so nothing behind it would be called.
+    """
+
+    def mro(cls) -> list[type]:
+        order: list[type] = super().mro()
+        env = [each for each in order if isinstance(each, _MixinsFirst)][-1]
+        place = order.index(env)
+        behind = order[place : order.index(BaseEnv)] if env is not cls else []
+        mixins = [each for each in behind if not issubclass(env, each)]
+        rest = [each for each in order[place:] if each not in mixins]
+        return [*order[:place], *mixins, *rest]
+
+
+class ReasoningGymEnv(
+    OldNames, Serving, Processing, Evaluating, Reporting, metaclass=_MixinsFirst
+):
     """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
@@ -143,6 +173,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         """
         of_subclass = set(vars(self))  # which its data in checkpoints may replace
         config.validate_config()
+        self._refuse_uncalled()
         logs.set_levels(config.debug_logging, config.suppress_base_env_logs)
         has_tokenizer = config.tokenizer_name != start_checks.NO_TOKENIZER
         tokenizer = config.tokenizer_name if has_tokenizer else str(TOKENIZER_FOLDER)
@@ -173,6 +204,9 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         config = self.config
         self._test_items: list[Any] = []
         self.task_curricula: dict[str, Any] = {}  # stays empty in the original too
+        self._server = server
+        self.n_groups_to_process = config.total_steps
+        self.group_size_to_process = config.group_size
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
         self._session = session = ApiSession(config.rollout_server_url)
@@ -191,7 +225,7 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
         # Whoever gets each group that was scored, and each that passed the checks.
         scored_sinks: list[Sink] = [metrics, dumps]
         self._sinks = [*filter(None, [self.jsonl_writer]), self._trainer]
-        self._rewards = GroupRewards(config, server, feedback, scored_sinks)
+        self._rewards = GroupRewards(config, server, feedback, scored_sinks, self._own)
         self._flight, self._querying = Flight(), set[str]()
         self.workers = self._flight.workers  # the framework's name
 
@@ -223,15 +257,13 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
         self._requests.check_limit(self.limit_tokens)
-        megabytes = config.worker_memory_mb
-        self._pool = self._rewards.pool = WorkerPool(
-            config.worker_count,
-            memory_limit_bytes=megabytes and megabytes * 1024**2,
-            preload=worker_jobs.preload_of(config.task_modules),
-        )
+        if self._pool is None:  # else a command has checked its settings with it
+            self._pool = start_checks.workers_of(config)
+        self._rewards.pool = self._pool
         give_up = config.give_up_after_s if self.process_mode else None
         self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()
+        self._take_own_task_names()
         self._items = items = await prepare_items(self._pool, config, self._feedback)
         self._dumps.versions |= items.library.versions
         self._requests.take_published_prompt(items.library.system_prompt)
@@ -285,16 +317,6 @@ class ReasoningGymEnv(OldNames, Serving, Processing, Evaluating, Reporting):
     async def _set_up_alone(self) -> None:
         await self.setup()
         await self._start_wandb(self.config.wandb_name or self.name)
-
-    # -- numbers -----------------------------------------------------------------------
-
-    def get_curriculum_stats(self) -> dict[str, Any]:
-        """Return the number of tasks seen, their recent scores and their levels."""
-        return {
-            "curriculum_mode": self.config.complexity_mode == "curriculum",
-            **self._feedback.stats(),
-            "task_details": self._feedback.details(),
-        }
 
     # -- checkpoints -------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ What these names need is imported when one of them is first used. See docs/libra
 
 from typing import TYPE_CHECKING
 
+from rg_env import installation
+
 if TYPE_CHECKING:
     from rg_env.run.group_log import GroupLog
     from rg_env.stream.group_scorer import Result, outcome_counts, score, score_async
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupLog", "Item", "Result", "Tasks", "guard", "outcome_counts", "score"]
 __all__ += ["score_async"]
+
+__version__ = installation.VERSION
 
 _MODULES = {
     "GroupLog": "run.group_log",

@@ -154,6 +154,11 @@ def _end_in_time(status: int, within_s: float) -> None:
     atexit.register(_leave, status)
 
 
+def is_ending() -> bool:
+    """Return whether a signal ends this process, so that nothing new may begin."""
+    return bool(_guards)
+
+
 def _leave(status: int) -> NoReturn:
     """End this process after its other `atexit` functions.
 
@@ -209,15 +214,10 @@ def run(
 def undoing() -> Iterator[None]:
     """Have a signal raise where work without an event loop stands, to be undone.
 
-    The work takes its time, also after a signal that has ended something before it.
-
     Raises:
         SystemExit: A signal came; the status is 128 plus its number.
     """
     signals = _heard_here()
-    atexit.unregister(_leave)
-    while _guards:
-        _guards.pop().cancel()
 
     def stop(number: int, frame: object) -> NoReturn:
         for other in signals:

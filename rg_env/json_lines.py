@@ -22,6 +22,7 @@ import orjson
 from isal import igzip
 
 from rg_env.off_loop import keep_gil
+from rg_env.places import check_regular
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class LineFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+        check_regular(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered, so that a line outlives this process once it is appended.
         file = self.path.open("ab", buffering=0)
@@ -157,8 +159,9 @@ class LineFile:
         if self._file is None:
             return
         with contextlib.suppress(OSError):  # an empty file that stays does no harm
-            is_empty = self.path.is_file() and not self.path.stat().st_size
-            if is_empty and self._is_in_place(self._file):  # and no device
+            # A link is the user's, as is /dev/stdout.
+            is_ours = self._is_in_place(self._file) and not self.path.is_symlink()
+            if is_ours and not self.path.stat().st_size:
                 self.path.unlink()
         self._file.close()
         self._file = None

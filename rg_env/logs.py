@@ -9,6 +9,8 @@ import logging
 import sys
 from typing import Any
 
+from rg_env.errors import printable, visible
+
 FRAMEWORK_LOGGERS = (
     "atroposlib",
     "atroposlib.envs.base",
@@ -21,7 +23,18 @@ PROGRESS_LOGGER = "rg_env.results.terminal"
 """The logger of lines about work in progress, which every command shows."""
 
 
-class _StandardError(logging.StreamHandler[Any]):
+class _OneLine(logging.Formatter):
+    """Escapes what would steer a terminal, or look like a line of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        record.message = printable(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return visible(super().formatException(ei))
+
+
+class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
     """Writes a line an event to the `sys.stderr` of now, which a live view replaces.
 
     It names packages that are not ours, and our modules for DEBUG.
@@ -30,7 +43,7 @@ class _StandardError(logging.StreamHandler[Any]):
     def __init__(self) -> None:
         super().__init__()
         form = "%(asctime)s %(levelname)-7s %(part)s%(message)s"
-        self.setFormatter(logging.Formatter(form, "%H:%M:%S"))
+        self.setFormatter(_OneLine(form, "%H:%M:%S"))
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr

@@ -1,7 +1,6 @@
 """Serves an ASGI application at a socket until it is cancelled.
 
-What `run-api` and `score-server` serve is for programs that know its address. Limits of
-connections are uvicorn's; where strangers can reach it, a proxy stands before it.
+Connections that wait for a request never keep others out: the oldest ones are closed.
 """
 
 from __future__ import annotations
@@ -9,22 +8,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
 import re
 import resource
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import uvicorn
 from starlette.responses import JSONResponse
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from rg_env.errors import shown
+from rg_env.logs import is_worth_a_line
+
+logger = logging.getLogger(__name__)
 
 # So long a request that has begun may take once the server is told to end.
 END_WITHIN_S = 1
 
 # A connection without a request is closed after it.
 IDLE_S = 20
+
+# Newer connections after which one that waits for a request is closed, if files allow.
+MOST_NEWER = 4096
+BACKLOG = 2048
 
 _HOST = re.compile(r"(?:([\d.]+|\[[\da-f:.]+\])|(.*?)\.?)(?::\d*)?")
 """An IP address or a name, and the port."""
@@ -118,19 +127,45 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
+    """Return a factory of uvicorn's connections, which closes old idle ones."""
+    # uvicorn's `limit_concurrency` would refuse the newest, whoever holds the others.
+    newest: deque[Any] = deque()
+    closed = 0
+
+    def connection(**named: Any) -> asyncio.Protocol:
+        nonlocal closed
+        while len(newest) >= most_newer and newest[0].transport is not None:
+            oldest = newest.popleft()
+            is_idle = oldest.cycle is None or oldest.cycle.response_complete
+            if is_idle and oldest in oldest.connections:  # else it is closed already
+                oldest.transport.close()
+                closed += 1
+                if is_worth_a_line(closed):
+                    text = "closed %d idle connections: over %d newer ones came"
+                    logger.warning(text, closed, most_newer)
+        newest.append(AutoHTTPProtocol(**named))
+        return newest[-1]  # type: ignore[no-any-return]
+
+    return connection
+
+
 async def serve(served: Any, listener: socket.socket, **options: Any) -> None:
     """Serve an ASGI application at a socket until cancelled, and end what has begun.
 
     Further options are those of `uvicorn.Config`.
     """
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     settings: dict[str, Any] = {
         "log_level": "warning",
         "ws": "none",
         "access_log": False,
         "timeout_keep_alive": IDLE_S,
-        # What comes beyond gets status 503, while files can still be opened.
-        "limit_concurrency": files // 2,
+        "http": _connections(min(MOST_NEWER, files // 2)),
+        # So many are accepted before the next ones are closed. Out of files, asyncio
+        # would write a traceback for each.
+        "backlog": min(BACKLOG, files // 16),
         "timeout_graceful_shutdown": END_WITHIN_S,
     }
     server = _Server(uvicorn.Config(served, **settings | options))

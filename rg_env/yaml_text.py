@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ class _Loader(yaml.SafeLoader):
                 raise YamlError(f"line {key.start_mark.line + 1}: a second {key.value}")
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
+
+
+# As Python writes it, and the options of the command line.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("None$"), ["N"])
 
 
 def load(text: str) -> Any:

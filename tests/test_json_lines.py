@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -85,6 +86,17 @@ def test_a_file_of_no_lines_goes_at_its_end(file, part):
     file.close()
     assert file.open().complete() is None
     assert names(part.parent) == []
+
+
+def test_a_link_stays_and_what_is_no_regular_file_is_refused(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("a")
+    LineFile(link).open().close()
+    assert link.is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with pytest.raises(OSError, match="no regular file"):
+            LineFile(tmp_path / name).open()
 
 
 def test_a_left_file_is_continued_locked_and_without_its_torn_line(part):

@@ -66,3 +66,16 @@ def test_a_warning_of_a_library_is_one_line(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert said.endswith(" WARNING huggingface_hub: no symlinks\n")
     assert said.count("symlinks") == 1
+
+
+def test_a_line_of_the_log_is_one_line_whatever_it_repeats(monkeypatch, capsys):
+    without_logging(monkeypatch)
+    logs.start()
+    foreign = "gcd\x1b[31m\n12:00:00 ERROR   forged"
+    try:
+        raise ValueError(foreign)
+    except ValueError:
+        logging.getLogger("rg_env.x").exception("task %s", foreign)
+    said = capsys.readouterr().err
+    assert r" ERROR   task gcd\x1b[31m\n12:00:00 ERROR   forged" in said
+    assert said.startswith(said.splitlines()[0]) and "\x1b" not in said

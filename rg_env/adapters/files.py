@@ -23,7 +23,7 @@ import yaml
 
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import VERSION
-from rg_env.results.new_folder import new_folder
+from rg_env.places import new_folder
 from rg_env.results.samples import Sample, grouped
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.stream.item import Item
@@ -45,7 +45,9 @@ ANSWER = {"style": "string", "ground_truth": "string"}
 PLACE = {"index": "int64", "split": "string", "seed": "int64", **ITEM}
 COLUMNS: Mapping[Kind, Row] = {
     "items": {"number": "int64", "category": "string", "seed": "int64", **ITEM}
-    | {"question": "string", "gold": "string", "prompt": TALK},
+    | {"question": "string", "gold": "string", "prompt": TALK}
+    | {"responses_create_params": {"input": TALK}}
+    | {"verifier_metadata": {"item": "string"}},
     "verl": {"data_source": "string", "prompt": TALK, "ability": "string"}
     | {"reward_model": ANSWER, "extra_info": PLACE},
     "sft": {"messages": TALK, "score": "float64", **ITEM},
@@ -241,14 +243,19 @@ def item_rows(tasks: Tasks, items: Iterable[Item]) -> Iterator[Row]:
     """Yield the rows of items, which are numbered from 0."""
     categories = tasks.categories()
     for number, item in enumerate(items):
+        prompt = [dict(message) for message in item.messages]
+        whole = _whole(item)
         yield {
             "number": number,
             "category": categories[item.task],
             "seed": item.seed,
             "question": item.question,
             "gold": item.gold,
-            "prompt": [dict(message) for message in item.messages],
-            **_whole(item),
+            "prompt": prompt,
+            **whole,
+            # As NeMo Gym has them, whose `/verify` this project serves.
+            "responses_create_params": {"input": prompt},
+            "verifier_metadata": {"item": whole["item"]},
         }
 
 

@@ -14,7 +14,9 @@ an error status; a failure never becomes a reward.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rg_env.errors import LibraryError, RunError, SettingError
 from rg_env.stream.group_scorer import UNMATCHED, Result, score_async
@@ -38,6 +40,7 @@ from rg_env.workers.worker_pool import default_pool_size
 T = TypeVar("T")
 
 MAX_BODY_BYTES = 16 * 2**20
+DRAIN_S = 5.0  # so long, a body that is too long is read and thrown away
 WORKED_ON = 2 * default_pool_size()
 """Other completions wait, so that under load some requests are answered in time."""
 
@@ -102,7 +105,11 @@ class _Rows(msgspec.Struct):
 
 def _decoded(body: bytes | msgspec.Raw, kind: type[T], what: str = "the body") -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except ValueError:  # perhaps because of half a character, which models write
+            text = json.dumps(json.loads(bytes(body)), ensure_ascii=False)
+            return msgspec.json.decode(text.encode(errors="replace"), type=kind)
     except (ValueError, RecursionError) as error:  # nested too deeply
         raise HTTPException(400, f"{what}: {error}") from error
 
@@ -133,6 +140,26 @@ def _refuse(request: Request | None, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         error = HTTPException(503, str(error), AGAIN)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+async def _refuse_long(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a body, and read it for a while, before the connection is closed.
+
+    Closed upon a body that still comes, it would be reset, and the reply be lost.
+    """
+
+    async def drain() -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async def send_more(message: Message) -> None:
+        await send({**message, "more_body": True})
+
+    text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
+    await _refuse(None, HTTPException(413, text))(scope, receive, send_more)
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(drain(), DRAIN_S)
+    await send({"type": "http.response.body"})
 
 
 async def _health(request: Request) -> Response:
@@ -194,8 +221,7 @@ class ScoreServer:
         headers, answer = dict(scope.get("headers", ())), self._inner
         length = int(headers.get(b"content-length", 0))  # uvicorn has checked it
         if length > MAX_BODY_BYTES or b"transfer-encoding" in headers:
-            text = f"a body has a Content-Length of at most {MAX_BODY_BYTES} bytes"
-            answer = _refuse(None, HTTPException(413, text))
+            answer = _refuse_long
         await answer(scope, receive, send)
 
     # -- items and scores --------------------------------------------------------------
@@ -269,9 +295,10 @@ class ScoreServer:
         return _reply({"level": level})
 
     def _feed_back(self, item: Item, values: list[float | None]) -> float | None:
-        if item.task not in self._tasks.categories():
-            raise HTTPException(422, f"item: {item.task} is no task of this server")
-        self._tasks.feedback(item, values)
+        try:
+            self._tasks.feedback(item, values)
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from error
         return self._tasks.levels().get(item.task)
 
     # -- NeMo Gym ----------------------------------------------------------------------

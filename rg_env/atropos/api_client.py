@@ -270,6 +270,11 @@ class ApiSession:
         """Seconds since the API last told our status."""
         return time.monotonic() - self._status_s
 
+    def queue(self, more: int = 0) -> tuple[int | None, int, int]:
+        """Return our number, the step and how many groups of ours wait there."""
+        step, waiting = self.status["current_step"], self.status.get("self_queue_size")
+        return self.env_id, step, (waiting or 0) + more
+
     async def _status_of(self, env_id: int | None) -> dict[str, Any]:
         needs = ("current_step", "queue_size", "env_weight", "unallocated_fraction")
         return await self.request("GET", "/status-env", {"env_id": env_id}, needs=needs)

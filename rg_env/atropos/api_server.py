@@ -19,6 +19,7 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware import Middleware
 from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from pydantic import ConfigDict, TypeAdapter
 
@@ -51,7 +52,13 @@ class _QuickRoute(APIRoute):
 def _encoding(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(endpoint)
     async def encoded(*args: Any, **kwargs: Any) -> Any:
-        value = await endpoint(*args, **kwargs)
+        try:
+            value = await endpoint(*args, **kwargs)
+        except IndexError:
+            if "env" not in kwargs:
+                raise
+            # There is no such environment, which is looked for again and again.
+            return PlainTextResponse("Internal Server Error", 500)
         try:
             body = _ANY.dump_json(value)
         except ValueError:  # a lone surrogate, a value of another kind

@@ -11,9 +11,9 @@ import logging
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from atroposlib.envs.base import BaseEnvConfig, EvalHandlingEnum
 from atroposlib.envs.server_handling.server_manager import (
@@ -23,14 +23,16 @@ from atroposlib.envs.server_handling.server_manager import (
 from pydantic import Field
 
 from rg_env.atropos.start_checks import NO_TOKENIZER
-from rg_env.errors import SettingError, printable
+from rg_env.errors import RunError, SettingError, printable, shown
 from rg_env.inference.connection import (
+    MODEL,
     NOTHING,
     UNAVAILABLE,
     Connection,
     RequestFailedError,
     extra_body_of,
 )
+from rg_env.inference.routes import CHAT
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import (
     DEFAULT_TOKENIZER,
@@ -42,7 +44,10 @@ from rg_env.settings.setting_types import build, without_path
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 ASK_EVERY_S, ANSWERS_WITHIN_S = 0.5, 3.0
+LOCAL_PORTS = range(9004, 9008)  # where the framework expects servers by default
 
 
 class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
@@ -69,6 +74,17 @@ def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
 # -- the list of servers ---------------------------------------------------------------
 
 
+def each_server(configs: Any) -> list[APIServerConfig]:
+    """Return configs as a list; one without an address is of four servers here."""
+    if not isinstance(configs, ServerBaseline):
+        return list(configs)
+    if isinstance(configs, APIServerConfig):
+        return [configs]
+    fields = configs.model_dump(exclude_unset=True)
+    urls = [f"http://localhost:{port}/v1" for port in LOCAL_PORTS]
+    return [APIServerConfig(**fields, base_url=url) for url in urls]
+
+
 def server_list(
     configs: ServerBaseline | Sequence[ServerBaseline],
     *,
@@ -83,7 +99,7 @@ def server_list(
     servers: list[APIServerConfig] = []
     # A subclass of configs may know more types of servers, and more fields.
     known = set(ServerSettings.model_fields) - {"server_type"}
-    for each in [configs] if isinstance(configs, ServerBaseline) else configs:
+    for each in each_server(configs):
         if not isinstance(each, ServerSettings):
             fields = each.model_dump(include=known, exclude_unset=True)
             build("openai", ServerSettings, fields)
@@ -119,6 +135,19 @@ def server_list(
 # -- a model and a tokenizer that nobody has named -------------------------------------
 
 
+def _at(server: Any, request: Callable[[Connection], Awaitable[T]]) -> T:
+    """Return the reply of a server to one request."""
+
+    async def replied() -> T:
+        connection = Connection(server, is_openai=server.server_type == "openai")
+        try:
+            return await request(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(replied())
+
+
 def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str, str]:
     """Return the models of a server, once it answers; {} if it does not list them.
 
@@ -126,18 +155,11 @@ def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str
     """
     if server.base_url == SIMULATED:
         return {SIMULATED: str(TOKENIZER_FOLDER)}
-
-    async def rows() -> list[Any]:
-        connection = Connection(server, is_openai=server.server_type == "openai")
-        try:
-            return await connection.models(ANSWERS_WITHIN_S)
-        finally:
-            await connection.close()
-
     ends_s, log = time.monotonic() + give_up_s, logger.warning
     while True:
         try:
-            names = {str(r["id"]): str(r.get("root")) for r in asyncio.run(rows())}
+            rows = _at(server, lambda to: to.models(ANSWERS_WITHIN_S))
+            names = {str(row["id"]): str(row.get("root")) for row in rows}
             return {n: d if Path(d or "-").is_dir() else n for n, d in names.items()}
         except (AttributeError, LookupError, TypeError, ValueError):
             return {}
@@ -149,12 +171,23 @@ def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str
             may_come = fault.how == NOTHING or fault.status == UNAVAILABLE
             if not may_come and not is_needed:
                 return {}
+            what = f"{fault.at(server.base_url)}; set --openai.base_url"
             if not may_come or time.monotonic() >= ends_s:
-                raise
-        line = "inference at %s %s (%s); waiting for it; start it or set %s"
-        log(line, server.base_url, fault.how, fault.text, "--openai.base_url")
+                raise RunError(what) from error
+        log("%s, or start the server, which is waited for", what)
         log = logger.debug
         time.sleep(ASK_EVERY_S)
+
+
+def _takes_model(server: Any) -> bool:
+    """Say whether a server takes its model, which it perhaps does not list."""
+    talk = [{"role": "user", "content": "?"}]
+    body = {"model": server.model_name, "messages": talk, "max_tokens": 1}
+    try:
+        _at(server, lambda to: to.post(CHAT.path, body))
+    except RequestFailedError as error:
+        return error.failure.setting != MODEL
+    return True
 
 
 def with_model(
@@ -179,14 +212,15 @@ def with_model(
         name, models = server.model_name, {}
         lacks = bool(server.base_url) and not is_named and name == START_MODEL
         lacks = lacks or server.base_url == SIMULATED
-        if lacks or (follows and server.server_type != "openai"):
+        if server.base_url and (lacks or follows):
             models = served_models(server, limit_s, is_needed=lacks)
-        if lacks and name not in models:
-            if len(models) != 1:
-                has = printable(", ".join([*models][:12])) or "no model"
-                where = f"openai.model_name: {without_path(server.base_url)} has {has}"
-                raise SettingError(f"{where}; name one with --openai.model_name")
+        if lacks and len(models) == 1:
             (name,) = models
+        elif name not in models and (lacks or (models and not _takes_model(server))):
+            has = printable(", ".join([*models][:12])) or "no model"
+            where = f"openai.model_name: {without_path(server.base_url)} has {has}"
+            but = f"not {shown(name)}; name one with --openai.model_name"
+            raise SettingError(f"{where}, {but}")
         tokenizers.append(models.get(name, name))
         changed.append(server.model_copy(update={"model_name": name}))
     if follows:

@@ -53,6 +53,8 @@ class Trainer:
 
     def __init__(self, env: BaseEnv, session: ApiSession, dumps: Dumps) -> None:
         self._env, self._session, self._dumps = env, session, dumps
+        # One group at a time, so that the status tells whether it has arrived.
+        self._sending = asyncio.Lock()
 
     async def take(self, group: Group) -> None:
         """Have the hook send the group, which is for the trainer."""
@@ -96,6 +98,9 @@ class Trainer:
     async def _send_once(self, groups: Any) -> None:
         """Send a group once, if the API still knows this environment.
 
+        If the reply is lost, the API's queue tells whether the group has arrived,
+        unless the trainer has taken a batch meanwhile.
+
         If a restarted API gets a group before its trainer has registered, it ignores
         the trainer from then on.
         """
@@ -113,13 +118,21 @@ class Trainer:
             body, headers = encode()
         else:
             body, headers = await off_loop(encode, release_gil)
-        try:
-            # After the encoding, which may take long: the API may restart meanwhile.
-            await session.read_status()
-        except ApiError as error:
-            raise ApiError(f"the status: {error}") from error
-        # The payload has the old number; the next try encodes it with the new one.
-        if env_id != session.env_id:
-            raise ApiError("registered anew while a group was on its way")
-        path = "/scored_data_list" if is_list else "/scored_data"
-        await session.request("POST", path, body, headers)
+        async with self._sending:
+            try:
+                # After the encoding: the API may restart meanwhile.
+                await session.read_status()
+            except ApiError as error:
+                raise ApiError(f"the status: {error}") from error
+            # The payload has the old number; the next try encodes it with the new one.
+            if env_id != session.env_id:
+                raise ApiError("registered anew while a group was on its way")
+            arrived = session.queue(len(payload))
+            path = "/scored_data_list" if is_list else "/scored_data"
+            try:
+                await session.request("POST", path, body, headers)
+            except ApiError as error:
+                # Its reply may be lost alone.
+                is_known = not error.is_refusal and await session.renew_status()
+                if not is_known or session.queue() != arrived:
+                    raise

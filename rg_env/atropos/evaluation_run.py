@@ -98,7 +98,7 @@ class Evaluating(Pipeline):
             await self._requests.check_evaluation(questions, self.eval_limit_tokens)
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
-            settings_text(config, self.server.servers, self._dumps.versions),
+            settings_text(config, self._servers.clients, self._dumps.versions),
             len(items) * config.eval_completions,
             resumes=self.process_mode,
         ) as files:
@@ -156,7 +156,7 @@ class Evaluating(Pipeline):
             "task": task,
             "category": of_library.category if of_library else "other",
             **fields,
-            "model": self.server.servers[0].config.model_name,
+            "model": self._server.model_name,
             **({} if preset is None else {"preset": preset}),
         }
 
@@ -218,7 +218,7 @@ class Evaluating(Pipeline):
             "top_p": 1.0,
             "max_new_tokens": self.eval_limit_tokens,  # with the prompt
             "completions": config.eval_completions,
-            **sampling_extra_of(self.server.servers[0].config),
+            **sampling_extra_of(self._server),
             "versions": self._dumps.versions,
         }
         wanted, self.evaluation_folder = config.data_dir_to_save_evals, folder

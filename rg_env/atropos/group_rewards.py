@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.reward.score import Score
+from rg_env.reward.extraction import Extraction
+from rg_env.reward.score import Score, outcome_of
 from rg_env.run.group import Group, Rollout, Sink, has_variance
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer, extract_in_time
@@ -49,8 +50,11 @@ class GroupRewards:
         server: Any,
         feedback: Feedback,
         sinks: Sequence[Sink],
+        helper: Callable[[str], Any],
     ) -> None:
         self._config, self._feedback, self._sinks = config, feedback, sinks
+        # Returns a helper of the original that a subclass or an instance has replaced.
+        self._helper = helper
         # As they are reported to the trainer.
         own = {"temperature": config.temperature, "top_p": config.top_p}
         self.sampled_with = {**own, **sampling_extra_of(server)}
@@ -60,20 +64,33 @@ class GroupRewards:
 
     async def scores_of(self, completed: Sequence[Completed]) -> list[Score]:
         """Return a score of each completion, shape (G,); raises as the hook `score`."""
-        extractions = await extract_in_time(
-            [each["messages"][-1]["content"] for each in completed],
-            [each.get("thinking_open", False) for each in completed],
-            self._config.answer_format,
-        )
-        first, task_modules = completed[0], self._config.task_modules
-        scorer = GroupScorer(self.pool or shared_pool(tuple(task_modules)), *self._how)
+        extractions = await self._extractions_of(completed)
         answers = [e.answer for e in extractions if e.answer is not None]
-        item = first["dataset_obj"], first["rg_item"]
-        scored = iter(await scorer.score_group(*item, answers))
+        scored = iter(await self._scores_of(answers, completed[0]))
         return [
             Score(0.0, e.failure, None) if e.failure is not None else next(scored)
             for e in extractions
         ]
+
+    async def _extractions_of(self, completed: Sequence[Completed]) -> list[Extraction]:
+        texts = [each["messages"][-1]["content"] for each in completed]
+        if extract := self._helper("_extract_final_answer"):
+            answers = map(extract, texts)
+            return [Extraction(a, "no_answer" if a is None else None) for a in answers]
+        opened = [each.get("thinking_open", False) for each in completed]
+        return await extract_in_time(texts, opened, self._config.answer_format)
+
+    async def _scores_of(self, answers: list[str], first: Completed) -> list[Score]:
+        dataset, entry = first["dataset_obj"], first["rg_item"]
+        if score := self._helper("_score_answer_with_both_formats"):
+            values = [float(score(answer, entry, dataset)) for answer in answers]
+            return [
+                Score(value, outcome_of(value), answer)
+                for value, answer in zip(values, answers, strict=True)
+            ]
+        pool = self.pool or shared_pool(tuple(self._config.task_modules))
+        scorer = GroupScorer(pool, *self._how)
+        return await scorer.score_group(dataset, entry, answers)
 
     async def score(
         self, group: Group, completed: Sequence[Completed], limit_tokens: int

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.errors import LibraryError
+from rg_env.errors import LibraryError, SettingError
 from rg_env.library import registry
 from rg_env.library.own_tasks import registered_here
 from rg_env.library.registry import TASKS as FALLBACK_TASKS
@@ -27,6 +27,20 @@ from rg_env.stream.sampler import draw_generator
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
+
+UNCALLED = (
+    "_adjust_task_complexity",
+    "_create_dataset_with_complexity",
+    "_get_complexity_params_for_task",
+    "_get_task_complexity_level",
+    "_initialize_complexity_mapping",
+    "_save_failed_group_for_debugging",
+    "_save_failed_rollouts_to_jsonl",
+    "_save_rollouts_to_jsonl",
+    "_update_task_performance",
+    "_validate_discovered_tasks",
+)
+"""Methods that the original calls and this environment does not."""
 
 
 def view(path: str) -> Any:
@@ -180,6 +194,31 @@ class OldNames:
         workers = self._pool or shared_pool(tuple(config.task_modules))
         scorer = GroupScorer(workers, config.scoring_deadline_s, config.scoring_rules)
         return scorer.score_blocking(dataset_obj, rg_item, model_answer.strip()).value
+
+    # -- helpers that a subclass or an instance replaces -------------------------------
+
+    def _own(self, name: str) -> Any:
+        """Return a helper that was replaced; None if it is ours, or there is none."""
+        helper = getattr(self, name, None)
+        is_ours = getattr(helper, "__func__", None) is vars(OldNames).get(name)
+        return None if is_ours else helper
+
+    def _refuse_uncalled(self) -> None:
+        """Refuse a class whose helpers the original called and nothing calls here."""
+        for name in UNCALLED:
+            if self._own(name) is not None:
+                where = f"{type(self).__name__}.{name}"
+                raise SettingError(f"{where} is never called (docs/differences.md)")
+
+    def _take_own_task_names(self) -> None:
+        """Choose the tasks that a helper of its own names, if it has one."""
+        names = self._own("_get_task_names")
+        if names is None:
+            return
+        if self.config.tasks is not None:
+            why = f"{type(self).__name__}._get_task_names chooses the tasks"
+            raise SettingError(why, "env.tasks")
+        self.config.tasks = list(names())
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:

@@ -35,7 +35,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from atroposlib.envs.base import BaseEnv, ScoredDataGroup
+from atroposlib.envs.base import APIServerConfig, BaseEnv, ScoredDataGroup
 
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.result_files import RowRefusedError
@@ -138,6 +138,7 @@ class Pipeline(BaseEnv):
     _collect_within_s: float | None = None
     _items: PrefetchedItems | None
     _requests: RolloutRequests
+    _server: APIServerConfig  # the settings of the first server
     _servers: Servers
     _rewards: GroupRewards
     _sinks: Sequence[Sink]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from rg_env.atropos import start_checks
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.atropos.result_files import settings_text
@@ -53,6 +54,7 @@ class Processing(Pipeline):
         self.process_mode = True
         self.config.group_size = self.group_size_to_process
         kind = "process" if self.screen is None else "screen"
+        start_checks.check_command(kind, self.config, ())
         await self._live(kind, self._process(kind))
 
     async def _process(self, kind: str) -> None:
@@ -71,7 +73,7 @@ class Processing(Pipeline):
         rows, items, total = self.jsonl_writer, self._items, self.n_groups_to_process
         if items is None:  # nothing makes the items of a subclass again
             return
-        servers, versions = self.server.servers, self._dumps.versions
+        servers, versions = self._servers.clients, self._dumps.versions
         settings = settings_text(self.config, servers, versions)
         # The rows of a screen are read again, also where none is missing.
         items.sampled, results = await off_loop(

@@ -23,6 +23,7 @@ from rg_env.installation import VERSION
 from rg_env.json_lines import LineFile, encode_group, quick, readable
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
+from rg_env.places import check_writable
 from rg_env.results.samples import Row, read_rows
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.settings.environment_settings import deciding
@@ -249,8 +250,9 @@ class EvaluationFiles:
     items, completions and scores are the same. Otherwise an existing evaluation is left
     unchanged, and the new one goes to `folder_1`.
 
-    `wanted` None keeps nothing. `resumes` says whether an evaluation may be continued;
-    not in `serve`, whose model has learned. `done` has what an earlier run has left.
+    `wanted` None keeps nothing. `resumes` says whether an evaluation may be continued,
+    and fails if it cannot be kept; not in `serve`, whose model has learned. `done` has
+    what an earlier run has left.
     """
 
     def __init__(
@@ -299,6 +301,8 @@ class EvaluationFiles:
                 or _why_not(folder / SETTINGS, self._settings, Decides.ROWS)
             ):
                 continue
+            if self._resumes:
+                check_writable("env.data_dir_to_save_evals", path)
             self._file = LineFile(path)
             try:
                 self._file.open().cut()

@@ -5,18 +5,25 @@ Each raises SettingError, whose sentence begins with the setting.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-import wandb
-
 from rg_env.errors import LONGEST_SHOWN, SettingError, not_allowed, shown
+from rg_env.library import worker_jobs
+from rg_env.places import check_writable
+from rg_env.reward.prompt import built_in_prompt
+from rg_env.stream.prefetch import check_items
+from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
 
+_HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 NO_TOKENIZER = "none"  # what `env.tokenizer_name` is where only texts are wanted
 
 
@@ -60,12 +67,28 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
     """Refuse settings that a command cannot work with, before anything is loaded."""
     if name == "serve":
         check_can_train(config, [server.server_type for server in servers])
+    if name == "serve" or config.dump_rollouts or config.dump_failed_rollouts:
+        folder = Path(config.data_dumps_dir)
+        check_writable("env.data_dumps_dir", folder, is_folder=True)
+    evals = config.data_dir_to_save_evals
+    if name in ("serve", "evaluate") and evals is not None:
+        check_writable("env.data_dir_to_save_evals", Path(evals), is_folder=True)
+    if (rows := config.data_path_to_save_groups) is not None:
+        check_writable("env.data_path_to_save_groups", Path(rows))
     if name == "process":
         if config.data_path_to_save_groups is None:
             raise SettingError("env.data_path_to_save_groups: `process` needs a file")
         if (total := config.total_steps) < 1:
             allowed = "at least 1, groups of `process`"
             raise not_allowed("env.total_steps", total, allowed)
+    prompt = config.system_prompt or built_in_prompt(config.answer_format)
+    least, limit = len(prompt.split()), config.max_token_length  # a token a word
+    if limit <= least:
+        expected = f"more than the {least} words of the system prompt"
+        raise not_allowed("env.max_token_length", limit, expected)
+    tokenizer = config.tokenizer_name
+    if not _HUB_NAME.fullmatch(tokenizer) and not Path(tokenizer).is_dir():
+        raise SettingError(f"env.tokenizer_name: no folder {shown(tokenizer)}")
 
 
 def check_batch(batch_size: int, group_size: int) -> None:
@@ -95,6 +118,23 @@ def say_shard(env_id: int | None, shard_index: int, num_shards: int) -> None:
         )
 
 
+def workers_of(config: Any) -> WorkerPool:
+    """Return the workers of a run, not started yet."""
+    megabytes = config.worker_memory_mb
+    return WorkerPool(
+        config.worker_count,
+        memory_limit_bytes=megabytes and megabytes * 1024**2,
+        preload=worker_jobs.preload_of(config.task_modules),
+    )
+
+
+def checked_workers(config: Any) -> WorkerPool:
+    """Return the workers of a run whose settings the library takes."""
+    pool = workers_of(config)
+    asyncio.run(check_items(pool, config))
+    return pool
+
+
 # -- W&B -------------------------------------------------------------------------------
 
 
@@ -111,6 +151,8 @@ def has_wandb_login() -> bool:
     """Return whether W&B can be used without an interactive login."""
     if os.environ.get("WANDB_MODE") in ("offline", "disabled", "dryrun"):
         return True
+    import wandb
+
     try:
         return bool(wandb.login(prompt=False, verify=False))
     except (ValueError, TypeError, wandb.errors.Error) as error:  # of its variables

@@ -82,6 +82,14 @@ class Reporting(BaseEnv):
             wandb_metrics["train/rollouts"] = wandb.Table([*columns], data=rows)
         return wandb_metrics
 
+    def get_curriculum_stats(self) -> dict[str, Any]:
+        """Return the number of tasks seen, their recent scores and their levels."""
+        return {
+            "curriculum_mode": self.config.complexity_mode == "curriculum",
+            **self._feedback.stats(),
+            "task_details": self._feedback.details(),
+        }
+
     async def wandb_log(self, wandb_metrics: dict[str, Any] | None = None) -> None:
         """Log the numbers of the run to W&B, if it is on, and to its own file.
 
@@ -92,10 +100,12 @@ class Reporting(BaseEnv):
         dict.update(metrics.events, self._events())
         numbers = {**(wandb_metrics or {}), **metrics.numbers()}
         if feedback.moves_something:
-            numbers |= {f"curriculum/{name}": n for name, n in feedback.stats().items()}
+            stats = self.get_curriculum_stats()
+            curves = stats.keys() - {"curriculum_mode", "task_details"}
+            numbers |= {f"curriculum/{name}": stats[name] for name in curves}
         numbers |= dict(self.eval_metrics)
         self.eval_metrics = []
-        for i, server in enumerate(self.server.servers):
+        for i, server in enumerate(self._servers.clients):
             numbers |= await server.wandb_metrics({}, f"server_{i}")
         if self.config.use_wandb:
             columns, rows = feedback.table()

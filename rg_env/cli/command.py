@@ -64,6 +64,15 @@ def loaded(env_cls: Any) -> Any:
         raise installation.InstallationError(sentence) from error
 
 
+class Number(click.FloatRange):
+    """A range of numbers, in which `nan` is not."""
+
+    def convert(self, value: Any, *where: Any) -> float:
+        """Return the number of a text."""
+        number: float = super().convert(value, *where)
+        return number if number == number else self.fail("nan is no number", *where)
+
+
 # -- options ---------------------------------------------------------------------------
 
 

@@ -6,12 +6,17 @@ import importlib.util
 import runpy
 import sys
 
+from rg_env.installation import VERSION
+
 WITHOUT_FRAMEWORK = {"score-server", "export", "rescore", "report", "compare"}
 """Commands that need only an extra: server, export, ray or report."""
 
 
 def main() -> None:
     """Run a command line; ends the process with its status."""
+    if sys.argv[1:] == ["--version"]:
+        print("reasoning_gym_environment", VERSION)
+        return
     # The entry file is for those who have installed the framework.
     is_light = sys.argv[1:2] and sys.argv[1].replace("_", "-") in WITHOUT_FRAMEWORK
     if is_light and importlib.util.find_spec("click"):

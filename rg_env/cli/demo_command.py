@@ -19,6 +19,7 @@ from rg_env.cli.command import loaded, option
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import SettingError
 from rg_env.installation import TOKENIZER_FOLDER
+from rg_env.places import check_writable
 from rg_env.settings.environment_settings import DATA_DUMPS
 from rg_env.settings.program_settings import SIMULATED
 
@@ -63,6 +64,7 @@ def demo(command: SettingsCommand, given: Given, steps: int, **own: Any) -> int:
             f"command line: --batch_size {own['batch_size']} is no multiple of"
             f" --group_size {own['group_size']}, so the API would make no batch"
         )
+    check_writable("--dumps", Path(own["dumps"]), is_folder=True)
     settings, _ = given.over(command.start)
     own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
     note = "\n{}: shutting down; a second signal ends the process at once"

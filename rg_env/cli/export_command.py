@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rg_env.adapters import files
-from rg_env.cli.command import HELP_NAMES, START, command, flag, option
+from rg_env.cli.command import HELP_NAMES, START, Number, command, flag, option
 from rg_env.cli.options import (
     OF_STREAM,
     Given,
@@ -32,7 +32,7 @@ NOT_USED = ("num_shards", "scorer_fixes", "eval_preset")
 """Settings with which a run has other items."""
 
 COUNT = click.IntRange(1, 10_000_000)
-ABOVE_0 = click.FloatRange(0.0, 1.0, min_open=True)
+ABOVE_0 = Number(0.0, 1.0, min_open=True)
 
 FORMAT = "Format of the files"
 out_option = click.option(
@@ -122,8 +122,10 @@ def sft(
         read, lost = sources.samples(progress), export.left_out
         samples = files.usable(read, lost, with_evaluation=with_evaluation)
         export.write("train", files.sft_rows(samples, least_score, most_per_item, lost))
+        if not export.tasks and sources.unread:
+            raise sources.no_completion(paths)
         lost.update({f"{why} lines": count for why, count in sources.unread.items()})
-    print(f"{export}\ncard: {out / 'README.md'}")
+    print("\n".join([f"{export}", *sources.reasons(), f"card: {out / 'README.md'}"]))
     return 0
 
 

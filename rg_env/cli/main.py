@@ -90,11 +90,16 @@ click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
     """Run a command line as all that this process does; ends it with the status."""
     ending.stop_at_interrupt()
+    for fd in range(3):  # in the place of one that is closed, a socket would be opened
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     try:
         status = main(env_cls, argv)
     finally:
         try:
-            sys.stdout.flush()
+            print(end="", flush=True)
         except BrokenPipeError:  # Python would write it once more, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(status)

@@ -20,33 +20,44 @@ from enum import Enum
 from typing import Annotated, Any
 
 import click
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from rg_env import yaml_text
 from rg_env.cli.command import Command, at_once
 from rg_env.errors import SettingError, nearest, shown
 from rg_env.installation import RUNS_WRITE_IN
 from rg_env.settings import environment_settings, program_settings, setting_types
-from rg_env.settings.environment_settings import NAMES_OF_TASKS, CheckedSettings
+from rg_env.settings.environment_settings import CheckedSettings
 from rg_env.settings.program_settings import CheckedServer, LaunchSettings
 from rg_env.settings.setting_types import CheckedModel, kinds
-from rg_env.stream.selection import refuse_unlisted
 from rg_env.stream.tasks import Tasks
 from rg_env.yaml_text import YamlError
 
 logger = logging.getLogger(__name__)
 
+_SERVER = "openai.base_url openai.server_type openai.model_name env.tokenizer_name"
+_ITEMS = " env.tasks env.categories"
+_GROUPS = " env.complexity_mode env.group_size env.max_token_length env.total_steps"
+_TRAINING = " env.batch_size env.dump_rollouts env.steps_per_eval env.use_wandb"
 FIRST = {
-    *("openai.base_url", "openai.server_type", "openai.model_name", "env.tasks"),
-    *("env.tokenizer_name", "env.complexity_mode", "env.group_size", "env.use_wandb"),
-    *("env.max_token_length", "env.total_steps", "env.num_eval_samples_per_task"),
-    *("launch.model", "launch.folder", "launch.python", "launch.vllm_args"),
+    "launch": "launch.model launch.folder launch.python launch.vllm_args"
+    " launch.vllm_variables launch.trainer_args" + _ITEMS + _GROUPS + _TRAINING,
+    "serve": _SERVER + _ITEMS + _GROUPS + _TRAINING + " env.rollout_server_url",
+    "process": _SERVER + _ITEMS + _GROUPS + " env.temperature"
+    " env.data_path_to_save_groups env.give_up_after_s",
+    "evaluate": _SERVER + _ITEMS + " env.num_eval_samples_per_task env.eval_completions"
+    " env.eval_level env.eval_preset env.eval_temperature env.eval_max_token_length"
+    " env.max_token_length env.data_dir_to_save_evals env.give_up_after_s",
+    "screen": _SERVER + _ITEMS + _GROUPS + " env.batch_size env.give_up_after_s",
 }
-"""The settings that `--help` shows, if a command has all settings."""
+"""Command that has all settings, to those that its `--help` shows."""
 
 METAVARS = {bool: "BOOL", int: "INT", float: "FLOAT", list: "LIST", dict: "MAP"}
 SWITCH: Any = {"is_flag": False, "flag_value": "true"}
 """An option whose value may be left out."""
+
+OF_MANAGER = "slurm", "testing", "max_n_completions", "proxy_url"
+"""Settings without a section, as the framework has them."""
 
 OF_STREAM = {"tasks", "categories", "exclude_tasks", "task_weights", "task_params"}
 OF_STREAM |= {"task_choice", "task_levels", "complexity_mode", "seed"}
@@ -127,7 +138,23 @@ class Given(CheckedModel):
     openai: dict[str, Any] | Servers = Field({})
     launch: dict[str, Any] = Field({})
     slurm: bool = False
-    testing: typing.Literal[False] = False
+    """Find the inference servers from Slurm's environment variables"""
+    testing: bool = False
+    """Must be false: --openai.base_url names the server of a test"""
+    max_n_completions: int = 8
+    """Has no effect: a group is one request"""
+    proxy_url: str | None = None
+    """Must be None: servers are queried directly"""
+
+    @field_validator("testing", "max_n_completions", "proxy_url")
+    @classmethod
+    def _is_unused(cls, value: object, info: ValidationInfo) -> object:
+        why = cls.model_fields[str(info.field_name)].description
+        if info.field_name == "max_n_completions":
+            logger.warning("max_n_completions: %s", why)
+        elif value:
+            raise ValueError(why)
+        return value
 
     def parts(self, servers: Sequence[Any]) -> list[Mapping[str, Any]]:
         """Return what was set of each server; those of a list are others."""
@@ -163,9 +190,12 @@ def _read_file(path: str) -> dict[str, Any]:
     for name in [name for name in content if name not in known]:
         # What was perhaps meant for us stays, and is refused.
         if isinstance(content[name], dict) and not nearest(str(name), known):
-            logger.info("--config: section %s is ignored", shown(name))
+            logger.warning("--config: no setting is read in section %s", shown(name))
             del content[name]
     servers = content.get("openai")
+    for server in servers if isinstance(servers, list) else [servers]:
+        if isinstance(server, dict) and server.pop("weight", None) is not None:
+            logger.warning("--config: openai.weight has no effect, as in Atropos")
     if isinstance(servers, list) and len(servers) == 1:
         (content["openai"],) = servers
     return {name: value for name, value in content.items() if value is not None}
@@ -211,13 +241,21 @@ class SettingsCommand(Command):
             if fields is None or field in fields
         ]
         for option in self.settings:
-            option.hidden = fields is None and option.path not in FIRST
+            option.hidden = fields is None and option.path not in FIRST[name].split()
         own = getattr(run, "__click_params__", [])[::-1]
         text = "YAML file with settings"
         others = [click.Option(["--config"], metavar="FILE", help=text)]
         if fields is None:
-            text = "Find the inference servers from Slurm's environment variables"
-            others.append(click.Option(["--slurm"], type=bool, help=text, **SWITCH))
+            others += [
+                click.Option(
+                    [f"--{name}"],
+                    hidden=name != "slurm",
+                    help=field.description,
+                    **SWITCH,
+                )
+                for name, field in Given.model_fields.items()
+                if name in OF_MANAGER
+            ]
             text = f"Show all {len(self.settings)} settings, not only the ones below"
             others.append(at_once(["--help_all"], text, self._print_all))
         super().__init__(
@@ -226,20 +264,37 @@ class SettingsCommand(Command):
             help=f"{inspect.getdoc(run)}\n\nOptions take precedence over the YAML file,"
             " and the file over the defaults in brackets. `None` is a valid value.",
             callback=lambda **values: run(
-                self, self._checked(values), **{o.name: values[o.name] for o in own}
+                self, self.read(values), **{o.name: values[o.name] for o in own}
             ),
             example=example,
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line; for an unknown option, name the settings like it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.rpartition(".")[2].strip("-").replace("-", "_")
+            close = nearest(name, [option.field for option in self.settings])
+            like = [
+                repr(option.opts[0])
+                for option in self.settings
+                if name in option.field or option.field == close
+            ]
+            if not like:
+                raise
+            text = f"{error.message} Did you mean {' or '.join(like[:6])}?"
+            raise click.UsageError(text, ctx) from error
 
     def start_of(self, env_cls: Any) -> Start:
         """Return what it starts from for a class, or for what imports it later."""
         if not isinstance(env_cls, type):
             values = environment_settings.START | self._starts
             return CheckedSettings(**values), [CheckedServer(**program_settings.START)]
-        from rg_env.atropos.config import checked_kind
+        from rg_env.atropos.config import checked_kind, each_server
 
-        env, servers = typing.cast(Any, env_cls).config_init()
-        servers = list(servers) if isinstance(servers, Sequence) else [servers]
+        env, configs = typing.cast(Any, env_cls).config_init()
+        servers = each_server(configs)
         kind = checked_kind(type(servers[0]))
         copies = [kind.model_construct(**server.model_dump()) for server in servers]
         return env.model_copy(update=self._starts), copies
@@ -247,8 +302,8 @@ class SettingsCommand(Command):
     def read(self, values: Mapping[str, Any]) -> Given:
         """Return what the options of a command line and the file that they name say."""
         content = {} if values["config"] is None else _read_file(values["config"])
-        if values.get("slurm") is not None:
-            content["slurm"] = values["slurm"]
+        typed = {name: values.get(name) for name in OF_MANAGER}
+        content |= {n: text for n, text in typed.items() if text not in (None, "None")}
         given: Given = setting_types.build("--config", Given, content)
         for option in self.settings:
             text, below = values[str(option.name)], getattr(given, option.section)
@@ -257,14 +312,6 @@ class SettingsCommand(Command):
                 raise SettingError(f"command line: {option.opts[0]} {why}")
             if text is not None:
                 below[option.field] = option.read(text)
-        return given
-
-    def _checked(self, values: Mapping[str, Any]) -> Given:
-        """Return what was set, checked as far as it can be without the framework."""
-        given = self.read(values)
-        settings, _ = given.over(self.start)
-        if not isinstance(self.env_cls, type) and not settings.task_modules:
-            refuse_unlisted({n: getattr(settings, n) or () for n in NAMES_OF_TASKS})
         return given
 
     def _print_all(self, ctx: click.Context) -> None:

@@ -28,6 +28,7 @@ from rg_env.cli.command import (
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line, printable
 from rg_env.off_loop import off_loop
+from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, Sample
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress
@@ -119,6 +120,10 @@ def _results(
             why = f"{names[result]} has a sample without it; files of rescore have it"
             raise SettingError(f"--score {score}: {why}")
         table = table.with_columns(pl.when(HAS_SCORE).then(score).alias("score"))
+    scored = {*table.filter(HAS_SCORE)["result"]}
+    for result, name in enumerate(names):
+        if result not in scored:
+            raise SettingError(f"{name}: no completion has a score; `rescore` gives it")
     return names, table, [line for of in by_path for line in of.reasons()]
 
 
@@ -136,7 +141,7 @@ def report(paths: Sequence[str], out: Path, title: str) -> int:
 
     A PATH is a file or folder of dump files (even of a running serve), rows of process,
     samples of evaluate or rescore, published results of reasoning-gym, or metrics. An
-    existing report in the folder is replaced.
+    existing report in the folder is replaced; other files in it stay.
     """
     from rg_env.results.report import write_report
 
@@ -184,6 +189,8 @@ def rescore(
     from rg_env.results.numbers import table_of
     from rg_env.results.summary import rescored_numbers, rescored_table
 
+    if out is not None:
+        check_writable("--out", out)
     written = out and out.resolve()
     sources = Sources([f for f in files_of(paths) if f.resolve() != written])
     modules, rows = tuple(task_modules or ()), list[Sequence[Any]]()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rg_env import ending, logs
-from rg_env.cli.command import START, flag, loaded, option, rendered
+from rg_env.cli.command import START, Number, flag, loaded, option, rendered
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
 from rg_env.installation import COMMAND, PROGRAM, PROJECT
+from rg_env.places import check_writable
 from rg_env.settings import setting_types
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import SECRET
@@ -32,16 +33,23 @@ def build(
     given: Given,
     screen: Callable[[Any], ScreenRun] | None = None,
 ) -> Any:
-    """Build the environment of a command; from here on the framework is imported."""
-    env_cls = loaded(command.env_cls)
+    """Build the environment of a command.
+
+    Settings are checked first, then with the library; then the framework is imported,
+    and a server is queried last, since it may have to be waited for.
+    """
     from rg_env.atropos import start_checks
-    from rg_env.atropos.config import with_model
 
     name, is_serve = str(command.name), command.name == "serve"
+    config, servers = given.over(command.start)
+    start_checks.check_command(name, config, servers)
+    pool = start_checks.checked_workers(config)
+    env_cls = loaded(command.env_cls)
+    from rg_env.atropos.config import with_model
+
     config, servers = given.over(command.start_of(env_cls))
     run = screen and screen(config)
     config = run.config if run else config
-    start_checks.check_command(name, config, servers)
     # Elsewhere the default is no wish of the user: without a login, W&B is off.
     if is_serve or given.env.get("use_wandb") is not None:
         start_checks.check_wandb(config)
@@ -50,7 +58,7 @@ def build(
             "W&B has no login and is off (--env.use_wandb true insists on it)"
         )
         config = config.model_copy(update={"use_wandb": False})
-    if not given.slurm:  # last, since a server may have to be waited for
+    if not given.slurm:
         config, servers = with_model(
             config,
             servers,
@@ -59,12 +67,13 @@ def build(
             trains=is_serve,
         )
     env = env_cls(config, servers, slurm=given.slurm, testing=False)
+    env._pool = pool
     if run:
         env.screen, env.jsonl_writer.with_tokens = run, False
-    urls = ", ".join(str(server.config.base_url) for server in env.server.servers)
-    model, kind = servers[0].model_name, servers[0].server_type
-    about = (name, model, kind, urls, config.tokenizer_name)
-    logger.info("%s: model %s (%s) at %s, tokenizer %s", *about)
+    used = [server.config for server in env.server.servers]
+    models = [f"model {s.model_name} ({s.server_type}) at {s.base_url}" for s in used]
+    text = ", ".join(models)
+    logger.info("%s: %s, tokenizer %s", name, text, config.tokenizer_name)
     return env
 
 
@@ -93,12 +102,10 @@ def process(command: SettingsCommand, given: Given) -> int:
 
 
 def _write_rows(env: Any) -> None:
-    """Run `process`; the report is made of whatever was written."""
+    """Run `process`; the report is of whatever was written, unless a signal came."""
     from rg_env.results.report import report_of
     from rg_env.results.sources import metrics_beside
 
-    env.n_groups_to_process = env.config.total_steps
-    env.group_size_to_process = env.config.group_size
     try:
         asyncio.run(env.process_manager())
     finally:
@@ -144,7 +151,7 @@ OUT = "Settings file to write (.yaml); the groups go beside it (.jsonl)"
     type=click.IntRange(1, 100_000),
     help="Number of groups for each task; by default 2 % of the run, at least 5",
 )
-@option("--least_share", click.FloatRange(0.01, 1.0), 0.1, LEAST_SHARE)
+@option("--least_share", Number(0.01, 1.0), 0.1, LEAST_SHARE)
 @option("--out", click.Path(dir_okay=False, path_type=Path), "data/screen.yaml", OUT)
 def screen(
     command: SettingsCommand,
@@ -158,16 +165,13 @@ def screen(
     Samples a few groups of each task with the settings for serve, and writes a settings
     file that selects the tasks and levels whose groups have reward variance.
     """
-    from rg_env.atropos.process_run import HEAD, ScreenRun, screen_text
+    from rg_env.atropos.process_run import ScreenRun, screen_text
     from rg_env.json_lines import read_groups
     from rg_env.results.screening import screen_rows, table_for
 
     if out.suffix != ".yaml":
         raise not_allowed("--out", str(out), "*.yaml")
-    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
-        raise SettingError(
-            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
-        )
+    _check_screen(out)
     where = str(out.with_suffix(".jsonl"))
     env = build(command, given, lambda config: ScreenRun(config, groups, where))
     _write_rows(env)
@@ -181,9 +185,21 @@ def screen(
         )
     sections = env.screen.settings(_as_set(command, given), tasks)
     path = rows.with_suffix(".yaml")
+    _check_screen(path)
     path.write_text(screen_text(sections), encoding="utf-8")
     print(f"settings: {path}\nrun: {START} serve --config {path}")
     return 0
+
+
+def _check_screen(out: Path) -> None:
+    """Refuse a file that cannot be written, or that `screen` has not written."""
+    from rg_env.atropos.process_run import HEAD
+
+    check_writable("--out", out)
+    if out.exists() and not out.read_bytes().startswith(HEAD.encode()):
+        raise SettingError(
+            f"--out: {shown(str(out))} was not written by `screen`; choose another file"
+        )
 
 
 def _as_set(command: SettingsCommand, given: Given) -> dict[str, Any]:
@@ -221,7 +237,12 @@ def launch(command: SettingsCommand, given: Given) -> int:
     own = [sys.executable, str(program if program.is_file() else PROJECT / PROGRAM)]
     plan = Plan(settings, given.env, given.openai, config, own)
     plan.check()
+    check_writable("launch.folder", plan.folder, is_folder=True)
+    check_writable("launch.policy", plan.policy, is_folder=True)
+    check_writable("env.data_dumps_dir", plan.dumps, is_folder=True)
+    start_checks.check_command("launch", config, [])
     start_checks.check_wandb(config)
+    start_checks.checked_workers(config).close()
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
     with taken(plan):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import logging
 import re
@@ -144,7 +145,10 @@ def score_server(
     The other options are settings of the environment and choose the stream of items.
     Scores are those of any item.
     """
+    if openenv and importlib.util.find_spec("openenv") is None:
+        raise SettingError("--openenv: not installed; run `pip install openenv`")
     stream = stream_of(given.over(command.start)[0])
+    stream.categories()  # names a task that does not exist
     with listen(host, port) as listener:
         if clients["secret_file"] is None and not is_near(listener):
             raise SettingError(
@@ -160,7 +164,6 @@ def score_server(
             others = application(stream)
         inner = ScoreServer(stream, shows_gold=gold, masks=mask_sample, others=others)
         served = checked(inner, host, **clients)
-        stream.categories()  # names a task that does not exist
         # The rest is for closing: after END_WITHIN_S the process is killed.
         how: Any = {"timeout_graceful_shutdown": int(ending.END_WITHIN_S - 2)}
         how["log_level"] = "error"  # what a client sends is no news

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import itertools
 import json
+import logging
 import os
 import sys
 import textwrap
@@ -18,6 +19,7 @@ import click
 
 from rg_env import ending
 from rg_env.cli.command import (
+    Number,
     command,
     no_fixes_option,
     option,
@@ -31,9 +33,9 @@ from rg_env.errors import (
     in_section,
     on_one_line,
     printable,
-    unknown_name,
     visible,
 )
+from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library, read_scales
 from rg_env.library.registry import LibraryDescription, TaskInfo
 from rg_env.library.scales import Scale
@@ -43,12 +45,18 @@ from rg_env.reward.score import OUTCOMES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
 from rg_env.stream.item import Item, first_usable
 from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
-from rg_env.stream.selection import StreamSettings, build_selection
+from rg_env.stream.selection import (
+    StreamSettings,
+    build_selection,
+    unknown_task,
+)
 from rg_env.task_rules.table import solution
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
 
-MAKE_DEADLINE_S = 60.0
+logger = logging.getLogger(__name__)
+
+MAKE_DEADLINE_S, SAY_AFTER_S = 20.0, 5.0
 SOLVE_DEADLINE_S = 300.0
 
 ASKS: Mapping[str, str] = json.loads(
@@ -197,7 +205,7 @@ async def _item(
     """Make the item of the first seed that gives one."""
     library, scale = await read_library(pool), None
     if name not in library.tasks:
-        raise unknown_name("command line", name, library.tasks, "task")
+        raise unknown_task("command line", name, library.tasks)
     if level is not None:
         scales, reasons = await read_scales(pool, library, [name])
         if (scale := scales.get(name)) is None:
@@ -210,6 +218,9 @@ async def _item(
             step = scale.step_at(level, mix_of_seed(seed)).params
         return Item(name, step, seed, level)
 
+    text = "%s: the item is still being made, for at most %g s of CPU time"
+    later = asyncio.get_running_loop().call_later
+    later(SAY_AFTER_S, logger.warning, text, name, MAKE_DEADLINE_S)
     return await first_usable(pool, map(attempt, seeds), deadline_s=MAKE_DEADLINE_S)
 
 
@@ -231,18 +242,24 @@ async def _values(
         return values
     scorer = GroupScorer(pool, rules=rules)
     (score,) = await scorer.score_group(item, item.entry, [answer.strip()])
+    why = None
+    if score.outcome == "scorer_error":
+        scored = (item.task, dict(item.params), item.entry, score.answer, rules)
+        job = worker_jobs.scorer_fault
+        why = await pool.run(job, *scored, deadline_s=SOLVE_DEADLINE_S)
     return values | {
         "answer": score.answer,
         "score": score.value,
         "normalized": score.normalized,
         "outcome": score.outcome,
         "meaning": OUTCOMES[score.outcome],
+        "error": why,
     }
 
 
 @command("show gcd --level 0.5 --answer 12")
 @click.argument("task")
-@option("--level", click.FloatRange(0, 1), None, "Level; else the library's defaults")
+@option("--level", Number(0, 1), None, "Level; else the library's defaults")
 @option("--seed", click.IntRange(0, MAX_ENTRY_SEED), None, "Seed of the item")
 @option("--answer", str, None, "Answer to score")
 @no_fixes_option

@@ -13,6 +13,8 @@ import itertools
 import json
 import logging
 import random
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -20,11 +22,13 @@ from atroposlib.envs.server_handling.server_baseline import APIServer
 from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
+from rg_env.errors import shown
 from rg_env.inference.completions import (
     ProbeRequest,
     Sampling,
     check_some_usable,
     find_route,
+    is_same_model,
     read_texts,
     read_tokens,
     with_one_bos,
@@ -32,7 +36,9 @@ from rg_env.inference.completions import (
 from rg_env.inference.connection import (
     ABOUT_THE_REQUEST,
     LONGEST_READ,
+    MODEL,
     NOTHING,
+    PAGE_S,
     SILENCE,
     Connection,
     Failure,
@@ -106,6 +112,8 @@ class Client(APIServer):
     def __init__(self, config: Any, reasoning_config: Any = None) -> None:
         self.is_out, self.failure = True, SILENCE
         super().__init__(config, reasoning_config=reasoning_config)
+        self.request_timings = deque[float](maxlen=config.rolling_buffer_length)
+        self.eval_request_timings = self.request_timings.copy()
         self.check_task: asyncio.Future[None] | None = None
         self.initialized = True  # else the framework would begin another check
         self.tokenizer = cast(Any, None)
@@ -121,6 +129,7 @@ class Client(APIServer):
         self._pause_s = 0.0  # before the first probe
         self._limit_name = MAX_TOKENS
         self._ignores_n: bool = config.n_kwarg_is_ignored
+        self._names: set[str] = set()  # of the model, in replies
         self._under_way: set[asyncio.Future[Any]] = set()
 
     def routes(self) -> list[Route]:
@@ -231,9 +240,12 @@ class Client(APIServer):
             ServerLeftOutError: It was left out.
         """
         fields = {**vars(sampling), "n": n}
-        async with self.sem if fields.pop("split") == "train" else self.eval_sem:
+        is_training = fields.pop("split") == "train"
+        timings = self.request_timings if is_training else self.eval_request_timings
+        async with self.sem if is_training else self.eval_sem:
             if self.is_out or self.route is None:
                 raise ServerLeftOutError(self.failure.text)
+            began = time.monotonic()
             asking = self.ask(self.route, prompt, fields, on_reply)
             request = asyncio.ensure_future(asking)
             self._under_way.add(request)
@@ -252,6 +264,7 @@ class Client(APIServer):
                 failure = self._failure_of(error)
                 self.note_failure(failure)
                 raise RequestFailedError(failure) from error
+            timings.append(time.monotonic() - began)
         self.is_out, self._failures, self._pause_s = False, 0, CIRCUIT_FIRST_PAUSE_S
         return completions
 
@@ -278,7 +291,36 @@ class Client(APIServer):
         completions = await self._query(route.path, body, read, n, on_reply)
         if len(completions) == 1 < n:
             self._ignores_n = True
+        names = {each.model for each in completions if isinstance(each.model, str)}
+        for name in names - self._names:
+            if not is_same_model(self.config.model_name, name):
+                await self._check_model(name)
+            self._names.add(name)
         return completions
+
+    async def _check_model(self, name: str) -> None:
+        """Accept the name of the model in a reply, or raise a `RequestFailedError`.
+
+        A server may answer with another name of the requested model, as its list says.
+        One that does not list it has names of its own, of which the first is accepted,
+        but a trainer does not learn from a model that is listed in its place.
+        """
+        requested = self.config.model_name
+        try:
+            models = await self.connection.models(PAGE_S)
+            roots = {model["id"]: model.get("root") or model["id"] for model in models}
+        except (RequestFailedError, *NO_SUCH_FORM):
+            roots = {}
+        is_alias = requested in roots and roots[requested] == roots.get(name, name)
+        is_own_name = not self._names and requested not in roots
+        is_other = self.needs_tokens and name in roots
+        if not is_alias and (is_other or not is_own_name):
+            text = f"a reply is of the model {shown(name)}, not of {shown(requested)}"
+            failure = Failure("OtherModelError", text, setting=MODEL)
+            raise RequestFailedError(failure)
+        if is_own_name:
+            text = "inference at %s calls the model %s %s"
+            logger.warning(text, self.config.base_url, shown(requested), shown(name))
 
     def _chat_body(self, given: Body) -> Body:
         fields = {**given}

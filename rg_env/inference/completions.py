@@ -16,7 +16,9 @@ import asyncio
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -203,9 +205,17 @@ def why_unusable(completion: Completion, highest: float = math.inf) -> Failure |
         return Failure(UNUSABLE, f"{text}: logits perhaps (--logprobs-mode of vLLM)")
     # An id for which the trainer's embedding has no row.
     if min(tokens) < 0 or max(tokens) > highest:
-        text = f"a token id that the tokenizer does not have ({max(tokens)})"
+        wrong = min(tokens) if min(tokens) < 0 else max(tokens)
+        text = f"a token id that the tokenizer does not have ({wrong})"
         return Failure(UNUSABLE, text, setting=TOKENIZER)
     return None
+
+
+def is_same_model(requested: str, name: str) -> bool:
+    """Return whether a name has the requested one, in a folder or with a date."""
+    plain = re.escape(PurePath(requested).name.removesuffix("-latest"))
+    pattern = rf"(.*/)?{plain}([-@]\d[\d-]{{3,}})?"
+    return re.fullmatch(pattern, name, re.IGNORECASE) is not None
 
 
 # -- the probe -------------------------------------------------------------------------

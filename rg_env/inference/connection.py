@@ -61,6 +61,10 @@ class Failure:
         # It may repeat a server's words.
         object.__setattr__(self, "text", printable(self.text))
 
+    def at(self, url: str) -> str:
+        """Return the beginning of a sentence about the server at a URL."""
+        return f"inference at {url} {self.how} ({self.text:.300})"
+
 
 SILENCE = Failure("TimeoutError", SILENT, NOTHING)
 

@@ -65,6 +65,7 @@ class Completion(msgspec.Struct):
         logprobs: One for each token; None of a chat.
         text: As our tokenizer decodes it, once it was checked.
         unusable: Why the completion cannot be used; None if it can.
+        model: The name of the model in the reply, if it has one.
     """
 
     server_text: Any
@@ -73,6 +74,7 @@ class Completion(msgspec.Struct):
     finish_reason: Any
     text: str = ""
     unusable: Failure | None = None
+    model: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +115,7 @@ class _Choice(msgspec.Struct):
 
 class _Choices(msgspec.Struct):
     choices: list[msgspec.Raw]
+    model: Any = None
 
 
 _CHOICE = msgspec.json.Decoder(_Choice)
@@ -121,7 +124,8 @@ _TOKENS = msgspec.json.Decoder(list[str | None] | None)
 
 
 def _read_completions(body: bytes, _: Prompt) -> Iterator[Completion]:
-    for raw in _CHOICES.decode(body).choices:
+    reply = _CHOICES.decode(body)
+    for raw in reply.choices:
         choice = _CHOICE.decode(raw)
         ids, of_tokens = choice.token_ids, choice.logprobs or _Logprobs()
         if ids is None:
@@ -133,7 +137,8 @@ def _read_completions(body: bytes, _: Prompt) -> Iterator[Completion]:
         logprobs: Any = of_tokens.token_logprobs
         if logprobs is None:
             raise bad_reply("the reply has no log-probabilities")
-        yield Completion(choice.text, ids, logprobs, choice.finish_reason)
+        end = choice.finish_reason
+        yield Completion(choice.text, ids, logprobs, end, model=reply.model)
 
 
 def _completions_body(
@@ -238,7 +243,8 @@ ROUTES = COMPLETIONS, ATROPOS, SGLANG
 
 def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
     # orjson refuses half a pair of UTF-16.
-    for choice in json.loads(body)["choices"]:
+    reply = json.loads(body)
+    for choice in reply["choices"]:
         end, message = choice.get("finish_reason"), choice["message"]
         texts = {name: v for name, v in message.items() if isinstance(v, str)}
         text = texts.get("content", texts.get("refusal"))
@@ -252,7 +258,7 @@ def _read_chat(body: bytes, prompt: Prompt) -> Iterator[Completion]:
             # Cut in the midst of its thinking, it never ended that.
             close = "" if not text and end == "length" else "</think>"
             text = f"{'' if is_open else '<think>'}{thinking}{close}{text or ''}"
-        yield Completion(text, [], None, end)
+        yield Completion(text, [], None, end, model=reply.get("model"))
 
 
 def _chat_body(prompt: Prompt, sampling: Fields, model: str, extra: Fields) -> Body:

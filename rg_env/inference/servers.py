@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from rg_env.errors import SettingError
+from rg_env.errors import RunError, SettingError
 from rg_env.inference.client import Client, ServerLeftOutError
 from rg_env.inference.completions import ProbeRequest, Sampling
 from rg_env.inference.connection import (
@@ -77,6 +77,10 @@ class Servers:
             client.on_failure = partial(self._end_start_if_refused, client)
             client.tokenizer = client.tokenizer or tokenizer
 
+    @property
+    def _urls(self) -> str:
+        return ", ".join(client.config.base_url for client in self.clients)
+
     def require_tokens(self) -> None:
         """Query for token ids and log-probabilities alone, as a trainer needs them."""
         for client in self.clients:
@@ -104,6 +108,8 @@ class Servers:
         Raises:
             RequestFailedError: Too few are usable after `COMPLETION_TRIES`.
         """
+        if not self.clients:
+            raise RunError("with testing=True there is no inference server to query")
         usable: list[Completion] = []
         pause_s = COMPLETION_FIRST_PAUSE_S
         for tries_left in reversed(range(COMPLETION_TRIES)):
@@ -199,11 +205,11 @@ class Servers:
         if self.gave_up.is_set():
             return
         self._note_failing(failure)
-        count = self.kinds[failure.kind]
+        count, urls = self.kinds[failure.kind], self._urls
         if not self.is_down and is_worth_a_line(count):
             logger.warning(
-                "an inference request failed (%s, %d so far): %.200s",
-                *(failure.kind, count, failure.text),
+                "%s; %d requests failed so (%s)",
+                *(failure.at(urls), count, failure.kind),
             )
         # Half the time that nothing was answered, within bounds.
         pause_s = max(OUTAGE_FIRST_PAUSE_S, self._failing_s() / 2)
@@ -267,24 +273,22 @@ class Servers:
         self._failing_since = self._failing_since or now
         is_due = self._logged_s is None or now - self._logged_s >= OUTAGE_SAY_AGAIN_S
         limit_s, why = self._give_up_after_s, self._why_none() or failure
-        urls = ", ".join(client.config.base_url for client in self.clients)
+        urls = self._urls
         if limit_s is not None and self._failing_s() >= limit_s:
             logger.error(
-                "inference at %s %s (%.300s); giving up after %g s"
-                " (env.give_up_after_s)",
-                *(urls, why.how, why.text, limit_s),
+                "%s; giving up after %g s (env.give_up_after_s)",
+                *(why.at(urls), limit_s),
             )
             self._give_up(why)
         elif self._failing_s() >= OUTAGE_AFTER_S and is_due:
-            self._logged_s, how, more = now, why.how, ""
+            self._logged_s, more = now, ""
             if limit_s is not None:
                 more = f" for {limit_s:g} s (env.give_up_after_s)"
-            if how == NOTHING:
-                how += "" if self._has_answered else " yet"
+            if why.how == NOTHING:
                 more += "; start the server or set --openai.base_url"
             logger.log(
                 # At a start it is normal: programs are started in any order.
                 logging.ERROR if self._has_answered else logging.WARNING,
-                "inference at %s %s (%.300s); trying again%s",
-                *(urls, how, why.text, more),
+                "%s; trying again%s",
+                *(why.at(urls), more),
             )

@@ -85,15 +85,6 @@ def _is_submodule_filled() -> bool:
     return (SUBMODULE / PACKAGE / "__init__.py").is_file()
 
 
-def is_release_of_list() -> bool:
-    """Say whether what would be imported is the release that the list was made of."""
-    try:
-        version = importlib.metadata.version("reasoning-gym")
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return version == LIBRARY_VERSION and not _is_submodule_filled()
-
-
 @functools.cache
 def load_factory() -> Any:
     """Import `reasoning_gym.factory`, with faster equals of some functions.

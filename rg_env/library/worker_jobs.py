@@ -128,6 +128,22 @@ def prepare_scores(
             score_answers(task, params, entry, [gold], rules)
 
 
+def scorer_fault(
+    task: str,
+    params: Mapping[str, Any],
+    entry: Entry,
+    answer: str,
+    rules: ScoringRules,
+) -> str | None:
+    """Return the error that a task's scorer raises on an answer, if any."""
+    dataset = datasets.scoring_dataset(task, params)
+    try:
+        compare_formats(answer, entry, _scorers(task, task, dataset, rules)[0])
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+        return cause_of(error)
+    return None
+
+
 def reference_fault(
     task: str, params: Mapping[str, Any], entry: Entry, rules: ScoringRules
 ) -> str | None:
@@ -139,11 +155,7 @@ def reference_fault(
     ((value, why, *_),) = score_answers(task, params, entry, [gold], rules)
     if value == 1.0:
         return None
-    dataset = datasets.scoring_dataset(task, params)
-    try:
-        compare_formats(gold, entry, _scorers(task, task, dataset, rules)[0])
-    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
-        why = cause_of(error)
+    why = scorer_fault(task, params, entry, gold, rules) or why
     return f"its reference answer scores {value:.2f} ({why})"
 
 

@@ -20,6 +20,7 @@ import importlib.util
 import json
 import logging
 import re
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,10 +30,12 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from rg_env import ending
 from rg_env.errors import SettingError
+from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
+from rg_env.places import new_folder
 from rg_env.results import report_runs as runs
-from rg_env.results.new_folder import new_folder
 from rg_env.results.numbers import row_of, table_of
 from rg_env.results.report_tally import ReportTally
 from rg_env.results.sources import Sources, files_of, metrics_beside
@@ -42,8 +45,11 @@ from rg_env.settings.program_settings import SIMULATED
 logger = logging.getLogger(__name__)
 
 IS_SIMULATED = f"the model `{SIMULATED}` says nothing about any real one"
-MARK = "report.js"
-"""A folder that holds it is a report, and may be replaced by one."""
+OVERVIEW = "overview.js"
+OWN = re.compile(
+    r"index\.html|(report|overview|samples|texts-\d{4,})\.js|(datatables|uplot)\.(js|css)"
+)
+"""The files of a report, which another one replaces."""
 
 # Characters; the middle of a longer one is left out, with a word that says so.
 LONGEST_TEXT = 32_000
@@ -60,7 +66,7 @@ LIBRARIES = {
 
 TEXTS = ("question", "gold_answer", "completion", "answer", "system")
 FACTS: tuple[str, ...]
-FACTS = ("scores", "formats", "normalized", "reward", "reason")
+FACTS = ("seed", "params", "scores", "formats", "normalized", "reward", "reason")
 FACTS += ("finish_reason", "prompt_tokens", "completion_tokens", "time")
 """What the reader shows of a sample's row, unchanged."""
 
@@ -72,6 +78,18 @@ def _script(path: Path, name: str, value: Any) -> None:
     """Write a script that hands a value over; ASCII, whatever a model wrote."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     path.write_text(f"REPORT.{name}({text});\n", encoding="ascii")
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """Return the files of the report in a folder, [] if there is none."""
+    begin = b"REPORT.overview("
+    try:
+        with (folder / OVERVIEW).open("rb") as file:
+            is_report = file.read(len(begin)) == begin
+    except OSError:
+        return []
+    files = folder.iterdir() if is_report else ()
+    return [file for file in files if OWN.fullmatch(file.name)]
 
 
 def _cut(value: object) -> str | list[Any] | None:
@@ -122,7 +140,7 @@ def _write_page(folder: Path, **values: Any) -> None:
             text = f"(()=>{{{text}\n}})();\n"
         (folder / name).write_text(text, encoding="utf-8")
     here = Path(__file__).parent
-    shutil.copyfile(here / "report.js", folder / MARK)
+    shutil.copyfile(here / "report.js", folder / "report.js")
     templates = Environment(
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined
     )
@@ -146,15 +164,18 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     beside = {of(file) for file in files for of in (metrics_beside, runs.metrics_of)}
     files += sorted(path for path in beside.difference(files) if path.is_file())
     sources = Sources(files)
-    results, dumped = dict[tuple[runs.Place, str | None], int](), Counter[runs.Place]()
+    results, dumped = dict[tuple[runs.Place, str], int](), Counter[runs.Place]()
+    dates = list[str]()  # of the results
     rows, previews = list[Sequence[Any]](), list[str | None]()
     shows = WorkProgress("report", sources.total_kb, "kB")
-    with new_folder(folder, MARK) as new, shows as progress:
+    with new_folder(folder, _own_files) as new, shows as progress:
         texts = _Texts(new)
         for sample in sources.samples(progress):
             row, source = sample.row, str(sample.row["source"])
             place = runs.place_of(source, row.get("run"))
-            result = results.setdefault((place, row.get("model")), len(results))
+            result = results.setdefault((place, row.get("model") or ""), len(results))
+            if result == len(dates):
+                dates.append(str(row.get("time") or "")[:16].replace("T", " "))
             rows.append(row_of(sample, result))
             previews.append(row["answer"] and row["answer"][:PREVIEW_CHARS])
             if runs.is_dumped(source):
@@ -167,8 +188,11 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         places = [*(run["place"] for run in metrics), *(at for at, _ in results)]
         short = runs.names_of(places)
         names = [
-            short[at] if not model or model in short[at] else f"{model}, {short[at]}"
-            for at, model in results
+            # The place is last: that is how the page finds the metrics of a run.
+            ", ".join(
+                filter(None, ("" if model in short[at] else model, began, short[at]))
+            )
+            for (at, model), began in zip(results, dates, strict=True)
         ]
         tally = ReportTally(table_of(rows))
         overview = {
@@ -182,7 +206,7 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
         if any(model == SIMULATED for _, model in results):
             overview["notes"].insert(0, IS_SIMULATED)
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
-        _script(new / "overview.js", "overview", overview)
+        _script(new / OVERVIEW, "overview", overview)
         columns = {**tally.columns(), "preview": previews, "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
         _write_page(new, title=title or "Report")
@@ -192,12 +216,19 @@ def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
 
 
 def report_of(paths: Sequence[Path], folder: Path, *, title: str) -> Path | None:
-    """Write the report that a command ends with; return its page if there is one."""
+    """Write the report that a command ends with; return its page if there is one.
+
+    After a signal, it logs the command that writes the report instead.
+    """
     there = [str(path) for path in paths if path.exists()]
     try:
-        if there:
+        if there and ending.is_ending():
+            command = shlex.join(["report", *there, "--out", str(folder)])
+            logger.warning("the report is written by: %s %s", COMMAND, command)
+        elif there:
             write_report(there, folder, title=title)
             return folder / "index.html"
     except (OSError, SettingError) as error:
-        logger.error("the report %s cannot be written: %s", folder, error)
+        why = getattr(error, "reason", error)
+        logger.error("the report %s cannot be written: %s", folder, why)
     return None

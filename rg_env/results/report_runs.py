@@ -75,11 +75,15 @@ shape (P,); the newest `alarms`; and how many rollouts were `scored`."""
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file of metrics, but torn ones."""
+    """Return the lines of a file of metrics, each alarm as a text; no others."""
     lines = []
     for text in path.read_bytes().splitlines():
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(AttributeError, RecursionError, TypeError, ValueError):
             line = json.loads(text)
+            line["alarms"] = [
+                f"{name} in {task}, {count} times, the newest: {why}"
+                for name, task, count, why, *_ in line.get("alarms", ())
+            ]
             if finite(line.get("step")) is not None:
                 lines.append(line)
     return lines
@@ -93,7 +97,7 @@ def read_metrics(files: Iterable[Path]) -> list[Run]:
 
 def _run(place: Place, lines: Sequence[Any]) -> Run:
     scored = int(finite(lines[-1].get("train/rollouts_scored")) or 0)
-    alarms = [line["alarms"] for line in lines if "alarms" in line]
+    alarms = [line["alarms"] for line in lines if line["alarms"]]
     rows = [[finite(line.get(name)) for name in ("step", *CURVES)] for line in lines]
     # The last step has two lines, and a run that went on after a kill some again.
     schema = dict.fromkeys(("step", *CURVES), pl.Float64)
@@ -136,9 +140,7 @@ def overview_of(
             for run in runs
         ],
         "alarms": [
-            f"{names[run['place']]}: {name} in {task}, {count} times, the newest: {why}"
-            for run in runs
-            for name, task, count, why, *_ in run["alarms"]
+            f"{names[run['place']]}: {alarm}" for run in runs for alarm in run["alarms"]
         ],
         "notes": [note] if held < of else [],
     }

@@ -41,6 +41,7 @@ METRICS = "metrics.jsonl"
 KB = 1024
 
 TEXT_KEYS = ("completion", "text", "response")
+NEEDED = "; a line needs `task`, `seed`, `params` and a text, as `completion`"
 PUBLISHED = {"size": 50, "seed": 45}
 """Every published dataset has these."""
 
@@ -195,6 +196,7 @@ def files_of(paths: Iterable[str]) -> list[Path]:
     for path in map(Path, paths):
         inside = (p for p in path.rglob("*") if p.name.endswith(SUFFIXES))
         inside = (p for p in inside if p.name not in BESIDE and p.is_file())
+        inside = (p for p in inside if "env_checkpoints" not in p.parts)
         # Beside a model's config.json lies what is no completion.
         inside = (p for p in inside if not (p.parent / "config.json").is_file())
         named = {path} if path.is_file() else {*inside}
@@ -260,6 +262,7 @@ class Sources:
         """Return what could not be read, each kind with its first place."""
         return [
             f"{kind} lines or files: {number}, the first: {self._first_unread[kind]}"
+            + NEEDED * (kind == "foreign")
             for kind, number in self.unread.items()
         ]
 

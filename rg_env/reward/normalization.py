@@ -62,7 +62,9 @@ _BULLET = re.compile(
     # A dash before words; before anything that can be negative it is a minus.
     r"|[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=\n]*\Z)"
 )
-_NAME = re.compile(r"(?:[A-Za-z](?:_\{?\d\}?|\d)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
+_NAME = re.compile(
+    r"(?:[A-Za-z](?:_\{?\d\}?|\d)?|[A-Za-z]+\([^()=\n]{1,200}\))?\s*=(?!>)\s*"
+)
 _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 """A name that is an answer itself: `G6 = G8`, `A = B`."""
 
@@ -219,7 +221,7 @@ def _without_object(text: str) -> str:
 
 
 def _without_period(text: str) -> str:
-    if text.endswith(("..", "\u2026")) or not text.endswith((".", "\u3002")):
+    if text.endswith(("..", ",,", "\u2026")) or not text.endswith((".", "\u3002", ",")):
         return text
     return text[:-1].strip() or text
 
@@ -262,7 +264,7 @@ RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
 
 def _may_be_formatted(text: str) -> bool:
     """Say whether any rule can apply; most answers of a group are plain."""
-    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith(".")
+    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith((".", ","))
     return is_short_lead or _SIGNS_OF_FORMATTING.search(text) is not None
 
 
@@ -281,7 +283,11 @@ def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> R
     """
     are_formatting: dict[Rule, bool] = {}
     lead = functools.partial(_without_lead, asked=asked_words(question))
-    rules = [(s, lead if r is _without_lead else r) for s, r in _RULES_BY_SIGN]
+    rules = [
+        (signs, lead if rule is _without_lead else rule)
+        for signs, rule in _RULES_BY_SIGN
+        if rule is not _without_name or "=" not in meaningful
+    ]
 
     def may_take_off(rule: Rule) -> bool:
         # A rule that changes the right answer would take off a part of answers.

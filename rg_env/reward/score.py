@@ -49,7 +49,7 @@ OUTCOMES: Mapping[str, str] = {
     "unclosed_answer": "<answer> without </answer>",
     "stray_tag": "</answer> without <answer>",
     "unfinished_thinking": "cut off while thinking",
-    "scorer_error": "the library's scorer failed on the answer",
+    "scorer_error": "the task's scorer failed on the answer",
     "rejected": "too long, or contains what no correct answer contains",
     "timeout": "scoring the answer took too long",
     "request_failed": "no score: the inference server did not reply",

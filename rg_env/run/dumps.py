@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 METRICS_FOLDER = "metrics"
+PROGRESS_EVERY = 10  # groups of a file
 
 
 class DumpWriter:
@@ -103,6 +104,13 @@ class DumpWriter:
                 logger.error("%s: a group cannot be dumped: %s", self._stem, error)
             if is_taken:
                 self._handed_over += 1
+                if self._handed_over % PROGRESS_EVERY == 0:
+                    logger.info(
+                        "%s: %d of %d groups",
+                        self._stem,
+                        self._handed_over,
+                        self._groups_per_file,
+                    )
             else:
                 del self._buffer[self._handed_over]
                 self.groups_lost += 1

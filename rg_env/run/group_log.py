@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from rg_env.reward.score import OUTCOMES
 from rg_env.run.alarms import Alarms
 from rg_env.run.group import has_variance
 from rg_env.stream.group_scorer import Result
@@ -65,16 +66,17 @@ class GroupLog:
 
         Returns:
             `unscored` and `outcomes/<outcome>`, shares of the completions, the latter
-            also of outcomes that occurred before; `groups_with_variance`, a share of
-            the groups; `score/<task>` and `level/<task>`, means over groups; and
-            `alarms/<name>`, how often each alarm has rung so far.
+            of every outcome, because TRL averages over the calls that have a metric;
+            `groups_with_variance`, a share of the groups; `score/<task>` and
+            `level/<task>`, means over groups; and `alarms/<name>`, how often each alarm
+            has rung so far.
         """
         means = {name: fmean(values) for name, values in self._means.items()}
         total = self._outcomes.total() or 1
-        for outcome, number in self._outcomes.items():
-            means[f"outcomes/{outcome}"] = number / total
+        for outcome in OUTCOMES:
+            means[f"outcomes/{outcome}"] = self._outcomes[outcome] / total
         rung = +self._alarms.counts
         means |= {f"alarms/{name}": number for name, number in rung.items()}
         self._means.clear()
-        self._outcomes = Counter(dict.fromkeys(self._outcomes, 0))
+        self._outcomes.clear()
         return means

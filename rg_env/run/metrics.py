@@ -63,8 +63,16 @@ class Metrics:
             ", ".join(f"{outcome} {n}" for outcome, n in outcomes.most_common()),
         )
         for each in group.rollouts:
-            result = (each.outcome, each.answer, each.score, each.reward)
-            logger.debug("  %s, answer %.200r, score %.3f, reward %.3f", *result)
+            both = each.formats or {}
+            logger.debug(
+                "  %s, answer %.200r, score %.3f (bare %s, tagged %s), reward %.3f",
+                each.outcome,
+                each.answer,
+                each.score,
+                both.get("bare"),
+                both.get("tagged"),
+                each.reward,
+            )
 
     @property
     def mean_score(self) -> float:

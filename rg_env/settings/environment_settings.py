@@ -309,10 +309,10 @@ class CheckedSettings(
         return self
 
 
-NAMES_OF_TASKS = "tasks", "exclude_tasks", "task_weights", "task_params", "task_levels"
-"""The fields that have names or patterns of tasks, as a list or as keys."""
-
-CHOICE_OF_TASKS = (*NAMES_OF_TASKS, "categories")
+CHOICE_OF_TASKS = (
+    *("tasks", "categories", "exclude_tasks"),
+    *("task_weights", "task_params", "task_levels"),
+)
 GROUPS = cast(tuple[type[CheckedModel], ...], CheckedSettings.__bases__)
 
 

@@ -23,7 +23,7 @@ from pydantic import (
     field_validator,
 )
 
-from rg_env.errors import SettingError, shown, unexpected, unknown_name
+from rg_env.errors import SettingError, unexpected, unknown_name
 
 SECRET = ("api_key", "headers", "openai")  # which no sentence repeats
 
@@ -83,8 +83,14 @@ def _minus_one_or_more(value: int) -> int:
     return value
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError(unexpected(text, "text that is not empty"))
+    return text
+
+
 Url = Annotated[str, AfterValidator(check_url)]
-Text = Annotated[str, Field(pattern=r"\S")]
+Text = Annotated[str, AfterValidator(_not_blank)]
 FilePath = Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)]
 MinusOneOrMore = Annotated[int, Field(ge=-1), AfterValidator(_minus_one_or_more)]
 Weight = Annotated[float, Field(gt=0.0, le=1e9)]  # sums are still exact enough
@@ -113,6 +119,30 @@ class CheckedModel(BaseModel):
         return value
 
 
+_EXPECTED = {
+    "bool": "true or false",
+    "dict": "a map such as {NAME: VALUE}",
+    "float": "a number",
+    "greater": "a number",
+    "int": "a whole number",
+    "less": "a number",
+    "list": "a list such as [A, B]",
+    "string": "text",
+    "too": "a list",
+}
+"""First word of the type of an error of pydantic, to what a setting expects."""
+
+
+def _expected(fault: Mapping[str, Any]) -> str:
+    """Return what a setting expects instead of a value, from an error of pydantic."""
+    kind = _EXPECTED.get(fault["type"].partition("_")[0], "")
+    _, _, limit = fault["msg"].partition(" after ")[0].partition(" should ")
+    if "valid " in limit:
+        return kind
+    limit = limit.removeprefix("be ").replace("have", "of")
+    return f"{kind} {limit.replace('match pattern', 'matching')}".strip()
+
+
 def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> Any:
     """Build a model of settings from names and values.
 
@@ -124,15 +154,16 @@ def build(section: str, model: type[BaseModel], values: Mapping[str, Any]) -> An
     try:
         return model(**values)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        # pydantic marks a fault of a key, as opposed to its value, with `[key]`.
-        place = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+        faults = error.errors(include_url=False)
+        fault = max(faults, key=lambda each: len(each["loc"]))
+        # pydantic's own parts are `[key]` and names of types, as `list[str]`.
+        place = ".".join(str(part) for part in fault["loc"] if "[" not in str(part))
         if fault["type"] == "value_error":  # a check of ours
             why = str(fault["ctx"]["error"])
         elif fault["loc"][:1] and fault["loc"][0] in SECRET:
-            why = fault["msg"]
+            why = f"expected {_expected(fault)}"
         else:
-            why = f"{shown(fault['input'])} is not allowed; {fault['msg']}"
+            why = unexpected(fault["input"], _expected(fault))
         # A check of the whole model begins with the field itself.
         name = f"{section}.{place}: " if place else f"{section}."
         raise SettingError(f"{name}{why}") from error

@@ -54,7 +54,7 @@ def _is_level(value: Any) -> bool:
     return type(value) in (int, float) and 0.0 <= value <= 1.0
 
 
-def level_setting(value: Any) -> LevelSetting:
+def level_setting(value: Any, field: str = "") -> LevelSetting:
     """Return a level setting, also from the text of a command line; or SettingError."""
     with contextlib.suppress(ValueError):
         value = float(value) if isinstance(value, str) else value
@@ -62,7 +62,7 @@ def level_setting(value: Any) -> LevelSetting:
     is_range = is_pair and all(map(_is_level, value)) and value[0] <= value[1]
     if is_range or value is None or value in MODES or _is_level(value):
         return typing.cast(LevelSetting, value)
-    raise SettingError(unexpected(value, ALLOWED))
+    raise SettingError(unexpected(value, ALLOWED), field)
 
 
 def _rule(setting: LevelSetting, mode_of_range: ModeName) -> LevelRule:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rg_env.errors import RunError, shown
+from rg_env.errors import RunError, shown, unexpected
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S
 from rg_env.library.installed_library import explained
@@ -242,6 +242,8 @@ async def score_async(
 def _given(
     item: Item, completions: Sequence[str], thinking_open: bool
 ) -> tuple[list[str], list[bool], AnswerFormat]:
+    if not isinstance(item, Item):
+        raise TypeError(f"item: {unexpected(item, 'an Item')}")
     texts = list(completions)
     if isinstance(completions, str) or not all(isinstance(t, str) for t in texts):
         raise TypeError(f"completions are a list of texts, found {shown(completions)}")

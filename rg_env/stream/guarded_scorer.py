@@ -1,9 +1,11 @@
 """Any reward function as it is, called in worker processes that can be killed.
 
-Its module is imported once, where workers are forked from. No score is None, never 0,
-and counted by cause: it used up its CPU time (`timeout`), ended two workers (`died`),
-raised or returned no plain data (`raised`), returned no finite number (`no_number`),
-waits too long or has no worker (`lost`). Not covered: harm done without the sandbox.
+Its module is imported once, where workers are forked from, and each call has a worker
+of its own, so that nothing of a call is left for the next one. No score is None, never
+0, and counted by cause: it used up its CPU time (`timeout`), ended two workers
+(`died`), raised or returned no plain data (`raised`), returned no finite number or not
+one for each completion (`no_number`), waits too long or has no worker (`lost`). Not
+covered: harm done without the sandbox.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import logging
 import operator
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +26,14 @@ from rg_env.library.own_tasks import imported
 from rg_env.logs import is_worth_a_line
 from rg_env.workers.pool_errors import PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
-from rg_env.workers.worker_pool import Trust, WorkerPool, finished, run_blocking
+from rg_env.workers.worker_pool import Trust, WorkerPool
 
 logger = logging.getLogger(__name__)
 
 CAUSES = {"DeadlineExceededError": "timeout", "WorkerDiedError": "died"}
 CAUSES["JobError"] = "raised"
 NO_VALUES = {"trainer_state", "log_extra", "log_metric", "environments"}  # of TRL
+MAX_REPLY_BYTES = 2**18  # read in 60 ms at most
 _scorer: Any = None  # in a fork server and its workers
 
 
@@ -39,6 +42,7 @@ def load(order: str) -> None:
     global _scorer
     module, function, sandbox = order.rsplit(":", 2)
     hardening.has_layers = sandbox != "False"
+    hardening.has_scratch = False
     _scorer = operator.attrgetter(function)(imported(module))
     if not callable(_scorer) or inspect.iscoroutinefunction(_scorer):
         raise TypeError("it is not a function, or an `async` one")
@@ -55,23 +59,42 @@ def _pool_of(order: str, memory_gib: float) -> WorkerPool:
     return WorkerPool(memory_limit_bytes=limit, preload=preload)
 
 
-def _one_by_one(named: dict[str, Any], size: int) -> list[dict[str, Any]]:
-    """Return the arguments of a batch for each of its completions."""
-    columns = [n for n, v in named.items() if isinstance(v, list) and len(v) == size]
-    return [named | {n: named[n][i : i + 1] for n in columns} for i in range(size)]
+def _place_of(scorer: Any) -> str:
+    """Return the module and the name of a function."""
+    module = getattr(scorer, "__module__", "")
+    name = getattr(scorer, "__qualname__", "")
+    try:
+        found = operator.attrgetter(name)(sys.modules[module])
+    except (AttributeError, KeyError):
+        found = None
+    if found is not scorer or module == "__main__":
+        reason = "is no function at the top of a module that workers can import; move"
+        raise SettingError(f"{shown(scorer)} {reason} it into a .py file", "guard")
+    return f"{module}:{name}"
+
+
+def _each(answer: Any, size: int) -> Sequence[Any]:
+    """Return what a call has answered for each completion."""
+    if isinstance(answer, (list, tuple)) and len(answer) == size:
+        return answer
+    is_error = isinstance(answer, PoolError)
+    return [answer if is_error else f"{shown(answer)} for {size} completions"] * size
 
 
 class guard:  # noqa: N801 - it is used as a function
     """A reward function that may be called from threads, event loops and forks.
 
-    It pickles. A batch in `completions=`, as TRL's, is tried one by one if it fails.
+    It pickles. The completions of a batch in `completions=`, as TRL's, are scored one
+    by one, so that none of them has a part in the reward of another.
 
     Args:
-        scorer: `module:function`, or `path/to/file.py:function`.
+        scorer: A function of a module, or its name: `module:function`, or
+            `path/to/file.py:function`.
         cpu_seconds, wall_seconds: Time of a call; above 0.
         sandbox: Whether Landlock and seccomp deny it files, network and processes.
         memory_gib: Address space of a worker, with what its module imports.
-        split: False for a scorer that compares the completions of a batch.
+        split: False for a scorer that compares the completions of a batch, and so gets
+            all of them in one call.
 
     Attributes:
         counts: Results by cause; what the scorer returned, None too, as `returned`.
@@ -82,7 +105,7 @@ class guard:  # noqa: N801 - it is used as a function
 
     def __init__(
         self,
-        scorer: str,
+        scorer: str | Callable[..., Any],
         *,
         cpu_seconds: float = 5.0,
         wall_seconds: float = 60.0,
@@ -92,44 +115,64 @@ class guard:  # noqa: N801 - it is used as a function
     ) -> None:
         if min(cpu_seconds, wall_seconds, memory_gib) <= 0:
             raise SettingError("seconds and memory must be above 0", "guard")
-        module, _, self.__name__ = scorer.rpartition(":")
+        place = scorer if isinstance(scorer, str) else _place_of(scorer)
+        module, _, self.__name__ = place.rpartition(":")
         module = str(Path(module).resolve()) if module.endswith(".py") else module
         self._workers = f"{module}:{self.__name__}:{sandbox}", memory_gib
         self._split = split
         self.counts: Counter[str] = Counter()
-        trust = Trust(brief=True, wall_limit_s=wall_seconds)
+        trust = Trust(
+            MAX_REPLY_BYTES, brief=True, max_calls=1, wall_limit_s=wall_seconds
+        )
         self._limits: Any = {"deadline_s": cpu_seconds, "trust": trust}
         try:
             _pool_of(*self._workers).call(abs, 0, **self._limits)
         except PreloadError as error:
-            reason = f"{shown(scorer)} is no scorer, {error}"
+            reason = f"{shown(place)} is no scorer, {error}"
             raise SettingError(reason, "guard") from RuntimeError(error.detail)
+
+    def __repr__(self) -> str:
+        return f"<guard {self._workers[0]}>"
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return what the scorer returns for these plain values, or None."""
-        scored = functools.partial(self._scored, args, named)
-        return run_blocking(scored, _pool_of(*self._workers))
+        pool = _pool_of(*self._workers)
+        begin = functools.partial(pool.submit, call, args, **self._limits)
+        futures = [begin(part) for part in self._calls(named)]
+        return self._rewards(named, [f.exception() or f.result() for f in futures])
 
     async def acall(self, *args: Any, **named: Any) -> Any:
         """Do the same in an event loop, which is never blocked."""
-        return await self._scored(args, named, _pool_of(*self._workers))
+        pool = _pool_of(*self._workers)
 
-    async def _scored(self, args: Any, named: dict[str, Any], pool: WorkerPool) -> Any:
+        async def answer(part: dict[str, Any]) -> Any:
+            try:
+                return await pool.run(call, args, part, **self._limits)
+            except PoolError as error:
+                return error
+
+        answers = await asyncio.gather(*map(answer, self._calls(named)))
+        return self._rewards(named, answers)
+
+    def _calls(self, named: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the arguments of each call."""
         named = {name: v for name, v in named.items() if name not in NO_VALUES}
         batch = named.get("completions")
-        try:
-            answer = await pool.run(call, args, named, **self._limits)
-        except PoolError as error:
-            answer = [error] * len(batch) if isinstance(batch, list) else error
-            if self._split and isinstance(answer, list) and len(answer) > 1:
-                alone = _one_by_one(named, len(answer))
-                parts = [self._scored(args, part, pool) for part in alone]
-                if isinstance(pool, WorkerPool):
-                    each = await asyncio.gather(*parts)
-                else:
-                    with ThreadPoolExecutor() as threads:
-                        each = [*threads.map(finished, parts)]
-                return [a[0] if isinstance(a, list) and a else a for a in each]
+        if not self._split or not isinstance(batch, list):
+            return [named]
+        size = len(batch)
+        columns = {
+            n: v for n, v in named.items() if isinstance(v, list) and len(v) == size
+        }
+        return [named | {n: [v[i]] for n, v in columns.items()} for i in range(size)]
+
+    def _rewards(self, named: dict[str, Any], answers: Sequence[Any]) -> Any:
+        """Return what the answers to all calls mean."""
+        batch = named.get("completions")
+        if isinstance(batch, list):
+            size = 1 if self._split else len(batch)
+            return [self._kept(v) for answer in answers for v in _each(answer, size)]
+        (answer,) = answers
         if isinstance(answer, (list, tuple)):
             return [self._kept(value) for value in answer]
         return self._kept(answer)

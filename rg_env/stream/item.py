@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.errors import RunError, SettingError
+from rg_env.errors import RunError, SettingError, unexpected
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.own_tasks import checked
@@ -220,6 +220,8 @@ class Item:
             ValueError: The text does not describe an item.
             SettingError: A module is none.
         """
+        if not isinstance(text, (str, bytes)):
+            raise ValueError(f"this is no item: {unexpected(text, 'its JSON')}")
         names = [task_modules] if isinstance(task_modules, str) else task_modules
         return _from_json(text, tuple(names))
 

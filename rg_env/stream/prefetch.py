@@ -307,6 +307,13 @@ class PrefetchedItems:
         return item
 
 
+async def check_items(pool: WorkerPool, of_run: object) -> None:
+    """Raise what `prepare_items` raises for wrong settings, before anything else."""
+    library, settings = await read_library(pool), StreamSettings.of(of_run)
+    with in_section("env."):
+        await prepare_stream(pool, library, settings, Feedback(0.5))
+
+
 async def prepare_items(
     pool: WorkerPool, of_run: object, feedback: Feedback
 ) -> PrefetchedItems:
@@ -330,7 +337,12 @@ async def prepare_items(
             logger.warning("%s: %s", what, ", ".join(resting))
     with in_section("env."):
         stream = await prepare_stream(pool, library, settings, feedback)
-        logger.info("%s chosen", counted(len(stream.task_names), "task"))
+        names, levels = stream.task_names, stream.difficulty.scales
+        logger.info("%s chosen", counted(len(names), "task"))
+        unscaled = [name for name in names if name not in levels]
+        if unscaled and (settings.complexity_mode is not None or settings.task_levels):
+            what = "these have no levels and keep their default parameters"
+            logger.info("%s: %s", what, ", ".join(unscaled))
         evaluation = EvaluationItems(pool, stream, *wanted_items(stream))
     items = PrefetchedItems(pool, stream, evaluation)
     items.library = library

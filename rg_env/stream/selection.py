@@ -18,7 +18,7 @@ import msgspec
 
 from rg_env.errors import SettingError, unknown_name
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
-from rg_env.library.registry import TASKS, LibraryDescription, is_release_of_list
+from rg_env.library.registry import CATEGORIES, LibraryDescription
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
 from rg_env.stream.curriculum import FLOOR
@@ -93,6 +93,16 @@ class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
     config: dict[str, Any] | None = None
 
 
+def unknown_task(
+    field: str, name: str, known: Iterable[str], kind: str = "task"
+) -> SettingError:
+    """Build the error for a name that no task has; it may be that of a category."""
+    if name not in CATEGORIES.values():
+        return unknown_name(field, name, known, kind)
+    lists = f"`tasks --category {name}` lists its tasks"
+    return SettingError(f"{name!r} is a category, for `categories`; {lists}", field)
+
+
 def _matching(
     field: str, patterns: Iterable[str], names: Sequence[str], kind: str = "task"
 ) -> list[str]:
@@ -101,7 +111,7 @@ def _matching(
     for pattern in patterns:
         matched = fnmatch.filter(names, pattern)
         if not matched:
-            raise unknown_name(field, pattern, names, kind)
+            raise unknown_task(field, pattern, names, kind)
         matching.update(dict.fromkeys(matched))
     return list(matching)
 
@@ -173,7 +183,7 @@ def build_selection(
     for field, given in (("task_weights", weights), ("task_params", params)):
         for name in given:
             if name not in known:
-                raise unknown_name(field, name, known, "task")
+                raise unknown_task(field, name, known)
             if name not in names:
                 raise SettingError(f"{name!r} is not among the chosen tasks", field)
     choices: list[TaskChoice] = []
@@ -197,16 +207,3 @@ def build_selection(
         weight = choice.weight + (merged[key].weight if key in merged else 0.0)
         merged[key] = dataclasses.replace(choice, weight=weight)
     return tuple(merged[key] for key in sorted(merged))
-
-
-def refuse_unlisted(names_by_field: Mapping[str, Iterable[str]]) -> None:
-    """Reject a name or pattern in settings that no task of `library_tasks.json` has.
-
-    The library's import takes seconds, for which nobody wants to wait who has mistyped
-    a task. Where another release is installed, nothing is rejected.
-    """
-    known = [*TASKS, MIXTURE]
-    for field, names in names_by_field.items():
-        for name in names:
-            if not fnmatch.filter(known, name) and is_release_of_list():
-                raise unknown_name(f"env.{field}", name, known, "task")

@@ -8,7 +8,6 @@ adaptive weights are taken as they stand when the item is drawn.
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,8 +27,6 @@ from rg_env.stream.sampler import (
 )
 from rg_env.stream.selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
-
-logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +135,6 @@ async def prepare_stream(
     rules = build_rules(names, library.tasks, unscaled, mode, settings.task_levels)
     usable = {task: scales[task] for task in names if task not in unscaled}
     feedback.curriculum.limit({task: rules[task].bounds for task in usable})
-    if unscaled and (mode is not None or settings.task_levels):
-        logger.info(
-            "%d of %d tasks have no levels and keep their default parameters: %s",
-            *(len(unscaled), len(names), ", ".join(sorted(unscaled))),
-        )
     at_steps = [
         (task, {**step.params, **params})
         for task, params in own

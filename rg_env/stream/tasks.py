@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import logging
 import os
 import statistics
@@ -22,7 +23,12 @@ from typing import Any
 
 import msgspec
 
-from rg_env.errors import LibraryError, SettingError, unknown_name
+from rg_env.errors import (
+    LibraryError,
+    SettingError,
+    not_allowed,
+    unexpected,
+)
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import TASKS
 from rg_env.library.task_check import item_fault, why_no_entry
@@ -38,7 +44,7 @@ from rg_env.stream.prefetch import (
     NO_ITEMS,
     NoItemsError,
 )
-from rg_env.stream.sampler import MAX_SEED
+from rg_env.stream.sampler import MAX_ATTEMPTS, MAX_SEED, training_seed
 from rg_env.stream.selection import StreamSettings, TaskChoosing
 from rg_env.stream.stream import Stream, prepare_stream
 from rg_env.workers.pool_errors import WorkerLostError
@@ -48,6 +54,15 @@ logger = logging.getLogger(__name__)
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0)
 """Before an item whose workers were lost is tried again, where that is waited for."""
+
+
+_ARGUMENTS = {
+    "exclude_tasks": "exclude",
+    "task_levels": "levels",
+    "task_params": "params",
+    "task_weights": "weights",
+}
+"""Setting to the argument of `Tasks`, where their names differ."""
 
 
 class _State(msgspec.Struct):
@@ -106,18 +121,15 @@ class Tasks:
         answer_format: AnswerFormat = "tags",
         task_modules: str | Sequence[str] = (),
     ) -> None:
+        _check_types(locals())
         by_task = dict(levels) if isinstance(levels, Mapping) else {"*": levels}
         for level in by_task.values():
-            level_setting(level)
+            level_setting(level, "levels")
         index, count = shard
         if not 0 <= index < count:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
         if not 0 <= seed <= MAX_SEED:
             raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
-        if choice not in typing.get_args(TaskChoosing):
-            raise SettingError(f"{TaskChoosing}, found {choice!r}", "choice")
-        if answer_format not in (known := typing.get_args(AnswerFormat)):
-            raise unknown_name("answer_format", str(answer_format), known, "format")
         self._settings = StreamSettings(
             tasks=list(tasks) or None,
             categories=categories,
@@ -155,6 +167,9 @@ class Tasks:
         self._stream: Stream | None = None
         self._categories: dict[str, str] = {}
         self._left_out: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<Tasks {self._settings.tasks or 'all'} #{self._position}>"
 
     def __iter__(self) -> Iterator[Item]:
         """Return itself; a second loop continues where the first one stopped."""
@@ -282,7 +297,12 @@ class Tasks:
     def _prepared(self) -> Stream:
         if self._stream is None:
             pool = shared_pool(self.task_modules)
-            self._stream = run_blocking(self._prepare, pool)
+            try:
+                self._stream = run_blocking(self._prepare, pool)
+            except SettingError as error:
+                name, dot, rest = error.field.partition(".")
+                field = f"{_ARGUMENTS.get(name, name)}{dot}{rest}"
+                raise SettingError(error.reason, field) from error
         return self._stream
 
     async def _prepare(self, pool: WorkerPool) -> Stream:
@@ -308,19 +328,25 @@ class Tasks:
         """Update the level and the weight of a task from the results of a whole group.
 
         Args:
-            item: An item of this stream, or one that was made from its JSON.
+            item: An item of this stream, also of another shard or from its JSON.
             results: Those of all its completions; None is ignored.
 
         Returns:
             The change of the task's level, if it has changed.
 
         Raises:
-            ValueError: A result is outside [0, 1].
+            ValueError: The item is of another stream, or a result is outside [0, 1].
         """
-        values = [r.value if isinstance(r, Result) else r for r in results]
-        scored = [value for value in values if value is not None]
-        if not all(0 <= value <= 1 for value in scored):
-            raise ValueError(f"results are in [0, 1] or None, found {scored}")
+        try:
+            values = [r.value if isinstance(r, Result) else r for r in results]
+            scored = [value for value in values if value is not None]
+            is_ours = item.seed in self._stream_seeds(item.index)
+            is_taken = is_ours and all(0 <= value <= 1 for value in scored)
+        except (AttributeError, TypeError):
+            is_taken = False
+        if not is_taken:
+            expected = "an item of this stream and its results, in [0, 1] or None"
+            raise ValueError(f"feedback: {unexpected((item, results), expected)}")
         if not scored:
             return None
         group = (item.task, statistics.fmean(scored), item.level)
@@ -328,6 +354,13 @@ class Tasks:
             if self.follows_results:  # else it is only kept
                 self._prepared()
             return self._feedback.take(*group, max(scored) > min(scored))
+
+    def _stream_seeds(self, index: int) -> Iterator[int]:
+        """Yield the seeds that an item of this stream, in any shard, can have."""
+        of_stream = (self._settings.seed, index)
+        in_turn = self._settings.task_choice == "in_turn"
+        for attempt in range(MAX_ATTEMPTS):
+            yield training_seed(*of_stream, attempt, in_turn=in_turn)
 
     def categories(self) -> dict[str, str]:
         """Return the category of each chosen task, by task; raises as `next`."""
@@ -369,6 +402,18 @@ class Tasks:
         state = msgspec.convert(mine.pop("state"), _State)
         vars(self).update(mine)
         self._set_up(state)
+
+
+def _check_types(given: Mapping[str, Any]) -> None:
+    """Raise `SettingError` for an argument of `Tasks` that has another type."""
+    hints = typing.get_type_hints(Tasks.__init__)
+    for name in (name for name in hints if name not in ("levels", "return")):
+        for value in given[name] if name == "tasks" else [given[name]]:
+            try:
+                msgspec.convert(value, hints[name])
+            except msgspec.ValidationError as error:
+                expected = inspect.formatannotation(hints[name])
+                raise not_allowed(name, value, expected) from error
 
 
 _open: weakref.WeakSet[Tasks] = weakref.WeakSet()

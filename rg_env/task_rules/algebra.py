@@ -31,6 +31,16 @@ def _without_calculation(answer: str, entry: Entry) -> str:
     return behind.strip() if is_asked else answer
 
 
+_IMAGINARY_FIRST = re.compile(r"([+-]?)\s?([\d.]*[ij])\s?([+-]\s?[\d.]+)")
+
+
+def _as_complex(answer: str, entry: Entry) -> str:
+    """Write the real part of a number first."""
+    number = _without_calculation(answer, entry)
+    parts = _IMAGINARY_FIRST.fullmatch(number)
+    return f"{parts[3]} {parts[1] or '+'} {parts[2]}" if parts else number
+
+
 def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score the right number, and another one by its distance."""
     if "nan" in answer.lower().replace(" ", ""):
@@ -41,7 +51,7 @@ def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
-    notation=of_short_text(_without_calculation),
+    notation=of_short_text(_as_complex),
     fix=ScorerFix(
         scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
         fault=(

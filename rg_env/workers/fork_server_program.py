@@ -27,10 +27,11 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from rg_env.workers import worker_program
-from rg_env.workers.sandbox import landlock, scratch_folder
+from rg_env.workers.sandbox import hardening, landlock, scratch_folder, syscalls
 from rg_env.workers.wire import Channel, Frame
 
 COMMAND = struct.Struct("!cI")
@@ -79,6 +80,9 @@ class ForkServerProgram:
         self._pid = os.getpid()
         self._children: dict[int, _Child] = {}
         self._readable = landlock.find_readable()
+        # The processes that workers leave become children of this one.
+        syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
+        self._preloaded = set(_children())
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
 
@@ -99,6 +103,8 @@ class ForkServerProgram:
             child.kill()
         for child in self._children.values():
             os.waitpid(child.pid, 0)
+        self._children.clear()
+        self._end_orphans()
 
     def _listen_to_children(self) -> None:
         for end in (self._wakeup, self._wakeup_end):
@@ -172,6 +178,27 @@ class ForkServerProgram:
             # First, because deleting what a job wrote may take long.
             _tell_end(child.stream, *_describe_end(end))
             scratch_folder.remove(child.folder)
+        self._end_orphans()
+
+    def _end_orphans(self) -> None:
+        """End the processes that workers outside the sandbox have left."""
+        if hardening.has_layers:
+            return
+        ours = {child.pid for child in self._children.values()} | self._preloaded
+        while orphans := set(_children()) - ours:
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)  # its own children come next
+
+
+def _children() -> Iterator[int]:
+    """Yield the children of this process."""
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # Behind the name, which may contain anything.
+            _, parent = place.read_bytes().rpartition(b")")[2].split()[:2]
+            if int(parent) == os.getpid():
+                yield int(place.parent.name)
 
 
 def _describe_end(end: os.waitid_result) -> tuple[Frame, str]:

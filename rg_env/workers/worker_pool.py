@@ -108,7 +108,7 @@ class Trust:
         read: Makes the result of what was answered, which has the type that the job
             is annotated with; raises ValueError if the call cannot return that.
         brief: Whether the call may take over its worker, which then does no other
-            calls and is replaced after BRIEF_CALLS of them.
+            calls and is replaced after `max_calls` of them.
         prepare: Called in the worker before the job begins and its deadline runs, to
             load and keep what the job needs; pickled. It must not depend on what is
             not to be believed.
@@ -118,6 +118,7 @@ class Trust:
     max_reply_bytes: int = MAX_REPLY_BYTES
     read: Callable[[Any], Any] | None = None
     brief: bool = False
+    max_calls: int = BRIEF_CALLS
     prepare: Callable[[], object] | None = None
     wall_limit_s: float = 0.0
 
@@ -183,10 +184,15 @@ class WorkerPool:
         return ("limits", *of_the_kernel, *(["audit"] if missing else []))
 
     def submit(
-        self, job: Callable[..., T], /, *args: Any, deadline_s: float
+        self,
+        job: Callable[..., T],
+        /,
+        *args: Any,
+        deadline_s: float,
+        trust: Trust = BELIEVED,
     ) -> Future[T]:
         """As `run`, without waiting for the result; thread-safe."""
-        return self._enqueue(_Call(job, args, deadline_s, BELIEVED)).future
+        return self._enqueue(_Call(job, args, deadline_s, trust)).future
 
     async def run(
         self,
@@ -321,7 +327,8 @@ class _Call:
         self.future: Future[Any] = Future()
         self.abandoned = False
         # In the thread of the caller, who gets the error of what does not pickle.
-        self.body = pickle.dumps((trust.prepare, job, args), pickle.HIGHEST_PROTOCOL)
+        order = (trust.prepare, job, args, trust.max_reply_bytes)
+        self.body = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
         if len(self.body) > MAX_BODY_BYTES:
             raise ValueError(f"the call takes {len(self.body)} bytes")
         self._lock = threading.Lock()
@@ -446,7 +453,7 @@ class _Thread:
         else:
             call.future.set_result(result)
         worker = self._workers.get(brief)
-        if brief and worker is not None and worker.calls >= BRIEF_CALLS:
+        if brief and worker is not None and worker.calls >= call.trust.max_calls:
             self._clear(brief)
         if brief in self._workers and self._workers[brief] is None:
             # Before the next call needs it; that call will say if it fails.
@@ -576,11 +583,7 @@ def run_blocking(
     """
     # So code for an event loop is of use to callers without one, and in threads that
     # already run one.
-    return finished(job(cast(WorkerPool, _BlockingPool(pool))))
-
-
-def finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine of `run_blocking`, in another thread maybe."""
+    coroutine = job(cast(WorkerPool, _BlockingPool(pool)))
     try:
         # It never suspends, so the first step is also its last.
         coroutine.send(None)

@@ -22,7 +22,7 @@ from typing import NoReturn
 from rg_env.workers.sandbox import syscalls
 from rg_env.workers.sandbox.hardening import MAX_CPU_S, harden
 from rg_env.workers.sandbox.process_state import ProcessState
-from rg_env.workers.wire import MAX_REPLY_BYTES, Channel, Frame, pack
+from rg_env.workers.wire import Channel, Frame, pack
 
 MAX_MESSAGE_CHARS = 2_000
 MAX_DETAIL_CHARS = 8_000
@@ -82,12 +82,12 @@ def _run(channel: Channel, number: int, body: bytes) -> tuple[Frame, bytes, bool
         The kind and body of the answer, and whether the process is spent.
     """
     try:
-        prepare, job, args = pickle.loads(body)  # noqa: S301 - made by the pool
+        prepare, job, args, max_bytes = pickle.loads(body)  # noqa: S301 - made by the pool
         if prepare is not None:
             prepare()
         channel.send(Frame.STARTED, number=number)
         result = pack(job(*args))
-        if len(result) > MAX_REPLY_BYTES:
+        if len(result) > max_bytes:
             raise ValueError(f"the result takes {len(result)} bytes")
         return Frame.RESULT, result, False
     except BaseException as error:  # noqa: BLE001 - SystemExit must not pass

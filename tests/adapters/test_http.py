@@ -8,9 +8,11 @@ import http.client
 import json
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +22,7 @@ pytest.importorskip("uvicorn")
 
 from rg_env import Item, Tasks, score
 from rg_env.adapters import http as server
+from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.serving import ClientCheck
 from rg_env.stream import item as item_module
@@ -126,6 +129,14 @@ def test_an_item_that_is_not_made_here_is_status_422(served, item, changed):
     assert served.post("/score", body)[0] == 422
 
 
+def test_half_a_character_in_a_request_costs_nobody_a_score(served, item):
+    right = f"\ud83d<answer>{item.gold}</answer>"
+    body = {"item": json.loads(item.to_json()), "completions": [right, "\ud83d"]}
+    _, reply = served.post("/score", body)
+    assert [result["value"] for result in reply["results"]] == [1.0, 0.0]
+    assert served.post("/verify", row(item, right))[1]["reward"] == 1.0
+
+
 # -- items -----------------------------------------------------------------------------
 
 
@@ -161,6 +172,12 @@ def test_a_row_comes_back_with_its_reward(served, item):
     for path in ("/verify", "/ng-rollout/r-1/verify"):  # the second if it is observed
         status, found = served.post(path, given)
         assert (status, found) == (200, {**given, "reward": 1.0, "outcome": "right"})
+
+
+def test_an_exported_row_is_one_of_nemo_gym(served, item):
+    (exported,) = item_rows(Tasks("gcd"), [item])
+    answered = {"response": row(item, f"<answer>{item.gold}</answer>")["response"]}
+    assert served.post("/verify", exported | answered)[1]["reward"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -304,6 +321,13 @@ def test_a_body_that_may_be_too_long_is_refused_before_it_is_sent(served, head):
         assert client.recv(100).startswith(b"HTTP/1.1 413")
 
 
+def test_a_client_that_sends_all_of_a_long_body_gets_the_reply(served):
+    with served.connect() as client:
+        length = server.MAX_BODY_BYTES + 1
+        client.sendall(HEAD % length + bytes(length))
+        assert client.recv(100).startswith(b"HTTP/1.1 413")
+
+
 def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeypatch):
     monkeypatch.setattr(item_module, "_shared", {(): other_pool})
     sleep = other_pool.run(time.sleep, GUARD_S, deadline_s=GUARD_S)
@@ -342,6 +366,27 @@ def test_a_signal_ends_it_once_what_has_begun_is_answered():
     deadline = time.monotonic() + GUARD_S
     while any(Path(f"/proc/{number}").exists() for number in workers):
         assert time.monotonic() < deadline
+
+
+def test_held_connections_without_the_secret_keep_nobody_out(tmp_path):
+    secret, log = tmp_path / "secret", tmp_path / "log"
+    secret.write_text(SECRET)
+    few = ["prlimit", "--nofile=256:256", *COMMAND, "--secret_file", str(secret)]
+    with (
+        log.open("w") as stderr,
+        subprocess.Popen(few, stdout=subprocess.PIPE, stderr=stderr) as process,
+        contextlib.ExitStack() as held,
+    ):
+        held.callback(process.terminate)
+        address = ("127.0.0.1", int(process.stdout.readline().split(b":")[-1]))
+        health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for begun in [b"", b"GET", health, health + b"GET", HEAD % 100] * 80:
+            client = held.enter_context(socket.create_connection(address))
+            client.sendall(begun)
+        url = "http://{}:{}/{}/items?start=0".format(*address, SECRET)
+        with urllib.request.urlopen(url, timeout=GUARD_S) as reply:
+            assert positions(json.load(reply)) == [0]
+    assert "idle connections: over 128 newer" in log.read_text()
 
 
 @pytest.mark.parametrize(

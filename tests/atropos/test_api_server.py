@@ -53,7 +53,9 @@ def replies(name, requests, monkeypatch):
 
 def what_counts(reply):
     """Return status, headers and the decoded body of a reply."""
-    headers = {k: v for k, v in reply.headers.items() if k != "content-length"}
+    # A 500 of the framework's comes from outside of its middleware, without a Vary.
+    without = ("content-length", "vary" if reply.status_code == 500 else "")
+    headers = {k: v for k, v in reply.headers.items() if k not in without}
     is_json = headers.get("content-type") == "application/json"
     return reply.status_code, headers, reply.json() if is_json else reply.text
 

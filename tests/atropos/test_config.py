@@ -1,6 +1,8 @@
 """The servers of a run, and a model that nobody has named."""
 
 import asyncio
+import itertools
+from types import SimpleNamespace
 
 import pytest
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
@@ -13,7 +15,7 @@ from rg_env.errors import RunError, SettingError
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.program_settings import SIMULATED, CheckedServer
-from tests.support.odd_servers import Odd, serving
+from tests.support.odd_servers import HTML, Odd, serving
 from tests.support.parts import NOWHERE, server_config
 
 ALONE = {"policy": "/models/policy"}
@@ -124,13 +126,13 @@ def test_the_model_is_the_only_one_of_the_server_and_the_tokenizer_its(
 def test_a_server_with_several_models_or_none_is_refused_with_their_names(
     chosen, models, has
 ):
-    with pytest.raises(SettingError, match=f"has {has}; name one with --openai.model"):
+    with pytest.raises(SettingError, match=f"has {has}, not .*; name one with --op"):
         chosen("--env.tokenizer_name=other/one", models=models)
 
 
 def models_of(says):
     async def run():
-        async with serving(Odd({"GET /v1/models": (200, says)})) as url:
+        async with serving(Odd({"GET /v1/models": says})) as url:
             server = CheckedServer(base_url=f"{url}/v1")
             return await asyncio.to_thread(served_models, server, 0.0, is_needed=True)
 
@@ -150,13 +152,37 @@ def models_of(says):
 def test_a_server_lists_its_models_and_vllm_the_folders_of_their_tokenizers(
     says, models
 ):
-    assert models_of(says) == models
+    assert models_of((200, says)) == models
 
 
-def test_a_server_that_does_not_answer_is_waited_for(chosen, logged):
-    how = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=0.1"]
-    with pytest.raises(RunError, match="nothing listens there"):
+def test_a_server_that_does_not_answer_is_waited_for(chosen, logged, monkeypatch):
+    clock = itertools.count()
+    passing = SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda s: None)
+    monkeypatch.setattr(config, "time", passing)
+    how = [f"--openai.base_url={NOWHERE}", "--env.give_up_after_s=1.5"]
+    with pytest.raises(RunError, match=f"{NOWHERE} does not answer .nothing listens"):
         chosen(*how, name="process", models=None)
-    assert "waiting for it" in logged.text
+    assert "which is waited for" in logged.text
     with pytest.raises(SettingError, match=r"openai\.base_url: http://no\.invalid"):
         chosen("--openai.base_url=http://no.invalid/v1", models=None)
+
+
+@pytest.mark.parametrize("reply", [(404, HTML), (500, "boom"), (200, HTML)])
+def test_what_is_no_inference_server_is_named_by_its_url(reply):
+    with pytest.raises(RunError, match=r"at http://127.*; set --openai.base_url"):
+        models_of(reply)
+
+
+def test_a_model_that_the_server_has_not_is_refused_with_those_that_it_has(chosen):
+    says = {"error": {"message": "The model `Y` does not exist."}}
+    replies = {"GET /v1/models": (200, {"data": [{"id": "X"}]})}
+
+    async def run(status):
+        reply = {"POST /v1/chat/completions": (status, says)}
+        async with serving(Odd(replies | reply)) as url:
+            argv = (f"--openai.base_url={url}/v1", f"{MODEL}=Y")
+            return await asyncio.to_thread(chosen, *argv, models=None)
+
+    with pytest.raises(SettingError, match=r"openai\.model_name: .* has X, not 'Y'"):
+        asyncio.run(run(404))
+    assert asyncio.run(run(200)) == ("Y", "Y")

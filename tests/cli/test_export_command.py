@@ -9,6 +9,8 @@ import sys
 import pytest
 import yaml
 
+import rg_env
+from rg_env.cli.console import main
 from tests.support.parts import run_main
 
 pytestmark = pytest.mark.processes
@@ -74,6 +76,12 @@ main()
     done = subprocess.run([sys.executable, "-c", source], capture_output=True)
     assert done.returncode == 0, done.stderr
     assert len(rows_of(tmp_path / "x")) == 3
+
+
+def test_the_version_needs_no_extra(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["reasoning-gym-environment", "--version"])
+    main()
+    assert capsys.readouterr().out.endswith(f" {rg_env.__version__}\n")
 
 
 def test_fewer_items_than_were_asked_for_are_a_failure_that_leaves_them(

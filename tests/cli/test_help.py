@@ -42,12 +42,11 @@ def test_help_of_every_command_shows_an_example_that_is_a_command_line(command, 
     assert example.startswith(f"python {NAME} {command} ")
 
 
-@pytest.mark.parametrize("command", ["serve", "evaluate", "launch"])
-def test_help_shows_the_first_settings_and_help_all_every_one(command, capsys):
+@pytest.mark.parametrize("command", FIRST)
+def test_help_shows_the_first_settings_of_a_command_and_help_all_all(command, capsys):
     shown = re.compile(r"^ +--((?:env|openai|launch)\.\w+) ", re.M)
     first = {*shown.findall(printed(capsys, command, "--help"))}
-    launch = {name for name in FIRST if name.startswith("launch.")}
-    assert first == FIRST - (set() if command == "launch" else launch)
+    assert first == {*FIRST[command].split()}
     every = shown.findall(printed(capsys, command, "--help-all"))
     fields = [f"env.{name}" for name in ReasoningGymEnvConfig.model_fields]
     assert {*every} >= {*fields, *(f"openai.{n}" for n in ServerSettings.model_fields)}

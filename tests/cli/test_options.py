@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import pytest
+from atroposlib.envs.server_handling.server_manager import ServerBaseline
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos import config
 from rg_env.cli import run_commands
 from rg_env.errors import SettingError
-from tests.support.parts import run_main
+from tests.support.parts import NOWHERE, TOKENIZER, run_main
 
 
 def parsed(*argv, env_cls=None):
@@ -44,6 +47,8 @@ def yaml_file(folder, text):
         (["--env.data_dumps_dir=~/x"], "/home/me/x"),
         (["--env.dump_rollouts", "--env.seed", "3"], True),
         (["--env.group-size=4"], 4),
+        (["--env.seed=4", "--slurm=false", "--testing=false", "--proxy_url=None"], 4),
+        (["--env.seed=4", "--max_n_completions=2"], 4),
     ],
 )
 def test_the_value_of_an_option_is_yaml_or_text(argv, expected, monkeypatch):
@@ -53,7 +58,7 @@ def test_the_value_of_an_option_is_yaml_or_text(argv, expected, monkeypatch):
 
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
-    text = "env: {group_size: 4, seed: 7, min_batch_allocation: null}"
+    text = "env: {group_size: 4, seed: 7, min_batch_allocation: null}\ntesting: false"
     other = "\ntinker: {lora_rank: 32}"  # of another program
     path = yaml_file(tmp_path, text + other)
     config, _ = parsed("--config", path, "--env.seed", "9")
@@ -67,11 +72,21 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--env.group_sise", "3"], "one of: '--env.group_size'"),
+        (["--env.group_sise", "3"], "mean '--env.group_size'"),
         (["--group_size", "3"], "'--env.group_size'"),  # without its section
-        (["--env.seed=-1"], "env.seed: '-1' is not allowed; Input should be greater"),
-        (["--openai.server_type", "vlm"], "'vlm' is not allowed; Input should be"),
-        (["--slurm", "perhaps"], "'perhaps' is not a valid boolean"),
+        (["--model", "m"], "mean '--openai.model_name'"),
+        (["--env.seed=-1"], "env.seed: '-1' is not allowed; expected a number greater"),
+        (["--env.seed=x"], "expected a whole number"),
+        (["--env.task_params=5"], "expected a map such as {NAME: VALUE}"),
+        (["--env.wandb_name", "a" * 101], "expected text of at most 100 char"),
+        (["--env.tokenizer_name= "], "' ' is not allowed; expected text that is"),
+        (["--openai.base_url=host:1/v1"], "openai.base_url: 'host:1/v1' is not"),
+        (["--openai.server_type", "vlm"], "'vlm' is not allowed; expected 'openai', "),
+        (["--env.max_token_length=100"], "more than the 121 words of the system"),
+        (["screen", "--least_share=nan"], "nan is no number"),
+        (["--slurm", "perhaps"], "'perhaps' is not allowed; expected true or false"),
+        (["--testing"], "testing: Must be false"),
+        (["--proxy_url", "http://a"], "proxy_url: Must be None"),
         (["--env.task_weights", "{a: ["], "env.task_weights: line 1, column 6"),
         (["--openai.headers={a: [secret"], "openai.headers: line 1, column 1"),
         (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
@@ -90,14 +105,49 @@ def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsy
 
 
 @pytest.mark.parametrize(
+    ("argv", "setting"),
+    [
+        (["serve", "--env.data_dumps_dir=file"], "env.data_dumps_dir"),
+        (["serve", "--env.data_path_to_save_groups=."], "env.data_path_to_save_groups"),
+        (["process", "--env.data_path_to_save_groups=pipe"], "env.data_path_to_save"),
+        (["process", "--env.data_path_to_save_groups=/dev/full"], "env.data_path_to"),
+        (["evaluate", "--env.data_dir_to_save_evals=file/a"], "env.data_dir_to_save"),
+        (["screen", "--out=file/a.yaml"], "--out"),
+        (["launch", "--launch.folder=file", "--launch.model=m"], "launch.folder"),
+        (["demo", "--dumps=file"], "--dumps"),
+        (["rescore", "a.json", "--out=pipe"], "--out"),
+        (["report", "a.json", "--out=file/a"], "--out"),
+        (["export", "sft", "a.json", "--out=file/a"], "--out"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_known_before_any_work(
+    argv, setting, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    for name in ("file", "a.json"):
+        (tmp_path / name).touch()
+    settings = ["--openai.base_url", NOWHERE, "--env.use_wandb=false"]
+    takes_none = argv[0] in ("demo", "rescore", "report", "export")
+    assert run_main(argv if takes_none else argv + settings) == 2
+    assert capsys.readouterr().err.startswith(f"error: {setting}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.json",
+        "file",
+        "pipe",
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("env: {group_sise: 3}", "did you mean 'group_size'"),
         ("env: {}\nenvv: {}", "did you mean 'env'"),
         ("- a\n- b", "none of the sections `env` and `openai`"),
         ("tinker: {lora_rank: 32}", "none of the sections"),
-        ("env: 3", "--config.env: 3 is not allowed"),
-        ("env: {}\ntesting: true", "--config.testing: True is not allowed"),
+        ("env: 3", "--config.env: 3 is not allowed; expected a map"),
+        ("env: {group_size: None}", "None is not allowed; expected a whole"),
+        ("env: {}\ntesting: true", "testing: Must be false"),
         ("env: {a: [", "line 1, column 11"),
         ("env: {}\ngroup_size: 4", "unknown option 'group_size'"),
         ("openai: []", "--config.openai"),
@@ -115,11 +165,36 @@ def test_a_wrong_yaml_file_is_one_sentence_and_status_2(
     assert "secret" not in printed
 
 
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--env.categories=gamez"], "env.categories: unknown category 'gamez'"),
+        (["--env.task_params={gcd: {seed_: 1}}"], "env.task_params.gcd: "),
+        (["--env.task_levels={acre: 0.5}"], "env.task_levels: "),
+        (["evaluate", "--env.tasks=games"], "is a category"),
+    ],
+)
+def test_what_the_library_does_not_take_is_refused_before_a_server_is_queried(
+    argv, expected, capsys, monkeypatch
+):
+    queried = []
+    monkeypatch.setattr(config, "served_models", lambda *of, **how: queried.append(of))
+    assert run_main([*argv, "--env.use_wandb=false"], None) == 2
+    assert expected in capsys.readouterr().err
+    assert queried == []
+
+
+def test_a_section_that_nobody_reads_is_named(tmp_path, logged):
+    parsed("--config", yaml_file(tmp_path, "env: {}\nmodel: {name: m}"))
+    assert "'model'" in logged.text
+
+
 # -- servers ---------------------------------------------------------------------------
 
 
 def test_several_servers_stand_on_the_default_one_each(tmp_path):
-    text = "openai: [{base_url: 'http://a/v1'}, {base_url: 'http://b/v1'}]"
+    text = "openai: [{base_url: 'http://a/v1', weight: 1}, {base_url: 'http://b/v1'}]"
     path = yaml_file(tmp_path, text)
     _, servers = parsed("--config", path)
     assert [server.base_url for server in servers] == ["http://a/v1", "http://b/v1"]
@@ -145,6 +220,29 @@ def test_a_class_may_start_from_one_server_that_stands_in_no_list():
     assert server.timeout == 7
 
 
+def test_a_class_may_start_from_the_four_servers_of_a_config_without_an_address():
+    class Own(ReasoningGymEnv):
+        @classmethod
+        def config_init(cls):
+            return super().config_init()[0], ServerBaseline(model_name="own")
+
+    _, servers = parsed("--openai.timeout", "7", env_cls=Own)
+    ports = [f"http://localhost:{port}/v1" for port in range(9004, 9008)]
+    assert [server.base_url for server in servers] == ports
+    assert {(server.model_name, server.timeout) for server in servers} == {("own", 7)}
+
+
+def test_the_log_names_every_server_with_its_model(tmp_path, logged):
+    env = f"env: {{tokenizer_name: {TOKENIZER}, use_wandb: false}}\nopenai:"
+    text = "".join(f"\n- {{base_url: 'http://{n}/v1', model_name: {n}}}" for n in "ab")
+    command = run_commands.evaluate(ReasoningGymEnv)
+    argv = ["--config", yaml_file(tmp_path, env + text)]
+    values = command.make_context("evaluate", argv).params
+    run_commands.build(command, command.read(values))
+    named = "model a (vllm) at http://a/v1, model b (vllm) at http://b/v1"
+    assert named in logged.text
+
+
 # -- the log and the program -----------------------------------------------------------
 
 
@@ -153,6 +251,6 @@ def test_a_class_may_start_from_one_server_that_stands_in_no_list():
     [("-q", logging.WARNING), ("-v", logging.DEBUG), ("--env.seed=1", logging.INFO)],
 )
 def test_the_level_of_the_log_is_an_option(option, level):
-    argv = ["--env.tokenizer_name=/nowhere", "--openai.model_name=m"]
+    argv = ["--env.tokenizer_name=no/where", "--openai.model_name=m"]
     assert run_main(["evaluate", option, *argv, "--env.use_wandb=false"]) == 2
     assert logging.getLogger("rg_env").level == level

@@ -181,6 +181,14 @@ def test_foreign_text_is_neither_wrapped_nor_read_as_markup_nor_steers_the_termi
 
 
 @pytest.mark.processes
+def test_the_error_of_a_scorer_is_shown(capsys):
+    own = ["--task_modules", str(REPO_ROOT / "tests" / "support" / "own_tasks.py")]
+    assert run_main(["show", "scorer_raises", "--answer=5", *own]) == 0
+    printed = capsys.readouterr().out
+    assert "outcome: scorer_error" in printed and "no such thing" in printed
+
+
+@pytest.mark.processes
 def test_without_fixes_the_librarys_own_score_is_shown(capsys):
     argv = ["show", "game_of_life_halting", "--answer=...", "--no_fixes"]
     assert run_main(argv) == 0

@@ -9,15 +9,30 @@ import contextlib
 import contextvars
 import dataclasses
 import inspect
+import json
+import types
 from typing import Any
 
 import pytest
+from atroposlib.envs.base import BaseEnv
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.atropos.old_names import UNCALLED
+from rg_env.errors import RunError, SettingError
 from rg_env.json_lines import read_groups
 from rg_env.settings.program_settings import SIMULATED
-from tests.support.parts import Exact, build_env, empty_api
-from tests.support.runs import process_env, serve, trainer_config
+from tests.support.parts import (
+    RIGHT,
+    WRONG,
+    Exact,
+    build_env,
+    empty_api,
+    env_config,
+    ready_env,
+    rollout,
+    server_config,
+)
+from tests.support.runs import process_env, rollout_of, serve, trainer_config
 
 pytestmark = pytest.mark.processes
 
@@ -323,3 +338,101 @@ def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):
     asyncio.run(env._run_evaluate())
     (row,) = read_groups(tmp_path / "samples.jsonl")
     assert row["question"] == "1 + 1?" and row["messages"][1]["content"] == "1 + 1?"
+
+
+# -- helpers of the original -----------------------------------------------------------
+
+
+def lenient(self, text):
+    return "4" if "4" in text else None
+
+
+def a_half(self, model_answer, rg_item, dataset_obj):
+    ours = ReasoningGymEnv._score_answer_with_both_formats
+    return ours(self, model_answer, rg_item, dataset_obj) / 2
+
+
+HELPERS = {
+    "_extract_final_answer": (lenient, [1.0, 1.0, 0.0]),
+    "_score_answer_with_both_formats": (a_half, [0.0, 0.5, 0.0]),
+}
+"""Helper to one that replaces it, and the scores of three answers then."""
+
+
+@pytest.mark.parametrize("place", ["subclass", "mixin", "mixin behind", "instance"])
+@pytest.mark.parametrize("name", HELPERS)
+async def test_a_scoring_helper_that_was_replaced_is_the_one_that_counts(name, place):
+    own, scores = HELPERS[name]
+    mixin = type("Mixin", (BaseEnv,), {name: own})
+    bases = {
+        "subclass": (ReasoningGymEnv, {name: own}),
+        "mixin": (mixin, ReasoningGymEnv, {}),
+        "mixin behind": (ReasoningGymEnv, mixin, {}),
+        "instance": (ReasoningGymEnv, {}),
+    }
+    *parents, members = bases[place]
+    env = build_env(cls=type("Own", tuple(parents), members))
+    if place == "instance":
+        setattr(env, name, types.MethodType(own, env))
+    group = await env.score([rollout(text) for text in ("4", RIGHT, WRONG)])
+    assert group["scores"] == scores
+
+
+async def test_a_replaced_helper_may_have_the_workers_score():
+    cls = type("Own", (ReasoningGymEnv,), {"_score_answer_with_both_formats": a_half})
+    async with ready_env(cls=cls) as env:
+        item = await env.get_next_item()
+        texts = [f"<answer>{item[1]['answer']}</answer>", ""]
+        group = await env.score([rollout_of(item, text) for text in texts])
+    assert group["scores"] == [0.5, 0.0]
+
+
+async def test_the_tasks_of_an_own_list_are_those_that_are_sampled():
+    cls = type("Own", (ReasoningGymEnv,), {"_get_task_names": lambda self: ["gcd"]})
+    async with ready_env(cls=cls, tasks=None) as env:
+        assert env.task_names == ["gcd"]
+    with pytest.raises(SettingError, match=r"env\.tasks: Own\._get_task_names chooses"):
+        await build_env(cls=cls).setup()
+
+
+@pytest.mark.parametrize("name", UNCALLED)
+def test_a_helper_that_is_never_called_is_refused(name):
+    with pytest.raises(SettingError, match=f"Own.{name} is never called"):
+        build_env(cls=type("Own", (ReasoningGymEnv,), {name: lambda self: None}))
+
+
+async def test_own_curriculum_stats_are_logged(tmp_path):
+    own = {"get_curriculum_stats": lambda self: {"mine": 7}}
+    cls = type("Own", (ReasoningGymEnv,), own)
+    changes = {"complexity_mode": "curriculum", "data_dumps_dir": str(tmp_path)}
+    async with ready_env(cls=cls, **changes) as env:
+        env._kind = "serve"
+        await env.wandb_log({})
+    (path,) = tmp_path.rglob("*metrics.jsonl")
+    assert json.loads(path.read_text())["curriculum/mine"] == 7
+
+
+def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
+    class Counting(BaseEnv):
+        sent = 0
+
+        async def handle_send_to_api(self, *args, **how):
+            self.sent += 1
+            await super().handle_send_to_api(*args, **how)
+
+    cls, path = type("Own", (ReasoningGymEnv, Counting), {}), tmp_path / "rows.jsonl"
+    env = process_env(SIMULATED, path, GROUPS, cls=cls)
+    asyncio.run(env.process_manager())
+    assert env.sent == len(list(read_groups(path))) == GROUPS
+
+
+# -- by hand ---------------------------------------------------------------------------
+
+
+async def test_what_has_no_server_or_no_file_says_so():
+    env = ReasoningGymEnv(env_config(), [server_config()], testing=True)
+    env.test_items_with_scorers = [(OWN_ENTRY, Exact())]
+    with pytest.raises(RunError, match="testing=True there is no inference server"):
+        await env.evaluate()
+    with pytest.raises(SettingError, match="data_path_to_save_groups: `process` needs"):
+        await build_env().process_manager()

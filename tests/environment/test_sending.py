@@ -52,6 +52,13 @@ def test_a_group_that_did_not_get_through_is_sent_again_and_arrives_once(
     assert env._session.events["api_retries"] == 2
 
 
+@pytest.mark.parametrize("fault", ["reply_lost", "faulted_after"])
+def test_a_group_whose_reply_is_lost_is_not_sent_twice(api, fault):
+    env, got = sent_through(api, listed(fault))
+    assert [g["tokens"] for g in got] == [group()["tokens"]]
+    assert env.ledger.outcomes == {"sent": SIZE}
+
+
 @pytest.mark.parametrize("fault", ["status_422", "status_500"])
 def test_a_group_that_is_refused_again_and_again_is_on_disk_and_counted(
     api, fault, tmp_path, monkeypatch

@@ -69,6 +69,7 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
     }
     assert {"train/percent_correct", "train/mean_score", "train/rollouts"} <= short
     assert {"alarms/repeated_answer", "curriculum/tasks"} <= short
+    assert {f"server/server_0_request_time_{kind}" for kind in ("avg", "99p")} <= short
     for given, line in zip(logged_numbers, found := lines(offline), strict=True):
         known = {
             name.removeprefix(f"{env.wandb_prepend}_"): pytest.approx(n)

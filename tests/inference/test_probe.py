@@ -9,6 +9,7 @@ from transformers import AutoTokenizer
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.inference.client import Client
 from rg_env.inference.completions import NO_ROUTE, ProbeRequest, Sampling
+from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.routes import CHAT, Prompt
 from tests.support.odd_servers import (
     HTML,
@@ -70,6 +71,61 @@ def fault_of(*odd, **how):
 
 
 # -- a stock vLLM ----------------------------------------------------------------------
+
+
+# -- the model of a reply --------------------------------------------------------------
+
+
+def named(models, *names):
+    """Return a vLLM that lists names with roots, and answers by one after another."""
+    left = list(names)
+
+    def complete(body):
+        name = left.pop(0) if len(left) > 1 else left[0]
+        return {**completions(body), "model": name}
+
+    odd = stock_vllm(complete=complete)
+    rows = [{"id": name, "root": root} for name, root in models.items()]
+    odd.replies["GET /v1/models"] = {"data": rows}
+    return odd
+
+
+@pytest.mark.parametrize("trains", [True, False])
+@pytest.mark.parametrize(
+    ("models", "name"),
+    [
+        ({MODEL: MODEL}, "qwen3-8b-2026-01-31"),
+        ({MODEL: MODEL}, "/models/Qwen3-8B"),
+        ({MODEL: "/policy", "policy": "/policy"}, "policy"),
+        ({MODEL: "/policy"}, "/policy"),
+        ({}, "policy"),
+    ],
+)
+def test_a_server_may_have_another_name_for_the_model(models, name, trains):
+    assert probed(named(models, name), "vllm", trains=trains) == "/v1/completions"
+
+
+@pytest.mark.parametrize(
+    ("models", "name", "trains"),
+    [
+        ({MODEL: MODEL}, "policy", False),
+        ({MODEL: MODEL, f"{MODEL}-Base": f"{MODEL}-Base"}, f"{MODEL}-Base", True),
+        ({"policy": "policy"}, "policy", True),
+    ],
+)
+def test_a_reply_of_another_model_is_refused(models, name, trains):
+    error = probed(named(models, name), "vllm", trains=trains)
+    assert error.failure.setting == "openai.model_name"
+    assert f"{name!r}, not of {MODEL!r}" in str(error)
+
+
+async def test_a_model_that_changes_behind_its_name_is_refused():
+    async with client_at(named({}, "a", "a", "b"), "vllm") as client:
+        await client.probe()
+        sampling = Sampling(8, 1.0, 1.0, "train")
+        assert await client.complete(client.probe_request.prompt, 2, sampling)
+        with pytest.raises(RequestFailedError, match="of the model 'b'"):
+            await client.complete(client.probe_request.prompt, 2, sampling)
 
 
 # -- other servers ---------------------------------------------------------------------

@@ -141,14 +141,3 @@ def test_a_broken_checkout_is_one_sentence_with_its_cause_and_repair(
     assert sentence.startswith("reasoning-gym cannot be used (")
     assert [part for part in expected if part not in sentence] == []
     assert "\n" not in sentence
-
-
-def test_the_list_of_names_is_that_of_the_installed_release(tmp_path, monkeypatch):
-    assert registry.is_release_of_list()
-    with monkeypatch.context() as patch:
-        patch.setattr(registry, "LIBRARY_VERSION", "0.1.0")
-        assert not registry.is_release_of_list()
-    populate(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(registry, "SUBMODULE", tmp_path)
-        assert not registry.is_release_of_list()

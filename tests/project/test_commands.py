@@ -28,6 +28,7 @@ ELSEWHERE = {
     "make test": ".ci/run",
     "make check": ".ci/run",
     "make commands": "this is it",
+    "make oldest": ".ci/run",
     "make try-vllm": "installs vLLM, which takes ten minutes",
     "make pictures": "needs a browser",
     "git submodule": "its effects are tried in tests/project/test_submodule.py",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env import yaml_text
 from rg_env.cli import run_commands
 from rg_env.cli.options import FIRST
 from rg_env.inference.routes import ROUTES
@@ -31,7 +34,7 @@ SETTINGS_FILES = [path for path in EXAMPLES if path.suffix == ".yaml"]
 def test_the_settings_of_the_readme_are_first_in_the_help_and_have_its_defaults():
     start, (server,) = ReasoningGymEnv.config_init()
     rows = table("Setting", [README])
-    assert {codes(row[0])[0] for row in rows} <= FIRST
+    assert {codes(row[0])[0] for row in rows} <= {*FIRST["serve"].split()}
     for setting, value, _ in rows:
         section, name = codes(setting)[0].split(".")
         model = {"env": start, "openai": server}[section]
@@ -62,6 +65,24 @@ def test_every_yaml_example_is_accepted(path):
 @pytest.fixture(scope="module")
 def library(pool):
     return pool.call(worker_jobs.describe_library, deadline_s=GUARD_S)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_an_example_sets_no_default_again(path):
+    name = re.search(r"[.]py (\w+) --config", text_of(path))[1]
+    command = getattr(run_commands, name)(None)
+    env, (server,) = command.start
+    starts = {"env": env.model_dump(), "openai": server.model_dump(), "launch": {}}
+    content = yaml_text.read(path)
+    parts = content.get("openai") or {}
+    again = [name for name, v in content["env"].items() if starts["env"][name] == v]
+    for part in [parts] if isinstance(parts, dict) else parts:
+        if part.get("server_type") == "openai":
+            starts["openai"]["health_check"] = False
+        again += [name for name, v in part.items() if starts["openai"].get(name) == v]
+    assert again == []
 
 
 @pytest.mark.processes

@@ -22,13 +22,15 @@ HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
 LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "json_lines"}
-LEAVES |= {"serving", "yaml_text"}
+LEAVES |= {"places", "serving", "yaml_text"}
 CORE = {"task_rules", "reward", "workers", "library", "stream"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "ending": {"errors"},
-    "json_lines": {"off_loop"},
-    "serving": {"errors"},
+    "json_lines": {"off_loop", "places"},
+    "logs": {"errors"},
+    "places": {"ending", "errors"},
+    "serving": {"errors", "logs"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},
     "reward": {"errors", "task_rules"},

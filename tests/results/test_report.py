@@ -55,7 +55,7 @@ def test_files_of_every_kind_are_one_report(tmp_path: Path) -> None:
     (own / "metrics.json").write_text("{}")
     overview = reported(tmp_path / "report", tmp_path)
     names = {run["name"] for run in overview["runs"]}
-    assert names == {"0123abcd", "model_one", "rows", "evaluated"}
+    assert names == {"2026-01-31 12:00, 0123abcd", "model_one", "rows", "evaluated"}
     assert (overview["samples"], overview["unread"]) == (5, [])
     assert overview["notes"][-1].startswith("scores say little in gcd: ")
 
@@ -154,6 +154,8 @@ def test_a_point_of_a_curve_is_of_32_rollouts_at_least(tmp_path: Path) -> None:
 def test_the_newest_alarms_of_each_run_stand_in_it(tmp_path: Path) -> None:
     first, last = [["a", "gcd", n, "32 groups", ["'0': 1.0"]] for n in (1, 2)]
     metrics_of(tmp_path, {"alarms": [first]}, {"alarms": [last]}, {})
+    with next(tmp_path.iterdir()).open("a") as file:
+        file.write('\n[]\n3\n{"step": 9, "alarms": [1]}\n{"step": 9, "alarms": 1}\n')
     found = reported(tmp_path / "r", tmp_path)
     assert found["alarms"] == ["0123abcd: a in gcd, 2 times, the newest: 32 groups"]
 
@@ -196,9 +198,13 @@ def test_a_report_replaces_one_and_nothing_else(tmp_path: Path) -> None:
     path = dump(tmp_path / "d", [group(rollout("2", 1.0))])
     folder = tmp_path / "report"
     reported(folder, path)
+    files = {each.name for each in folder.iterdir()}
     (folder / "texts-0099.js").touch()
+    (folder / "notes.md").touch()
     reported(folder, path)
-    assert not (folder / "texts-0099.js").exists()
+    assert {each.name for each in folder.iterdir()} == files | {"notes.md"}
+    (tmp_path / "d" / "report.js").touch()  # as a report has one
     with pytest.raises(SettingError, match="is there already"):
         reported(tmp_path / "d", path)
-    assert [each.name for each in (tmp_path / "d").iterdir()] == [path.name]
+    names = {each.name for each in (tmp_path / "d").iterdir()}
+    assert names == {path.name, "report.js"}

@@ -8,7 +8,7 @@ import pytest
 
 from rg_env.json_lines import readable
 from rg_env.results.samples import read_rows
-from rg_env.results.sources import Sources, files_of
+from rg_env.results.sources import NEEDED, Sources, files_of
 from tests.support import published
 
 ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?"}]
@@ -156,7 +156,7 @@ def test_damaged_and_foreign_lines_are_counted_and_named_once(tmp_path, place):
     first = 1 if place == "first" else 2
     assert sources.reasons() == [
         f"damaged lines or files: 4, the first: {path}, line {first}",
-        f"foreign lines or files: 14, the first: {path}, line {first + 4}",
+        f"foreign lines or files: 14, the first: {path}, line {first + 4}{NEEDED}",
     ]
 
 
@@ -185,6 +185,8 @@ def test_a_folder_is_read_with_the_files_of_one_name_together(tmp_path):
             lines(tmp_path / run / f"{task}.json", OWN)
         (tmp_path / run / "metrics.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("no results")
+    (tmp_path / "env_checkpoints").mkdir()
+    lines(tmp_path / "env_checkpoints" / "step-3.json", OWN)
     found = [(path.name, path.parent.name) for path in files_of([str(tmp_path)])]
     runs = ("step-200", "step-1000")
     assert found == [(f"{task}.json", run) for task in "xy" for run in runs]

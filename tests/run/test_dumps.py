@@ -70,6 +70,16 @@ def test_a_file_is_complete_when_it_is_full(writer, folder):
     assert (writer.batch_num, len(writer.buffer)) == (1, 1)
 
 
+def test_every_ten_groups_the_log_says_how_full_a_file_is(folder, logged):
+    writer = DumpWriter(SimpleNamespace(folder=str(folder), run_uuid="u"), "saved", 100)
+    write(writer, range(20))
+    writer.close()
+    assert [r.message for r in logged.records if " of 100 " in r.message] == [
+        "saved: 10 of 100 groups",
+        "saved: 20 of 100 groups",
+    ]
+
+
 @pytest.mark.parametrize("written", [0, 1])
 def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
     write(writer, range(written))

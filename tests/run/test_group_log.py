@@ -1,9 +1,11 @@
 """What a trainer logs of its groups."""
 
 from rg_env import GroupLog, Item, Result
+from rg_env.reward.score import OUTCOMES
 
 RIGHT, WRONG = Result(1.0, "right", "1"), Result(0.0, "wrong", "2")
 NONE = Result(None, "unscored", None, "no worker")
+NO_OUTCOMES = {f"outcomes/{outcome}": 0.0 for outcome in OUTCOMES}
 
 
 def item(task, level=None):
@@ -15,7 +17,7 @@ def test_the_metrics_are_of_what_was_taken_since_the_last_time():
     log.take(item("gcd", 0.2), [RIGHT, WRONG])
     log.take(item("gcd", 0.4), [RIGHT, NONE])
     log.take(item("lcm"), [NONE])
-    assert log.metrics() == {
+    assert log.metrics() == NO_OUTCOMES | {
         "outcomes/right": 0.4,
         "outcomes/wrong": 0.2,
         "outcomes/unscored": 0.4,
@@ -25,10 +27,8 @@ def test_the_metrics_are_of_what_was_taken_since_the_last_time():
         "level/gcd": 0.30000000000000004,
     }
     log.take(item("lcm"), [WRONG, WRONG])
-    assert log.metrics() == {
-        "outcomes/right": 0.0,
+    assert log.metrics() == NO_OUTCOMES | {
         "outcomes/wrong": 1.0,
-        "outcomes/unscored": 0.0,
         "unscored": 0.0,
         "groups_with_variance": 0.0,
         "score/lcm": 0.0,

@@ -37,8 +37,8 @@ REFUSED = {
     "a header of ours": ({"headers": {"Content-Type": "x"}}, "additional header"),
     "no header": ({"headers": {"a b": "x"}}, "additional header"),
     "two lines": ({"headers": {"a": f"{SECRET}\nb"}}, "one line of ASCII"),
-    "text": ({"headers": f"a: {SECRET}"}, "valid dictionary"),
-    "a key on two lines": ({"api_key": f"{SECRET}\nb"}, "should match pattern"),
+    "text": ({"headers": f"a: {SECRET}"}, "expected a map"),
+    "a key on two lines": ({"api_key": f"{SECRET}\nb"}, "expected text matching"),
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +13,7 @@ import pytest
 
 from rg_env import guard
 from rg_env.errors import SettingError
+from tests.support.processes import left_alive
 from tests.support.worker_attacks import HANG_IN_C, run_script
 
 pytestmark = pytest.mark.processes
@@ -66,7 +69,64 @@ def test_a_fault_in_a_batch_costs_its_own_completion():
     assert reward.counts == {"returned": 4, "timeout": 1, "raised": 1}
     assert reward(completions=["1 / 0"], solution=[""]) == [None]
     assert guard(MATCHES, split=False, **HOW)(**columns) == [None] * 6
-    assert guard("jobs_for_guard:ranks")(completions=["b", "a"]) == [1.0, 0.0]
+    ranks = guard("jobs_for_guard:ranks", split=False)
+    assert ranks(completions=["b", "a"]) == [1.0, 0.0]
+
+
+SPOIL = "os.spoilt = True; result = 0.0"
+IS_SPOILT = "result = float(hasattr(os, 'spoilt'))"
+
+
+def test_no_completion_or_call_decides_what_another_one_gets():
+    rewards = guard("jobs_for_guard:each")(completions=[SPOIL, IS_SPOILT] * 20)
+    assert rewards == [0.0] * 40
+    reward = guard(HOSTILE)
+    assert [reward(text) for text in [SPOIL, IS_SPOILT] * 8] == [0.0] * 16
+
+
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize("answer", [[], [1.0] * 3, 1.0, None])
+def test_a_batch_with_another_number_of_values_has_no_score(answer, split):
+    reward = guard("jobs_for_guard:whatever", split=split)
+    assert reward(completions=["a", "b"], answer=answer) == [None, None]
+    assert reward.counts == {"no_number": 2}
+
+
+FILL = "os.posix_fallocate(os.open('a', os.O_CREAT | os.O_RDWR), 0, 2**20)"
+
+
+def test_a_scorer_in_the_sandbox_writes_nothing():
+    reward = guard(HOSTILE)
+    for attempt in (FILL, "open('a', 'w')", "os.mkdir('a')", "os.symlink('/', 'a')"):
+        assert reward(f"{attempt}; result = 0") is None
+    assert reward.counts == {"raised": 4}
+
+
+def test_a_long_reply_is_refused_before_its_owner_reads_it():
+    reward = guard(HOSTILE)
+    assert reward(f"result = 'x' * {2**18}") is None
+    assert reward.counts == {"raised": 1}
+
+
+STAYS = "result = subprocess.Popen(['sleep', '999'], start_new_session=True).pid"
+ORPHAN = ["setsid", "sh", "-c", "sleep 999 > /dev/null & echo $!"]
+
+
+@pytest.mark.parametrize(
+    "how", [STAYS, f"result = int(subprocess.check_output({ORPHAN}))"]
+)
+def test_a_scorer_outside_the_sandbox_leaves_no_process(how):
+    pid = guard(HOSTILE, sandbox=False)(how)
+    assert pid > 1
+    assert left_alive([pid]) == []
+
+
+def test_a_function_is_taken_as_its_name():
+    jobs = importlib.import_module("jobs_for_guard")
+    assert guard(jobs.ranks)(completions=["a"]) == [0.0]
+    for scorer in (lambda text: 1.0, functools.partial(abs), [].append, 1):
+        with pytest.raises(SettingError, match=r"^guard: .* top of a module"):
+            guard(scorer)
 
 
 async def test_an_event_loop_is_not_blocked_and_a_cancelled_call_is_killed():

@@ -48,7 +48,7 @@ async def test_boxed_items_ask_for_a_box_and_score_it_from_json_too(pool):
         outcomes = [result.outcome for result in await score_async(one, texts)]
         assert outcomes == ["right", "no_answer"]
     assert "boxed" not in next(Tasks("gcd")).to_json()
-    with pytest.raises(SettingError, match="answer_format: unknown format 'box'"):
+    with pytest.raises(SettingError, match=r"^answer_format: 'box' is not allowed"):
         Tasks("gcd", answer_format="box")
 
 
@@ -56,6 +56,11 @@ async def test_boxed_items_ask_for_a_box_and_score_it_from_json_too(pool):
 def test_what_is_no_list_of_texts_is_refused(item, wanted):
     with pytest.raises(TypeError):
         score(item, wanted)
+
+
+def test_what_is_no_item_is_not_scored():
+    with pytest.raises(TypeError, match=r"^item: .*expected an Item"):
+        score({"task": "gcd", "params": {}, "seed": 1}, ["a text"])
 
 
 def test_nothing_that_a_model_writes_raises(item):

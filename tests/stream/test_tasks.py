@@ -130,12 +130,64 @@ def test_levels_mean_what_the_settings_mean(levels, found):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"levels": {"gcd": 2.0}}, {"shard": (2, 2)}, {"seed": -1}, {"choice": "best"}],
+    [
+        {"levels": {"gcd": 2.0}},
+        *({"shard": shard} for shard in [(2, 2), "ab", (0,)]),
+        *({"seed": seed} for seed in [-1, None, "1"]),
+        {"choice": "best"},
+        {"answer_format": "xml"},
+        {"exclude": "gcd"},
+        {"weights": ["gcd"]},
+        {"params": {"gcd": 1}},
+    ],
     ids=str,
 )
-def test_a_wrong_setting_is_refused_at_once(wrong):
-    with pytest.raises(SettingError):
+def test_a_wrong_argument_is_refused_at_once_by_its_name(wrong):
+    (name,) = wrong
+    with pytest.raises(SettingError, match=f"^{name}: "):
         Tasks(**wrong)
+
+
+def test_what_is_no_name_of_a_task_is_refused():
+    sentence = r"^tasks: \['gcd'\] is not allowed; expected str"
+    with pytest.raises(SettingError, match=sentence):
+        Tasks(["gcd"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"params": {"gcd": {"none": 1}}},
+        {"weights": {"gcd": -1.0}},
+        {"exclude": ["none"]},
+        {"levels": {"none": 0.5}},
+    ],
+    ids=str,
+)
+def test_what_the_library_does_not_know_is_named_by_its_argument(wrong):
+    (name,) = wrong
+    with pytest.raises(SettingError, match=f"^{name}[.:]"):
+        next(Tasks("gcd", **wrong))
+
+
+@pytest.mark.parametrize("results", [["1"], [2.0], 0.5, [float("nan")], [[1.0]]])
+def test_what_is_no_result_is_refused_and_changes_nothing(results):
+    tasks = Tasks("gcd", levels="curriculum")
+    item, before = next(tasks), tasks.state_dict()
+    with pytest.raises(ValueError, match=r"^feedback: "):
+        tasks.feedback(item, results)
+    assert tasks.state_dict() == before
+
+
+def test_only_items_of_the_stream_give_feedback():
+    tasks = Tasks("gcd", levels="curriculum")
+    others = (next(Tasks("gcd", seed=1)), *tasks.evaluation(1), {"task": "gcd"})
+    for item in others:
+        with pytest.raises(ValueError, match=r"^feedback: "):
+            tasks.feedback(item, [1.0])
+    for item in (next(tasks), next(Tasks("gcd", levels="curriculum", shard=(1, 2)))):
+        tasks.feedback(item, [1.0])
+    assert tasks.state_dict()["progress"]["group_counts"] == {"gcd": 2}
 
 
 def test_a_state_brings_back_place_levels_and_weights():
@@ -179,7 +231,7 @@ def test_an_item_from_json_is_the_same_one():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"task":"gcd","params":{},"seed":-1}']
+    "text", ["", "[]", "{}", '{"task":"gcd","params":{},"seed":-1}', {"task": "gcd"}]
 )
 def test_what_is_no_item_is_refused(text):
     with pytest.raises(ValueError, match="no item"):

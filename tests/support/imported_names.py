@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 
 def is_import_call(node: ast.AST) -> bool:
@@ -27,3 +28,17 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
         elif is_import_call(node) and isinstance(node.args[0], ast.Constant):
             yield str(node.args[0].value)
+
+
+def collected_names() -> set[str]:
+    """Return the names of the tests that `make test` collects."""
+    names = set()
+    for path in Path(__file__).parents[1].rglob("test_*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names |= {
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and "commands" not in " ".join(map(ast.unparse, node.decorator_list))
+        }
+    return names

@@ -98,6 +98,7 @@ def completions(body, name="ids", **changes):
     if body["model"] != MODEL:
         return recorded("unknown model")
     _, reply = recorded(name)
+    reply["model"] = body["model"]
     choices = reply["choices"]
     reply["choices"] = [copy.deepcopy(choices[i % 2]) for i in range(body["n"])]
     for choice in reply["choices"]:

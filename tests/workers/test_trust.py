@@ -75,10 +75,11 @@ def test_answer_of_another_type_than_the_job_says_is_the_end_of_its_worker(singl
 
 @pytest.mark.processes
 def test_answer_that_is_longer_than_asked_for_is_the_end_of_its_worker(single):
+    program = "__import__('sys').modules['rg_env.workers.worker_program']"
+    forged = f"setattr({program}, 'len', lambda body: 0) or 'x' * 2000"
+    short = Trust(max_reply_bytes=1000)
     with pytest.raises(WorkerDiedError):
-        single.call(
-            eval, "'x' * 2000", deadline_s=LONG_S, trust=Trust(max_reply_bytes=1000)
-        )
+        single.call(eval, forged, deadline_s=LONG_S, trust=short)
 
 
 OF_SCORES = Trust(read=functools.partial(read_rows, ["4"]))
@@ -111,7 +112,7 @@ def test_scores_that_cannot_be_are_the_end_of_their_worker(pool, answered):
         pool.call(eval, answered, deadline_s=LONG_S, trust=OF_SCORES)
 
 
-BRIEF = Trust(brief=True)
+BRIEF = Trust(brief=True, max_calls=3)
 SPOIL = "import builtins; builtins.spoilt = True"
 IS_SPOILT = "hasattr(__import__('builtins'), 'spoilt')"
 
@@ -121,8 +122,7 @@ def is_spoilt(pool, trust):
 
 
 @pytest.mark.processes
-def test_process_of_brief_calls_is_replaced_after_some(single, monkeypatch):
-    monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 3)
+def test_process_of_brief_calls_is_replaced_after_some(single):
     found = []
     for _ in range(3):
         single.call(exec, SPOIL, {}, deadline_s=LONG_S, trust=BRIEF)

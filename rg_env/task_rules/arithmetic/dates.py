@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from math import exp
 
 from rg_env.task_rules.reading.numbers import as_number
@@ -108,6 +109,21 @@ def _as_days_and_clock(answer: str, entry: Entry) -> str:
     return answer if span["clock"] is None else f"{days}, {span['clock']}"
 
 
+def _is_cut_off(entry: Entry) -> bool:
+    """Say whether an answer leaves out a part of the difference, or a millisecond.
+
+    The library takes milliseconds from a float, so that 0.463 may become 462.
+    """
+    metadata = entry["metadata"]
+    start, end = (
+        datetime.fromisoformat(metadata[name]) for name in ("start_time", "end_time")
+    )
+    took = end - start
+    if metadata["expected_format"].endswith("mmm"):
+        return took.microseconds != 1000 * int(entry["answer"][-3:])
+    return metadata["expected_format"].endswith("HH:MM") and took.seconds % 60 > 0
+
+
 TIME_INTERVALS = TaskRules(
     "time_intervals",
     notation=of_short_text(_as_days_and_clock),
@@ -127,5 +143,6 @@ TIME_INTERVALS = TaskRules(
             "answer is below zero, because its second time is the earlier one",
             lambda entry: entry["answer"].startswith("-"),
         ),
+        ItemCheck("answer leaves out seconds, or a millisecond", _is_cut_off),
     ),
 )

@@ -17,6 +17,7 @@ from rg_env.task_rules.reading.numbers import (
 from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     NEARLY,
+    READABLE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -119,10 +120,12 @@ _LATEX_FRACTION = re.compile(r"\\d?frac\{\d+\}\{\d+\}", re.IGNORECASE)
 
 
 def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
-    if "frac" in answer.lower():
-        bare = "".join(answer.split()).strip("$.")
-        return library(answer) if _LATEX_FRACTION.fullmatch(bare) else 0.0
-    return library(answer)
+    """Score the simplified fraction; that of the question is only readable."""
+    bare = "".join(answer.split()).strip("$.")
+    if "frac" in answer.lower() and not _LATEX_FRACTION.fullmatch(bare):
+        return 0.0
+    value = library(answer)
+    return value if value == 1.0 else min(value, READABLE)
 
 
 FRACTION_SIMPLIFICATION = TaskRules(

@@ -283,6 +283,9 @@ def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 SOKOBAN = TaskRules(
     "sokoban",
+    notation=lambda answer, entry: (
+        answer.upper() if set(answer) <= set("lrudLRUD \n") else answer
+    ),
     fix=ScorerFix(
         scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Ignores everything but the letters of moves, even a second answer.",

@@ -20,8 +20,8 @@ only limit on the CPU time of a call.
 Not covered: what exists, how large it is and who owns it (stat) can be found out
 anywhere; how many files a call writes into the scratch folder until its deadline;
 modules and builtins that a job changes for the next call of its worker, which
-`Trust.brief` bounds; a false score between 0 and 1, which a job that runs code in the
-worker can always send; faults of the kernel.
+`Trust.max_calls` bounds; a false score between 0 and 1, which a job that runs code in
+the worker can always send; faults of the kernel.
 
 A denied call fails with PermissionError; only the limit on CPU time ends the worker. A
 layer that the kernel does not have, or does not let us use,
@@ -56,6 +56,7 @@ UNPROTECTED = {
 """What it means that a layer is missing."""
 
 has_layers = True  # False, unreported, where workers are to have the limits alone
+has_scratch = True  # whether they may write into their scratch folder
 
 
 def harden(
@@ -75,7 +76,8 @@ def harden(
             limit = min(limit, highest)
         resource.setrlimit(kind, (limit, limit))
     rights = dict.fromkeys(readable, READ)
-    rights |= {os.devnull: READ | Right.WRITE_FILE, str(folder): OWN}
+    rights[os.devnull] = READ | Right.WRITE_FILE
+    rights[str(folder)] = OWN if has_scratch else READ
     # In this order: the filter of seccomp denies Landlock's system calls.
     steps: dict[str, Callable[[], None]] = {
         "landlock": functools.partial(landlock.restrict, rights),
@@ -88,6 +90,6 @@ def harden(
         except OSError as error:
             missing[layer] = str(error)
     if missing:
-        writable = (os.devnull, os.path.realpath(folder))
-        audit_hook.install(readable, writable, os.getpid())
+        scratch = [os.path.realpath(folder)] if has_scratch else []
+        audit_hook.install(readable, (os.devnull, *scratch), os.getpid())
     return missing

@@ -18,5 +18,13 @@ def ranks(completions):
     return [float(sorted(completions).index(text)) for text in completions]
 
 
+def each(completions):
+    return [hostile(text) for text in completions]
+
+
+def whatever(completions, answer):
+    return answer
+
+
 async def eventual(answer):
     return 1.0
