@@ -134,7 +134,7 @@ def start_serve(
         "ensure_scores_are_not_same": True,
     }
     server = {
-        "model_name": "simulated",
+        "model_name": "spoilt",
         "server_type": "vllm",
         "api_key": "x",
         "tokenizer_name": str(TOKENIZER_FOLDER),

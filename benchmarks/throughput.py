@@ -143,7 +143,7 @@ def serving(file: Path, api: str, server: str, folder: Path) -> Iterator[Process
         "env.ensure_scores_are_not_same": "false",
         "openai.base_url": f"{server}/v1",
         "openai.server_type": "vllm",
-        "openai.model_name": "simulated",
+        "openai.model_name": "fixed",
         "openai.tokenizer_name": TOKENIZER_FOLDER,
         "openai.num_max_requests_at_once": 4096,
     }
