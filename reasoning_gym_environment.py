@@ -84,10 +84,11 @@ from rg_env.atropos.result_files import take_over_rows
 from rg_env.atropos.rollout_requests import RolloutRequests
 from rg_env.atropos.serve_loop import Serving
 from rg_env.atropos.wandb_run import Reporting
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.ending import Lifetime
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
+from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.off_loop import off_loop
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
@@ -181,6 +182,8 @@ class ReasoningGymEnv(
         start_checks.check_texts_do(config, self._server_types, trains=False)
         if not has_tokenizer:  # one to count with, since the framework loads one
             config = config.model_copy(update={"tokenizer_name": tokenizer})
+        if servers[0].base_url == program_settings.SIMULATED:
+            self.server_cls = SimulatedClient
         if self.server_cls is BaseEnv.server_cls:  # else a subclass names its client
             self.server_cls = Client
         if not issubclass(self.server_cls, Client):
@@ -212,6 +215,7 @@ class ReasoningGymEnv(
         self._requests = RolloutRequests(*requests)
         self._dumps = dumps = Dumps(config)
         dumps.versions = {"atroposlib": metadata.version("atroposlib")}
+        dumps.model = server.model_name
         self._feedback = feedback = Feedback(config.curriculum_target_accuracy)
         self._checkpoints = Checkpoints(self, dumps, feedback)
         self.ledger = self._checkpoints.ledger

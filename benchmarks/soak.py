@@ -35,14 +35,13 @@ from aiohttp import web
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.throughput import Processes
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import RUN_API, running_program
-from rg_env.demo.inference_server import build_app, serve_app
 from rg_env.demo.stand_in_trainer import WITHOUT_END, Groups, TrainerConfig, trained_api
-from rg_env.installation import PROJECT
+from rg_env.installation import PROJECT, TOKENIZER_FOLDER
 from tests.support.faults import Script
-from tests.support.inference_server import FaultyServer
+from tests.support.inference_server import InferenceServer, build_app
 from tests.support.spoilt_api import SpoiltApi
+from tests.support.web_apps import serve_app
 
 GROUP_SIZE, GROUPS_A_BATCH, MAX_TOKENS = 4, 16, 1024
 SERVER_FAULT_RATE, API_FAULT_RATE, LATENCY_MS = 0.1, 0.02, 50.0
@@ -135,7 +134,7 @@ def start_serve(
         "ensure_scores_are_not_same": True,
     }
     server = {
-        "model_name": "simulated",
+        "model_name": "spoilt",
         "server_type": "vllm",
         "api_key": "x",
         "tokenizer_name": str(TOKENIZER_FOLDER),
@@ -204,7 +203,7 @@ async def soak(groups: int, restarts: int, folder: Path) -> dict[str, Any]:
         dice(f"server {n}", SERVER_FAULT_RATE, SERVER_FAULTS, injected)
         for n in range(2)
     ]
-    models = [FaultyServer(script, LATENCY_MS) for script in scripts]
+    models = [InferenceServer(script, LATENCY_MS) for script in scripts]
     servers = [spoilt(partial(build_app, model)) for model in models]
     script = dice("door", API_FAULT_RATE, API_FAULTS, injected)
     door = spoilt(SpoiltApi(script, api.url).app)

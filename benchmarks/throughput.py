@@ -43,17 +43,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from rg_env import ending
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
 from rg_env.demo.child_process import RUN_API, read_log_end, running_program
-from rg_env.demo.inference_server import InferenceServer, build_app, serve_announced
-from rg_env.demo.model import Generation
 from rg_env.demo.stand_in_trainer import (
     WITHOUT_END,
     StandInTrainer,
     TrainerConfig,
     trained_api,
 )
+from rg_env.installation import TOKENIZER_FOLDER
+from tests.support import inference_server
+from tests.support.text_models import ChatTokenizer, Generation
 
 FOLDER = Path(__file__).resolve().parent
 OURS = FOLDER.parent / "reasoning_gym_environment.py"
@@ -98,9 +97,8 @@ def serve_model(latency_ms: float) -> None:
         limit, first = min(TOKENS, max_tokens), len(prompt)
         return [fixed_generation((first + i) % VARIANTS, limit) for i in range(n)]
 
-    model = SimpleNamespace(generate=generate, counts=dict)
-    app = build_app(InferenceServer(model, latency_ms))
-    ending.run(serve_announced(app, "inference server", 0))
+    model = SimpleNamespace(generate=generate)
+    inference_server.run(model=model, latency_ms=latency_ms)
 
 
 class Processes:
@@ -145,7 +143,7 @@ def serving(file: Path, api: str, server: str, folder: Path) -> Iterator[Process
         "env.ensure_scores_are_not_same": "false",
         "openai.base_url": f"{server}/v1",
         "openai.server_type": "vllm",
-        "openai.model_name": "simulated",
+        "openai.model_name": "fixed",
         "openai.tokenizer_name": TOKENIZER_FOLDER,
         "openai.num_max_requests_at_once": 4096,
     }

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.installation import TOKENIZER_FOLDER
 
 MOST_TOKENS = 4096
 """In the vocabulary, and of a prompt and its completion together."""

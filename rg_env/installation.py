@@ -19,7 +19,7 @@ FRAMEWORK = "0.4.0"
 
 _PACKAGES = (
     "aiohttp atroposlib click fastapi isal itables jinja2 msgspec numpy openai orjson"
-    " polars pydantic rich starlette sympy tokenizers uplot uvicorn wandb yaml"
+    " polars pydantic rich starlette sympy uplot uvicorn wandb yaml"
 )
 NEEDED = tuple(_PACKAGES.split())
 """What requirements.txt brings, by the names that are imported; reasoning-gym, which
@@ -35,6 +35,9 @@ IS_CLONED = (PROJECT / "requirements.txt").is_file()
 
 RUNS_WRITE_IN = PROJECT if IS_CLONED else Path()
 """The folder that what runs write lies in, unless a setting says another one."""
+
+TOKENIZER_FOLDER = PROJECT / "rg_env" / "demo" / "tokenizer"
+"""The small tokenizer that is shipped, trained on questions of every task."""
 
 PROGRAM = "reasoning_gym_environment.py" if IS_CLONED else "reasoning-gym-environment"
 COMMAND = f"python {PROGRAM}" if IS_CLONED else PROGRAM

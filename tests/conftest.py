@@ -1,8 +1,7 @@
 """What every test stands on: the import path, no network by accident, nothing left.
 
 A test that starts a process is marked `processes`. What is dear to start is started
-once for all tests of a pytest process: the fork server of the workers, the Atropos API,
-the simulated model.
+once for all tests of a pytest process: the fork server of the workers, the Atropos API.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def written_by_runs() -> set[Path]:
     return {p for name in WRITTEN_BY_RUNS for p in (REPO_ROOT / name).rglob("*")}
 
 
-START_PROCESSES = {"only_api", "other_pool", "pool", "simulated"}
+START_PROCESSES = {"only_api", "other_pool", "pool"}
 """Fixtures that start a process: a test that asks for one is marked."""
 
 POOL_ITSELF = {"workers", "sandbox"}
@@ -218,16 +217,6 @@ def make_asked_entry(pool: Any) -> Callable[..., dict[str, Any]]:
         return entry
 
     return make
-
-
-@pytest.fixture(scope="session")
-def simulated() -> Iterator[Any]:
-    """A simulated inference server that knows the items of `FAST_TASKS`."""
-    from tests.support.parts import FAST_TASKS, Simulated
-
-    server = Simulated("--tasks", ",".join(FAST_TASKS))
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="session")

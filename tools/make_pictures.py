@@ -1,19 +1,16 @@
 """Makes the pictures of the documents: `make pictures`.
 
-Real runs of `process` with the simulated server, of one seed, and a browser without a
+Real runs of `process` with the simulated model, of one seed, and a browser without a
 window that opens their report. The same items, texts and size at every run.
 """
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
-from rg_env.demo.child_process import running_program
 from rg_env.installation import PROJECT
 from tools.browser import Browser, find_browser
 
@@ -22,10 +19,17 @@ RUNS = {"model_1": "0.8", "model_2": "0.2"}
 
 SIZE = (1100, 1180)
 FIRST = "document.querySelector('#found-rows tbody button')"
-SERVER_PROGRAM = "rg_env.cli.simulated_server_command"
+PROGRAM = """
+import sys
+from rg_env.cli.main import run_and_exit
+from rg_env.demo.policy import PolicyProfile
+from rg_env.demo.simulated_model import SimulatedClient
+from reasoning_gym_environment import ReasoningGymEnv
+SimulatedClient.profile = PolicyProfile(mean_skill=float(sys.argv[1]))
+run_and_exit(ReasoningGymEnv, ["process", *sys.argv[2:]])
+"""
 TASKS = "gcd,knights_knaves,leg_counting,puzzle24,spell_backward,time_intervals"
 SETTINGS = {
-    "tokenizer_name": TOKENIZER_FOLDER,
     "tasks": TASKS,
     "total_steps": 72,
     "max_num_workers": 1,  # one group after the other keeps their order
@@ -35,8 +39,7 @@ DEADLINE_S = 120.0
 
 
 def _run(*words: str, folder: Path = PROJECT) -> None:
-    program = str(PROJECT / "reasoning_gym_environment.py")
-    command = [sys.executable, program, *words]
+    command = [sys.executable, *words]
     subprocess.run(command, check=True, timeout=DEADLINE_S, cwd=folder)
 
 
@@ -55,18 +58,15 @@ def _photograph(page: Path) -> None:
         browser.picture(PROJECT / "docs" / "report_reader.png")
 
 
-async def _make(folder: Path) -> None:
+def _make(folder: Path) -> None:
     for run, skill in RUNS.items():
-        given = ("--port=0", f"--tasks={TASKS}", f"--skill={skill}")
-        async with running_program(SERVER_PROGRAM, *given) as server:
-            written = {"path_to_save_groups": f"{run}.jsonl", "dumps_dir": run}
-            settings = SETTINGS | {f"data_{k}": folder / v for k, v in written.items()}
-            options = [f"--env.{name}={value}" for name, value in settings.items()]
-            where = f"--openai.base_url={server}/v1"
-            await asyncio.to_thread(_run, "process", where, *options)
-    _run(
-        "report", *(f"{run}.jsonl" for run in RUNS), "--title=Two models", folder=folder
-    )
+        written = {"path_to_save_groups": f"{run}.jsonl", "dumps_dir": run}
+        settings = SETTINGS | {f"data_{k}": folder / v for k, v in written.items()}
+        options = [f"--env.{name}={value}" for name, value in settings.items()]
+        _run("-c", PROGRAM, skill, "--openai.base_url=simulated", *options)
+    entry = str(PROJECT / "reasoning_gym_environment.py")
+    rows = [f"{run}.jsonl" for run in RUNS]
+    _run(entry, "report", *rows, "--title=Two models", folder=folder)
     _photograph(folder / "report" / "index.html")
 
 
@@ -76,4 +76,4 @@ if __name__ == "__main__":
     except FileNotFoundError as error:
         sys.exit(f"error: {error}")
     with tempfile.TemporaryDirectory() as name:
-        asyncio.run(_make(Path(name)))
+        _make(Path(name))

@@ -33,12 +33,13 @@ from rg_env.inference.connection import (
     extra_body_of,
 )
 from rg_env.inference.routes import CHAT
+from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import (
     DEFAULT_TOKENIZER,
     START_MODEL,
     CheckedSettings,
 )
-from rg_env.settings.program_settings import CheckedServer
+from rg_env.settings.program_settings import SIMULATED, CheckedServer
 from rg_env.settings.setting_types import build, without_path
 
 logger = logging.getLogger(__name__)
@@ -109,9 +110,14 @@ def server_list(
             )
         own = each.tokenizer_name if each.tokenizer_name != "none" else tokenizer_name
         changes = {"api_key": each.api_key or "x", "tokenizer_name": own}
+        if each.base_url == SIMULATED:
+            changes |= {"model_name": SIMULATED, "health_check": False}
         servers.append(each.model_copy(update=changes))
     if not servers:
         raise SettingError("openai: at least one server is needed")
+    urls = {server.base_url for server in servers}
+    if SIMULATED in urls and (len(urls) > 1 or slurm):
+        raise SettingError("openai.base_url: simulated cannot be combined with servers")
     if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
         raise SettingError(
             "openai.extra_body: all servers must have the same, since a trainer is told"
@@ -147,6 +153,8 @@ def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str
 
     Each name has its tokenizer: a folder if vLLM names one that is here, or the name.
     """
+    if server.base_url == SIMULATED:
+        return {SIMULATED: str(TOKENIZER_FOLDER)}
     ends_s, log = time.monotonic() + give_up_s, logger.warning
     while True:
         try:
@@ -203,6 +211,7 @@ def with_model(
     for server, is_named in zip(servers, named, strict=True):
         name, models = server.model_name, {}
         lacks = bool(server.base_url) and not is_named and name == START_MODEL
+        lacks = lacks or server.base_url == SIMULATED
         if server.base_url and (lacks or follows):
             models = served_models(server, limit_s, is_needed=lacks)
         if lacks and len(models) == 1:

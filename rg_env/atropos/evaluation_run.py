@@ -66,10 +66,12 @@ class Evaluating(Pipeline):
         entry, dataset = tuple(test_data_tuple)[-2:]
         messages = self._requests.messages(entry["question"], evaluates=True)
         item = messages, entry, dataset
-        limit = self.eval_limit_tokens
-        (completed,) = await self._requests.query(item, limit, split="eval")
+        limit, group = self.eval_limit_tokens, current_group.get()
+        first = 0 if group is None else group.first
+        querying = self._requests.query(item, limit, split="eval", first=first)
+        (completed,) = await querying
         (score,) = await self._rewards.scores_of([completed])
-        if (group := current_group.get()) is not None:
+        if group is not None:
             group.rollouts = [scored_rollout(completed, score, score.value)]
         return float(score.value)
 
@@ -132,7 +134,8 @@ class Evaluating(Pipeline):
             return None if place is None else evaluate(place)
 
         async def evaluate(place: int) -> None:
-            row = {**known[place], **await self._result(sampled[place])}
+            number = known[place]["completion"]
+            row = {**known[place], **await self._result(sampled[place], number)}
             if row.get("score") is not None:
                 await files.keep(row)
                 scores.append(row["score"])
@@ -175,9 +178,9 @@ class Evaluating(Pipeline):
             )
             yield {**line, "outcome": NOT_USED, "reason": reason}
 
-    async def _result(self, item: tuple[Mapping[str, Any], Any]) -> Row:
+    async def _result(self, item: tuple[Mapping[str, Any], Any], number: int) -> Row:
         """Return what a line says of a completion; one that fails has no score."""
-        current_group.set(group := Group(item))
+        current_group.set(group := Group(item, first=number))
         while not self._servers.gave_up.is_set():
             try:
                 value = float(await self.rollout_and_score_eval(item))

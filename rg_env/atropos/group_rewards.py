@@ -59,6 +59,7 @@ class GroupRewards:
         # As they are reported to the trainer.
         own = {"temperature": config.temperature, "top_p": config.top_p}
         self.sampled_with = {**own, **sampling_extra_of(server)}
+        self._model: str = server.model_name
         self._how = config.scoring_deadline_s, config.scoring_rules
         self.pool: WorkerPool | None = None
 
@@ -146,6 +147,7 @@ class GroupRewards:
             ],
             "group_overrides": {},
             "generation_params": self.sampled_with,
+            "model": self._model,
             "task": group.task,
             "question": group.entry.get("question"),
             "gold_answer": group.gold_answer,

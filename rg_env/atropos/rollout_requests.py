@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -138,13 +139,16 @@ class RolloutRequests:
         on_reply: Callable[[], None] | None = None,
         *,
         split: str = "train",
+        first: int = 0,
     ) -> list[dict[str, Any]]:
         """Return what the hook `score` takes of each completion of an item, shape (G,).
 
-        `limit_tokens` is the longest sequence; `split` is train or eval.
+        `limit_tokens` is the longest sequence; `split` is train or eval; `first` is the
+        number of the first completion.
         """
         messages, entry, dataset = item
-        prompt = await self.prompts.render(messages)
+        rendered = await self.prompts.render(messages)
+        prompt = dataclasses.replace(rendered, item=item, first=first)
         how = self._sampling(split)
         # An evaluation item may leave no room, and servers refuse 0 tokens.
         n, room = how.pop("n"), max(1, limit_tokens - len(prompt.tokens))

@@ -40,7 +40,7 @@ class Reporting(BaseEnv):
                 name=f"{name}-{today}-{suffix}" if name else None,
                 project=self.wandb_project,
                 group=self.wandb_group,
-                config=dict(env_settings(self.config)),
+                config={"model": self._dumps.model, **env_settings(self.config)},
             )
         except Exception as error:  # its own, and ValueError for its variables
             raise RunError(

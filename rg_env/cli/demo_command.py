@@ -1,7 +1,7 @@
 """`demo`: the main job on this machine, with a simulated model and trainer.
 
 The Atropos API and the environment are the real ones, over real HTTP. Simulated are
-the policy behind the inference server and the trainer, which trains nothing.
+the model, and the trainer, which trains nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from rg_env import ending
 from rg_env.cli.command import loaded, option
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import SettingError
+from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.places import check_writable
 from rg_env.settings.environment_settings import DATA_DUMPS
+from rg_env.settings.program_settings import SIMULATED
 
 if TYPE_CHECKING:
     from rg_env.demo.stand_in_trainer import StandInTrainer
@@ -29,6 +31,7 @@ ROLLOUTS = click.IntRange(2, 4096)
 
 MAX_TOKENS = 4096
 SETTINGS = {
+    "tokenizer_name": str(TOKENIZER_FOLDER),
     "use_wandb": False,
     "max_token_length": MAX_TOKENS,
     "steps_per_eval": 0,
@@ -39,7 +42,6 @@ SETTINGS = {
     "rollout_save_score_threshold": 0.0,  # the report shows every group
 }
 LINE_EVERY_S = 3.0
-LATENCY_MS = 100.0
 
 
 @options(
@@ -75,34 +77,15 @@ async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:
     # A second of imports, which --help does without.
     from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
-    from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
     from rg_env.demo.child_process import RUN_API, running_program
-    from rg_env.demo.inference_server import InferenceServer, build_app, serve_app
-    from rg_env.demo.model import AnswerKey, PolicyModel, build_entry
     from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 
-    print("Starting the Atropos API and the simulated inference server ...", flush=True)
-    key = AnswerKey()
-    app = build_app(InferenceServer(PolicyModel(key), LATENCY_MS))
-    running_api = running_program(RUN_API, "--port=0")
-    async with running_api as api, serve_app(app) as server:
-        settings |= {**SETTINGS, "tokenizer_name": str(TOKENIZER_FOLDER)}
-        settings |= {"rollout_server_url": api, "data_dumps_dir": dumps}
-        served = APIServerConfig(
-            base_url=f"{server}/v1",
-            model_name="simulated-policy",
-            server_type="vllm",
-            num_max_requests_at_once=128,
-        )
-
-        class Telling(env_cls):  # type: ignore[misc]
-            async def get_next_item(self) -> Any:
-                item = await super().get_next_item()
-                if item is not None:
-                    key.remember(build_entry(item[2]))
-                return item
-
-        env = Telling(env_cls.config_init()[0].model_copy(update=settings), [served])
+    print("Starting the Atropos API ...", flush=True)
+    async with running_program(RUN_API, "--port=0") as api:
+        settings |= {**SETTINGS, "rollout_server_url": api, "data_dumps_dir": dumps}
+        config = env_cls.config_init()[0].model_copy(update=settings)
+        model = APIServerConfig(base_url=SIMULATED, num_max_requests_at_once=128)
+        env = env_cls(config, [model])
         group_size, steps = settings["group_size"], settings["total_steps"]
         sizes = (settings["batch_size"], group_size, MAX_TOKENS, steps)
         trainer = StandInTrainer(TrainerConfig(api, *sizes))
@@ -168,5 +151,5 @@ def _write_report(env: Any, folder: Path) -> None:
     print(f"\nDump files, one group a line:\n{files}")
     paths = [*dumps, folder / METRICS_FOLDER / f"{run}_metrics.jsonl"]
     out, title = folder / f"demo_{run}", "Groups of the demo"
-    if page := report_of(paths, out, title=title, is_simulated=True):
+    if page := report_of(paths, out, title=title):
         print(f"Open them in a browser:\n  {os.path.relpath(page)}")

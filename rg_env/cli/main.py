@@ -32,7 +32,6 @@ COMMANDS = {
     "export": "write items or completions for other trainers",
     "run-api": "run the Atropos API for environments and a trainer",
     "score-server": "serve items and scores over HTTP, to any trainer",
-    "simulated-server": "run an inference server with a simulated model",
     "tasks": "list the tasks with their questions, levels and costs",
     "show": "print an item, and score an answer to it",
     "doctor": "check this installation, task by task",

@@ -46,12 +46,6 @@ class ChildError(RunError):
         return self._sentence
 
 
-def announce(url: str, what: str) -> None:
-    """Tell the parent where this process listens."""
-    print(f"{what} ready on {url}", flush=True)
-    os.dup2(2, 1)  # nobody reads the pipe any more, and a full one would stop us
-
-
 def read_log_end(log_path: Path) -> str:
     """Return the last lines of a log."""
     lines = log_path.read_text("utf-8", errors="replace").splitlines()

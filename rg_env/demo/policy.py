@@ -12,18 +12,23 @@ import string
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["right", "wrong", "hedged", "bad_format", "unfinished", "guess"]
-"""What a completion is meant to be; a guess answers a question that is not known."""
+from rg_env.reward.extraction import AnswerFormat
+
+Kind = Literal["right", "wrong", "hedged", "bad_format", "unfinished"]
+"""What a completion is meant to be."""
 
 _CLOSED = "<think>\n{thinking}\n</think>\n"
-_DRAFT = "<think>\n{thinking}\nMaybe <answer>{answer}</answer> is it.\n</think>\n"
+_GOOD_FORM = _CLOSED + "{begin}{answer}{end}"
 BAD_FORMS = (
     _CLOSED + "The answer is {answer}.",
-    _CLOSED + "<answer>{other}</answer>\n<answer>{answer}</answer>",
-    _CLOSED + "<answer>{answer}",
-    _DRAFT + "The answer stands above.",
+    _CLOSED + "{begin}{other}{end}\n{begin}{answer}{end}",
+    _CLOSED + "{begin}{answer}",
+    "<think>\n{thinking}\nMaybe {begin}{answer}{end} is it.\n</think>\nSee above.",
 )
 """No answer may be extracted: without tags, two, unclosed, only thought of."""
+
+MARKS: dict[AnswerFormat, tuple[str, str]]
+MARKS = {"tags": ("<answer>", "</answer>"), "boxed": ("\\boxed{", "}")}
 
 THOUGHTS = (
     "Let me read the question once more before I do anything.",
@@ -36,13 +41,15 @@ THOUGHTS = (
 
 
 @dataclass(frozen=True)
-class KeyEntry:
-    """What is known of one question, whose text is exactly that of the user message."""
+class Known:
+    """What the policy knows of an item."""
 
     task: str
     question: str
     answer: str
-    level: float | None  # in [0, 1], None for the library's defaults
+    level: float | None = None  # in [0, 1], None for the library's defaults
+    answer_format: AnswerFormat = "tags"
+    index: int = 0  # its number in the stream
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,6 @@ class PolicyProfile:
     extracted, of thinking that never ends, and of two answers within one pair of tags.
     """
 
-    seed: int = 0
     mean_skill: float = 0.55
     skill_spread: float = 0.4
     sharpness: float = 6.0  # how fast the chance falls as the level passes the skill
@@ -65,9 +71,9 @@ class PolicyProfile:
 
 
 def task_skill(profile: PolicyProfile, task: str) -> float:
-    """The simulated skill in a task, in [0.02, 0.98]; depends on seed and name only."""
+    """The simulated skill in a task, in [0.02, 0.98]; depends on its name only."""
     # hash() of a string changes from process to process; a digest does not.
-    digest = hashlib.blake2b(f"{profile.seed}:{task}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(task.encode(), digest_size=8).digest()
     place = int.from_bytes(digest, "big") / 2**64
     skill = profile.mean_skill + profile.skill_spread * (2 * place - 1)
     return min(0.98, max(0.02, skill))
@@ -82,35 +88,32 @@ def chance_right(profile: PolicyProfile, task: str, level: float | None) -> floa
 
 
 def sample_completion(
-    entry: KeyEntry | None, profile: PolicyProfile, rng: random.Random
+    known: Known, profile: PolicyProfile, rng: random.Random
 ) -> tuple[str, Kind]:
-    """Write one completion, and of what kind it is; an unknown question gets a guess.
+    """Write one completion, and of what kind it is.
 
     The text of an unfinished one is to be repeated for ever.
     """
-    kind = sample_kind(entry, profile, rng)
-    question = entry.question if entry else ""
-    thinking = _sample_thinking(question, profile.thinking_words, rng)
+    kind = sample_kind(known, profile, rng)
+    thinking = _sample_thinking(known.question, profile.thinking_words, rng)
     if kind == "unfinished":
         return f"<think>\n{thinking}\n", kind
-    answer = entry.answer if entry else str(rng.randrange(100))
-    if kind == "bad_format":
-        form = rng.choice(BAD_FORMS)
-        other = spoil_answer(answer, rng) if "{other}" in form else ""
-        return form.format(thinking=thinking, answer=answer, other=other), kind
+    answer = known.answer
     if kind == "wrong":
         answer = spoil_answer(answer, rng)
     if kind == "hedged":
         answer = f"{answer} or {spoil_answer(answer, rng)}"
-    return f"<think>\n{thinking}\n</think>\n<answer>{answer}</answer>", kind
+    form = rng.choice(BAD_FORMS) if kind == "bad_format" else _GOOD_FORM
+    begin, end = MARKS[known.answer_format]
+    other = spoil_answer(answer, rng)
+    text = form.format(
+        thinking=thinking, answer=answer, other=other, begin=begin, end=end
+    )
+    return text, kind
 
 
-def sample_kind(
-    entry: KeyEntry | None, profile: PolicyProfile, rng: random.Random
-) -> Kind:
+def sample_kind(known: Known, profile: PolicyProfile, rng: random.Random) -> Kind:
     """Throw the dice for the kind of one completion."""
-    if entry is None:
-        return "guess"
     throw = rng.random()
     faults: tuple[tuple[Kind, float], ...] = (
         ("bad_format", profile.bad_format),
@@ -121,7 +124,7 @@ def sample_kind(
         if throw < chance:
             return kind
         throw -= chance
-    right = rng.random() < chance_right(profile, entry.task, entry.level)
+    right = rng.random() < chance_right(profile, known.task, known.level)
     return "right" if right else "wrong"
 
 

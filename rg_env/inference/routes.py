@@ -44,11 +44,16 @@ Fields = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Prompt:
-    """An item's messages, rendered to token ids."""
+    """An item's messages, rendered to token ids; and the item, for a simulated model.
+
+    `first` is the number of the first completion among all of the item.
+    """
 
     messages: Sequence[Mapping[str, str]]
     tokens: Sequence[int]
     thinking_open: bool  # whether the template ends it with `<think>` or the like
+    item: Any = None
+    first: int = 0
 
 
 class Completion(msgspec.Struct):

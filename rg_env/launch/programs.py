@@ -23,7 +23,7 @@ import yaml
 from rg_env.errors import EXIT_REFUSED, RunError, SettingError, counted
 from rg_env.installation import PROJECT
 from rg_env.json_lines import try_lock
-from rg_env.settings.program_settings import LaunchSettings
+from rg_env.settings.program_settings import SIMULATED, LaunchSettings
 from rg_env.settings.setting_types import without_path
 from rg_env.workers.sandbox import syscalls
 
@@ -204,6 +204,10 @@ class Plan:
             raise SettingError(
                 "env.batch_size, env.total_steps: -1 is not allowed; expected a number"
                 " above 0, which `launch` passes to the trainer"
+            )
+        if self.openai.get("base_url") == SIMULATED:
+            raise SettingError(
+                "openai.base_url: `launch` cannot train simulated; `serve` can use it"
             )
         if config.batch_size % config.group_size:
             raise SettingError(

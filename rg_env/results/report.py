@@ -40,12 +40,11 @@ from rg_env.results.numbers import row_of, table_of
 from rg_env.results.report_tally import ReportTally
 from rg_env.results.sources import Sources, files_of, metrics_beside
 from rg_env.results.terminal import WorkProgress
+from rg_env.settings.program_settings import SIMULATED
 
 logger = logging.getLogger(__name__)
 
-SIMULATED = (
-    "The model is simulated: these texts and scores say nothing about any real one."
-)
+IS_SIMULATED = f"the model `{SIMULATED}` says nothing about any real one"
 OVERVIEW = "overview.js"
 OWN = re.compile(
     r"index\.html|(report|overview|samples|texts-\d{4,})\.js|(datatables|uplot)\.(js|css)"
@@ -149,9 +148,7 @@ def _write_page(folder: Path, **values: Any) -> None:
     (folder / "index.html").write_text(page, "utf-8", "backslashreplace")
 
 
-def write_report(
-    paths: Sequence[str], folder: Path, *, title: str = "", note: str = ""
-) -> int:
+def write_report(paths: Sequence[str], folder: Path, *, title: str = "") -> int:
     """Write a report of files; one that was there is replaced when it is whole.
 
     Memory holds some numbers of each sample, and the texts of one file of texts.
@@ -206,31 +203,30 @@ def write_report(
             "unread": sources.reasons(),
             "made": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         }
+        if any(model == SIMULATED for _, model in results):
+            overview["notes"].insert(0, IS_SIMULATED)
         overview["notes"] += guessing_notes({task for task, _ in overview["tasks"]})
         _script(new / OVERVIEW, "overview", overview)
         columns = {**tally.columns(), "preview": previews, "starts": texts.starts}
         _script(new / "samples.js", "samples", columns)
-        _write_page(new, title=title or "Report", note=note)
+        _write_page(new, title=title or "Report")
     for reason in sources.reasons():
         logger.warning("not in the report: %s", reason)
     return len(rows)
 
 
-def report_of(
-    paths: Sequence[Path], folder: Path, *, title: str, is_simulated: bool = False
-) -> Path | None:
+def report_of(paths: Sequence[Path], folder: Path, *, title: str) -> Path | None:
     """Write the report that a command ends with; return its page if there is one.
 
     After a signal, it logs the command that writes the report instead.
     """
     there = [str(path) for path in paths if path.exists()]
-    note = SIMULATED if is_simulated else ""
     try:
         if there and ending.is_ending():
             command = shlex.join(["report", *there, "--out", str(folder)])
             logger.warning("the report is written by: %s %s", COMMAND, command)
         elif there:
-            write_report(there, folder, title=title, note=note)
+            write_report(there, folder, title=title)
             return folder / "index.html"
     except (OSError, SettingError) as error:
         why = getattr(error, "reason", error)

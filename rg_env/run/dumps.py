@@ -163,13 +163,15 @@ class DumpWriter:
 class Dumps:
     """The dump files of a run: good groups, failed ones, and those that were not sent.
 
-    `folder` and `run_uuid` are of later files; a line of a group names `versions`.
+    `folder` and `run_uuid` are of later files; a line of a group names `versions`, and
+    every line the `model`.
     """
 
     def __init__(self, config: Any) -> None:
         self._config, self._is_closed = config, False
         self.folder, self.run_uuid = config.data_dumps_dir, str(uuid.uuid4())
         self.versions: dict[str, str] = {}
+        self.model = ""
         self._step: dict[str, int] = {}
         self._numbers: LineFile | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
@@ -196,7 +198,7 @@ class Dumps:
     async def take(self, group: Group) -> None:
         """Write a scored group to the files that want it; on disk when this returns."""
         config, scores = self._config, group.scores
-        line = {**group.line(self.versions, _now()), **self._step}
+        line = {**group.line(self.versions, _now()), "model": self.model, **self._step}
         is_good = is_worth_keeping(scores, config.rollout_save_score_threshold)
         if config.dump_rollouts and is_good:
             await self._run(self.saved.write, line)
@@ -217,7 +219,8 @@ class Dumps:
             path = Path(self.folder, METRICS_FOLDER, f"{self.run_uuid}_metrics.jsonl")
             self._numbers = self._numbers or LineFile(path)
             put = self._numbers.put
-            self._thread.submit(lambda: put(line_of(step, kind, values, alarms)))
+            head = {"step": step, "time": _now(), "kind": kind, "model": self.model}
+            self._thread.submit(lambda: put(line_of(head, values, alarms)))
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""
@@ -243,14 +246,14 @@ def _now() -> str:
 
 
 def line_of(
-    step: int, kind: str, values: Mapping[str, Any], alarms: Sequence[Any]
+    head: Mapping[str, Any], values: Mapping[str, Any], alarms: Sequence[Any]
 ) -> bytes:
     """Return a line of the file of numbers: those that are finite, and the alarms."""
-    line: dict[str, Any] = {"step": step, "time": _now(), "kind": kind}
+    line = {**head}
     for name, value in values.items():
         if isinstance(value, numbers.Real) and math.isfinite(value):
             number = float(value)  # of numpy perhaps
-            # A number cannot replace `step`, `time` or `kind`.
+            # A number cannot replace one of the head.
             line.setdefault(name, int(number) if number.is_integer() else number)
     if alarms:
         line["alarms"] = alarms

@@ -135,6 +135,7 @@ class Group:
         data: What the trainer gets, as the newest hook returned it: one group, a list
             of several, or None where there is none.
         in_flight: Number of its rollouts that were queried and have not ended.
+        first: Number of its first completion, among all of its item.
     """
 
     item: Any = None
@@ -148,6 +149,7 @@ class Group:
     in_flight: int = 0
     endings: set[Ending] = dataclasses.field(default_factory=set)
     on_reply: Callable[[], None] = lambda: None
+    first: int = 0
 
     # -- on its way --------------------------------------------------------------------
 

@@ -17,6 +17,9 @@ from rg_env.errors import shown, unexpected
 from rg_env.settings.environment_settings import START_MODEL
 from rg_env.settings.setting_types import CheckedModel, FilePath, Text, Url
 
+SIMULATED = "simulated"
+"""In the place of the URL of a server, and the name of the model that needs none."""
+
 TEMPLATE_KWARGS = "chat_template_kwargs"  # no sampling: a chat is rendered with it
 
 FIXED = frozenset(
@@ -60,8 +63,8 @@ def check_extra_body(extra: dict[str, Any]) -> dict[str, Any]:
 class CheckedServer(CheckedModel):
     """The inference server."""
 
-    base_url: Url | Literal[""] | None = ""
-    """URL of the server"""
+    base_url: Url | Literal["simulated", ""] | None = ""
+    """URL of the server, or simulated"""
     server_type: Literal["openai", "trl", "sglang", "vllm"] = "openai"
     """Type of the server; openai is any server with an OpenAI-compatible API"""
     model_name: Text = "default"

@@ -21,8 +21,8 @@ from trl import GRPOConfig, GRPOTrainer
 
 from rg_env import Item, Tasks
 from rg_env.adapters.trl import STATE, GRPOTasks
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.errors import RunError, SettingError
+from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.stream import item as item_module
 from rg_env.stream import tasks as tasks_module
 

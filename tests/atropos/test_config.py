@@ -12,8 +12,9 @@ from rg_env.atropos import config
 from rg_env.atropos.config import served_models, server_list
 from rg_env.cli import run_commands
 from rg_env.errors import RunError, SettingError
+from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.settings.environment_settings import START_MODEL
-from rg_env.settings.program_settings import CheckedServer
+from rg_env.settings.program_settings import SIMULATED, CheckedServer
 from tests.support.odd_servers import HTML, Odd, serving
 from tests.support.parts import NOWHERE, server_config
 
@@ -53,6 +54,13 @@ def test_no_server_is_refused():
         server_list([], tokenizer_name="t", slurm=False)
 
 
+@pytest.mark.parametrize(("others", "slurm"), [([NOWHERE], False), ([], True)])
+def test_the_simulated_model_is_combined_with_no_server(others, slurm):
+    servers = [server_config(url) for url in (SIMULATED, *others)]
+    with pytest.raises(SettingError, match="simulated cannot be combined"):
+        server_list(servers, tokenizer_name="t", slurm=slurm)
+
+
 def test_slurm_without_its_variables_is_refused(monkeypatch):
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
     with pytest.raises(SettingError, match="slurm: SLURM_JOB_NODELIST and"):
@@ -86,6 +94,7 @@ def chosen(monkeypatch):
 
 
 MODEL, KIND = "--openai.model_name", "--openai.server_type"
+URL = f"--openai.base_url={SIMULATED}"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +108,12 @@ MODEL, KIND = "--openai.model_name", "--openai.server_type"
         ([], {"models": {**TWO, START_MODEL: "/m"}}, (START_MODEL, "/m")),
         ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "process"}, ("g", "none")),
         ([f"{KIND}=openai", f"{MODEL}=g"], {"name": "serve"}, ("g", "g")),
+        ([URL, f"{MODEL}=g"], {"models": None}, (SIMULATED, str(TOKENIZER_FOLDER))),
+        (
+            [URL, f"{KIND}=openai", "--env.tokenizer_name=o/one"],
+            {"models": None, "name": "process"},
+            (SIMULATED, "o/one"),
+        ),
     ],
 )
 def test_the_model_is_the_only_one_of_the_server_and_the_tokenizer_its(

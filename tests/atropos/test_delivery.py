@@ -8,10 +8,10 @@ import pytest
 from aiohttp import web
 
 from rg_env.atropos import delivery
-from rg_env.demo.inference_server import serve_app
 from rg_env.json_lines import encode_groups
 from tests.support.groups import group
 from tests.support.parts import build_env
+from tests.support.web_apps import serve_app
 
 pytestmark = pytest.mark.slow
 

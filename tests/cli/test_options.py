@@ -92,8 +92,7 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(tmp_path):
         (["--config", "/nowhere.yaml"], "'/nowhere.yaml': No such file"),
         (["--env.tasks", "GCD"], "did you mean 'gcd'?"),
         (["demo", "--batch_size=9"], "is no multiple of"),
-        (["simulated-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
-        (["simulated-server", "--complexity_mode", "curriculum"], "--complexity_mode"),
+        (["score-server", "--complexity_mode", "hard"], "'hard' is not allowed"),
         (["procezz"], "Did you mean 'process'"),
     ],
 )

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rg_env.demo.policy import (
-    KeyEntry,
+    Known,
     PolicyProfile,
     chance_right,
     sample_completion,
     spoil_answer,
 )
 
-ENTRY = KeyEntry("gcd", "Find the greatest divisor.", "12", 0.4)
+ENTRY = Known("gcd", "Find the greatest divisor.", "12", 0.4)
 NO_FAULTS = PolicyProfile(bad_format=0, unfinished=0, hedged=0)
 
 

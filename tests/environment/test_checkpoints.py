@@ -8,6 +8,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.run import checkpoints
 from rg_env.run.checkpoints import BadCheckpointError
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import build_env, empty_api, ready_env
 from tests.support.runs import next_items, questions, serve, trainer_config
 
@@ -104,9 +105,9 @@ async def test_data_of_a_subclass_comes_back_and_replaces_nothing_of_ours(tmp_pa
 # -- in a run, against the real API ----------------------------------------------------
 
 
-async def served_from(api, simulated, folder, steps=3):
+async def served_from(api, folder, steps=3):
     """Serve for a trainer that starts at step 4 and saves every few steps."""
-    env = build_env(simulated.url, rollout_server_url=api, total_steps=4 + steps)
+    env = build_env(SIMULATED, rollout_server_url=api, total_steps=4 + steps)
     config = trainer_config(
         api, starting_step=4, checkpoint_dir=str(folder), save_checkpoint_interval=2
     )
@@ -118,17 +119,15 @@ def saved_steps(folder):
     return {path.name for path in Path(folder).rglob("step-*.json")}
 
 
-async def test_a_run_saves_when_the_trainer_does_and_at_its_end(
-    tmp_path, api_url, simulated
-):
-    env = await served_from(api_url, simulated, tmp_path, steps=12)
+async def test_a_run_saves_when_the_trainer_does_and_at_its_end(tmp_path, api_url):
+    env = await served_from(api_url, tmp_path, steps=12)
     steps = {int(name[5:-5]) for name in saved_steps(tmp_path)}
     # A fast trainer may pass two of its intervals between two checks of it.
     assert any(step > 4 and step % 2 == 0 for step in steps)
     assert env.curr_step in steps
 
 
-async def beside_dumps(api, simulated, folder, step=4, is_killed=False, **changes):
+async def beside_dumps(api, folder, step=4, is_killed=False, **changes):
     """Serve for a trainer that saves nothing; return the questions by index."""
     empty_api(api)
     given = {
@@ -138,7 +137,7 @@ async def beside_dumps(api, simulated, folder, step=4, is_killed=False, **change
         "seed": 7,
         "ensure_scores_are_not_same": False,
     }
-    env = build_env(simulated.url, **(given | changes))
+    env = build_env(SIMULATED, **(given | changes))
     asked, get_next_item = [], env.get_next_item
 
     async def noted():
@@ -157,11 +156,11 @@ async def beside_dumps(api, simulated, folder, step=4, is_killed=False, **change
 
 
 async def test_a_run_whose_trainer_saves_nothing_goes_on_beside_its_dumps(
-    tmp_path, api_url, simulated, logged, monkeypatch
+    tmp_path, api_url, logged, monkeypatch
 ):
     monkeypatch.setattr(checkpoints, "SAVE_EVERY_S", 0.0)
     runs = [
-        await beside_dumps(api_url, simulated, tmp_path, is_killed=is_killed)
+        await beside_dumps(api_url, tmp_path, is_killed=is_killed)
         for is_killed in (False, True, False)
     ]
     first, second, third = map(set, runs)  # of indices
@@ -171,30 +170,30 @@ async def test_a_run_whose_trainer_saves_nothing_goes_on_beside_its_dumps(
 
 
 async def test_a_run_with_another_seed_begins_anew_and_says_so(
-    tmp_path, api_url, simulated, logged
+    tmp_path, api_url, logged
 ):
-    await beside_dumps(api_url, simulated, tmp_path)
+    await beside_dumps(api_url, tmp_path)
     logged.clear()
-    await beside_dumps(api_url, simulated, tmp_path, seed=8)
+    await beside_dumps(api_url, tmp_path, seed=8)
     assert "another seed" in logged.text
     assert "continuing from" not in logged.text
 
 
 async def test_a_refused_checkpoint_ends_the_start_and_is_not_written_over(
-    tmp_path, api_url, simulated
+    tmp_path, api_url
 ):
     torn = tmp_path / "env_checkpoints" / "reasoning_gym" / "step-4.json"
     torn.parent.mkdir(parents=True)
     torn.write_text("torn")
     with pytest.raises(BadCheckpointError, match=r"step-4\.json"):
-        await served_from(api_url, simulated, tmp_path)
+        await served_from(api_url, tmp_path)
     assert torn.read_text() == "torn"
 
 
 async def test_a_disk_that_refuses_a_checkpoint_does_not_end_the_run(
-    tmp_path, api_url, simulated, logged
+    tmp_path, api_url, logged
 ):
     (tmp_path / "file").write_text("")
-    env = await served_from(api_url, simulated, tmp_path / "file")
+    env = await served_from(api_url, tmp_path / "file")
     assert env.ledger.outcomes["sent"] >= 3 * 16
     assert "is not saved" in logged.text

@@ -11,8 +11,8 @@ import pytest
 
 from rg_env.atropos.process_run import Processing
 from rg_env.atropos.result_files import settings_path
-from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.json_lines import read_groups
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     GUARD_S,
     options_of,
@@ -22,14 +22,17 @@ from tests.support.parts import (
     vllm_server,
 )
 from tests.support.runs import process_env, status_of
+from tests.support.text_models import ChatTokenizer
 
 pytestmark = pytest.mark.processes
 
 
-def items_of(path):
-    """Return the items of a file of rows, sorted: index, task, seed, level, params."""
-    names = ("index", "task", "seed", "level", "params")
-    return sorted(json.dumps([r[name] for name in names]) for r in read_groups(path))
+def rows_of(path):
+    """Return what a file of rows holds, sorted, without how long each has taken."""
+    rows = list(read_groups(path))
+    for row in rows:
+        del row["seconds"]
+    return sorted(map(json.dumps, rows))
 
 
 # -- real processes --------------------------------------------------------------------
@@ -57,11 +60,9 @@ def ended_by(number, argv, path, rows):
         child.communicate()
 
 
-def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
-    tmp_path, simulated, logged
-):
+def test_killed_and_terminated_it_ends_with_the_rows_of_one_run(tmp_path, logged):
     path = tmp_path / "rows.jsonl"
-    argv = command(simulated.url, path)
+    argv = command(SIMULATED, path)
     ended_by(signal.SIGKILL, argv, path, 3)
     status, said = ended_by(signal.SIGTERM, argv, path, 10)
     assert status == 128 + signal.SIGTERM and "Traceback" not in said
@@ -71,8 +72,8 @@ def test_killed_and_terminated_it_ends_with_the_items_of_one_run(
     assert f"only {there} of {MANY} groups were written; the same command" in said
     assert run_main(["process", *argv]) == 0
     whole = tmp_path / "uninterrupted" / "rows.jsonl"
-    assert run_main(["process", *command(simulated.url, whole)]) == 0
-    assert items_of(path) == items_of(whole)
+    assert run_main(["process", *command(SIMULATED, whole)]) == 0
+    assert rows_of(path) == rows_of(whole)
     assert f"continuing {path}: rows written {there}, wanted {MANY}" in logged.text
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "rows.jsonl",
@@ -91,10 +92,9 @@ GROUPS = 6
 def varied(body):
     """Answer half of the questions to spell a word backward, all in one group."""
     tokens = body["prompt"]["prompt_token_ids"]
-    tokenizer = load_tokenizer()
-    question = tokenizer.decode(tokens).partition("(example: sun -> nus): ")[2]
-    word = "".join(c for c in question.split("\n")[0] if c.isalpha() and c.islower())
-    right = word.removesuffix("assistant")[::-1]
+    prompt = ChatTokenizer().decode(tokens)
+    word = prompt.partition("(example: sun -> nus): ")[2].partition("<|im_end|>")[0]
+    right = word[::-1]
     return vllm_reply([f"<answer>{right}</answer>", "<answer>?</answer>"])
 
 
@@ -127,14 +127,14 @@ def test_the_rows_that_are_missing_are_written_with_their_own_items(tmp_path):
     given = {"include_messages": False}
     processed(tmp_path, **given)
     path = tmp_path / "rows.jsonl"
-    whole, lines = items_of(path), path.read_bytes().splitlines(keepends=True)
+    whole, lines = rows_of(path), path.read_bytes().splitlines(keepends=True)
     there = [lines[0], lines[2], lines[5]]
     path.write_bytes(b"".join([*there, b'{"task": "gcd", "tor']))
     # Settings that decide no row may change.
     given |= {"max_num_workers": 3, "worker_timeout": 100, "debug_logging": True}
     _, status, asked = processed(tmp_path, **given)
     assert (status, asked) == (0, GROUPS - len(there))
-    assert items_of(path) == whole
+    assert rows_of(path) == whole
     assert path.read_bytes().startswith(b"".join(there))
 
 
@@ -149,7 +149,7 @@ def test_a_complete_file_is_left_as_it_is_and_its_number_1_is_continued(
     assert f"rows go to {second}: {first} is complete ({GROUPS} rows)" in logged.text
     second.write_bytes(b"".join(second.read_bytes().splitlines(keepends=True)[:2]))
     assert processed(tmp_path)[1:] == (0, GROUPS - 2)
-    assert items_of(second) == items_of(first)
+    assert rows_of(second) == rows_of(first)
     assert first.read_bytes() == before
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import faults
 from tests.support.faults import always, listed
-from tests.support.inference_server import faulty_server
+from tests.support.inference_server import inference_server
 from tests.support.parts import NOWHERE, end_of, until
 from tests.support.real_api import RealApi
 from tests.support.world import World
@@ -34,8 +34,8 @@ async def hanging(folder):
     async with (
         World(folder) as world,
         world.with_api(),
-        faulty_server(always("hang")) as first,
-        faulty_server(always("hang")) as second,
+        inference_server(always("hang")) as first,
+        inference_server(always("hang")) as second,
     ):
         runs = {
             first: world.start(first.url, "one", inference_weight=1.0),
@@ -67,7 +67,7 @@ async def killed(folder):
     """Kill an instance, start it again, and end that one when its API has died."""
     saving = {"checkpoint_dir": str(folder), "save_checkpoint_interval": 1}
     async with (
-        faulty_server(listed(), latency_ms=200) as server,
+        inference_server(listed(), latency_ms=200) as server,
         World(folder) as world,
     ):
         async with world.with_api(**saving):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rg_env.demo.chat_tokenizer import load_tokenizer
 from rg_env.inference import client, servers
 from rg_env.results.samples import grouped, read_rows, sample_of
 from rg_env.results.summary import EvalSummary
+from rg_env.settings.program_settings import SIMULATED
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from tests.support.parts import (
     FAST_TASKS,
@@ -23,6 +23,7 @@ from tests.support.parts import (
     vllm_server,
 )
 from tests.support.runs import status_of
+from tests.support.text_models import ChatTokenizer
 
 pytestmark = pytest.mark.processes
 
@@ -38,10 +39,10 @@ def numbers(folder):
 
 
 def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
-    simulated, tmp_path, capsys, logged
+    tmp_path, capsys, logged
 ):
     argv = options_of(
-        simulated.url,
+        SIMULATED,
         data_dir_to_save_evals=tmp_path,
         num_eval_samples_per_task=2,
         eval_completions=3,
@@ -73,7 +74,7 @@ def test_it_leaves_samples_numbers_and_settings_and_prints_its_tasks(
 
     settings = yaml.safe_load((tmp_path / "evaluate_config.yaml").read_text())
     assert settings["env"]["tasks"] == FAST_TASKS
-    assert settings["openai"][0]["model_name"] == "simulated-policy"
+    assert settings["openai"][0]["model_name"] == SIMULATED
     assert not settings["openai"][0]["api_key"]
 
 
@@ -86,7 +87,7 @@ def always_wrong(body):
 
 def question_of(body):
     tokens = body["prompt"]["prompt_token_ids"]
-    return load_tokenizer().decode(tokens, skip_special_tokens=False)
+    return ChatTokenizer().decode(tokens)
 
 
 async def evaluated(url, folder, **changes):
@@ -216,10 +217,10 @@ def test_one_whose_workers_gave_no_score_says_so(tmp_path, monkeypatch, capsys):
 
 
 def test_a_limit_that_every_prompt_reaches_is_refused_and_no_item_scores_0(
-    tmp_path, simulated, capsys
+    tmp_path, capsys
 ):
     limits = {"eval_max_token_length": 222, "data_dir_to_save_evals": tmp_path}
-    assert run_main(["evaluate", *options_of(simulated.url, **limits)]) == 2
+    assert run_main(["evaluate", *options_of(SIMULATED, **limits)]) == 2
     said = capsys.readouterr().err
     assert "222 tokens" in said and "leave no room for an answer to any of" in said
     assert list(tmp_path.iterdir()) == []

@@ -20,6 +20,7 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.old_names import UNCALLED
 from rg_env.errors import RunError, SettingError
 from rg_env.json_lines import read_groups
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     RIGHT,
     WRONG,
@@ -161,11 +162,11 @@ def check_what_is_handed_on(env):
 
 
 @pytest.fixture(scope="module")
-def served(only_api, simulated, tmp_path_factory):
+def served(only_api, tmp_path_factory):
     """An environment that has served, and the counts of its trainer."""
     empty_api(only_api)
     env = build_env(
-        simulated.url,
+        SIMULATED,
         cls=Extended,
         rollout_server_url=only_api,
         total_steps=FIRST_STEP + STEPS,
@@ -202,8 +203,8 @@ def test_serve_calls_every_hook_where_and_when_the_framework_does(served):
     assert len(env.calls_of("cleanup")) >= len(sends) > 0
 
 
-def test_process_works_with_every_hook_extended(simulated, tmp_path):
-    env = process_env(simulated.url, tmp_path / "rows.jsonl", GROUPS, cls=Extended)
+def test_process_works_with_every_hook_extended(tmp_path):
+    env = process_env(SIMULATED, tmp_path / "rows.jsonl", GROUPS, cls=Extended)
     asyncio.run(env.process_manager())
     assert OF_PROCESS - {call.hook for call in env.calls} == set()
     assert len(list(read_groups(tmp_path / "rows.jsonl"))) == GROUPS
@@ -236,8 +237,8 @@ class Changing(ReasoningGymEnv):
         return {**group, "group_overrides": {"mine": len(group["tokens"])}}
 
 
-def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(simulated, tmp_path):
-    env = process_env(simulated.url, tmp_path / "rows.jsonl", GROUPS, cls=Changing)
+def test_what_the_hooks_of_a_subclass_change_is_in_the_rows(tmp_path):
+    env = process_env(SIMULATED, tmp_path / "rows.jsonl", GROUPS, cls=Changing)
     asyncio.run(env.process_manager())
     rows = list(read_groups(tmp_path / "rows.jsonl"))
     assert len(rows) == GROUPS
@@ -289,10 +290,10 @@ async def own_scores(self, rollout_group_data):
     ],
 )
 def test_process_writes_what_a_hook_of_its_own_returns(
-    hook, own, column, value, simulated, tmp_path
+    hook, own, column, value, tmp_path
 ):
     cls, path = type("Own", (ReasoningGymEnv,), {hook: own}), tmp_path / "rows.jsonl"
-    env = process_env(simulated.url, path, GROUPS, cls=cls)
+    env = process_env(SIMULATED, path, GROUPS, cls=cls)
     asyncio.run(env.process_manager())
     rows = list(read_groups(path))
     assert [row[column] for row in rows] == [value] * GROUPS
@@ -312,7 +313,7 @@ async def a_quarter(self, test_data_tuple):
 
 
 @pytest.mark.parametrize("own", [half, a_quarter])
-def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, simulated, tmp_path):
+def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, tmp_path):
     returned = []
 
     async def noted(self, test_data_tuple):
@@ -320,22 +321,20 @@ def test_an_evaluation_is_of_the_scores_that_the_hook_returns(own, simulated, tm
         return returned[-1]
 
     cls = type("Own", (ReasoningGymEnv,), {"rollout_and_score_eval": noted})
-    env = build_env(simulated.url, cls=cls, data_dir_to_save_evals=str(tmp_path))
+    env = build_env(SIMULATED, cls=cls, data_dir_to_save_evals=str(tmp_path))
     asyncio.run(env._run_evaluate())
     rows = list(read_groups(tmp_path / "samples.jsonl"))
     assert sorted(row["score"] for row in rows) == sorted(returned) != []
     assert all(("messages" in row) is (own is half) for row in rows)
 
 
-def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(
-    simulated, tmp_path
-):
+def test_items_that_a_subclass_assigns_are_those_that_are_evaluated(tmp_path):
     class Own(ReasoningGymEnv):
         async def setup(self):
             await super().setup()
             self.test_items_with_scorers = [(OWN_ENTRY, Exact())]
 
-    env = build_env(simulated.url, cls=Own, data_dir_to_save_evals=str(tmp_path))
+    env = build_env(SIMULATED, cls=Own, data_dir_to_save_evals=str(tmp_path))
     asyncio.run(env._run_evaluate())
     (row,) = read_groups(tmp_path / "samples.jsonl")
     assert row["question"] == "1 + 1?" and row["messages"][1]["content"] == "1 + 1?"
@@ -413,7 +412,7 @@ async def test_own_curriculum_stats_are_logged(tmp_path):
     assert json.loads(path.read_text())["curriculum/mine"] == 7
 
 
-def test_a_mixin_behind_the_class_gets_what_is_sent(simulated, tmp_path):
+def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
     class Counting(BaseEnv):
         sent = 0
 
@@ -422,7 +421,7 @@ def test_a_mixin_behind_the_class_gets_what_is_sent(simulated, tmp_path):
             await super().handle_send_to_api(*args, **how)
 
     cls, path = type("Own", (ReasoningGymEnv, Counting), {}), tmp_path / "rows.jsonl"
-    env = process_env(simulated.url, path, GROUPS, cls=cls)
+    env = process_env(SIMULATED, path, GROUPS, cls=cls)
     asyncio.run(env.process_manager())
     assert env.sent == len(list(read_groups(path))) == GROUPS
 

@@ -1,6 +1,6 @@
 """Inference servers that misbehave: a fault ends in another try, never in a lost item.
 
-Sockets and servers are real; the model is simulated.
+Sockets and servers are real; the model is that of the tests.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from rg_env.inference.client import CIRCUIT_FAILURES_IN_A_ROW as FAILURES_IN_A_R
 from rg_env.inference.completions import Sampling
 from rg_env.inference.connection import NOTHING, Failure
 from tests.support.faults import always, listed
-from tests.support.inference_server import faulty_server
+from tests.support.inference_server import inference_server
 from tests.support.parts import (
     ENTRY_OF_FOUR,
     FAST_TASKS,
@@ -73,7 +73,8 @@ async def beside(*scripts, **settings):
     """Yield an environment and servers of scripts, probed while they were healthy."""
     async with contextlib.AsyncExitStack() as running:
         servers = [
-            await running.enter_async_context(faulty_server(listed())) for _ in scripts
+            await running.enter_async_context(inference_server(listed()))
+            for _ in scripts
         ]
         env = env_of(*(server.url for server in servers), **settings)
         running.push_async_callback(env.close)
@@ -194,7 +195,10 @@ async def test_an_evaluation_waits_out_an_outage(monkeypatch):
     monkeypatch.setattr(servers, "LONGEST_WAIT_FOR_SERVER_S", 0.0)
     enough = 2 * len(FAST_TASKS)
 
-    async with faulty_server(always("reset")) as server, ready_env(server.url) as env:
+    async with (
+        inference_server(always("reset")) as server,
+        ready_env(server.url) as env,
+    ):
         env.server.servers[0].leave_out(Failure("gone", "gone", NOTHING))
         evaluating = asyncio.ensure_future(env.evaluate())
         waits = env._servers.kinds

@@ -11,6 +11,7 @@ import pytest
 
 from rg_env.json_lines import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import GUARD_S, REPO_ROOT, options_of, ready_env, run_main
 from tests.support.runs import next_items, questions
 
@@ -69,11 +70,11 @@ def versions(tmp_path_factory):
     return files
 
 
-def test_a_program_has_its_tasks_written_by_process(simulated, tmp_path):
+def test_a_program_has_its_tasks_written_by_process(tmp_path):
     (tmp_path / "my_env.py").write_text(PROGRAM)
     rows = tmp_path / "rows.jsonl"
     argv = options_of(
-        simulated.url, tasks="triple", total_steps=2, data_path_to_save_groups=rows
+        SIMULATED, tasks="triple", total_steps=2, data_path_to_save_groups=rows
     )
     done = subprocess.run(
         [sys.executable, "my_env.py", "process", *argv],

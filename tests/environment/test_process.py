@@ -1,4 +1,4 @@
-"""`process`: rows and a report, with the simulated server behind the real command."""
+"""`process`: rows and a report, with the simulated model behind the real command."""
 
 import asyncio
 
@@ -6,8 +6,10 @@ import pytest
 
 from rg_env.errors import RunError
 from rg_env.json_lines import read_groups
+from rg_env.results.report import IS_SIMULATED
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.faults import ENDLESS_TEXT, LONE, always
-from tests.support.inference_server import faulty_server
+from tests.support.inference_server import inference_server
 from tests.support.parts import (
     FAST_TASKS,
     NOWHERE,
@@ -32,11 +34,12 @@ def process(folder, url, kind="vllm", **changes):
     return status, list(read_groups(path)) if path.exists() else []
 
 
-def test_it_leaves_rows_their_numbers_and_a_report(simulated, tmp_path):
-    status, rows = process(tmp_path, simulated.url)
+def test_it_leaves_rows_their_numbers_and_a_report(tmp_path):
+    status, rows = process(tmp_path, SIMULATED)
     assert (status, len(rows)) == (0, GROUPS)
     for row in rows:
         assert row["task"] in FAST_TASKS and isinstance(row["gold_answer"], str)
+        assert row["model"] == SIMULATED
         lengths = [len(tokens) for tokens in row["tokens"]]
         assert [len(mask) for mask in row["masks"]] == lengths
         assert [len(logprobs) for logprobs in row["inference_logprobs"]] == lengths
@@ -57,6 +60,8 @@ def test_it_leaves_rows_their_numbers_and_a_report(simulated, tmp_path):
     overview = read_script(tmp_path / "rows_report" / "overview.js")
     assert overview["samples"] == 4 * GROUPS
     assert {name for name, _ in overview["tasks"]} == {row["task"] for row in rows}
+    assert overview["notes"][0] == IS_SIMULATED
+    assert [run["name"] for run in overview["runs"]] == ["simulated, rows"]
     (numbers,) = overview["metrics"]
     assert numbers["steps"][-1] == GROUPS
 
@@ -102,7 +107,7 @@ def test_a_disk_that_takes_no_row_ends_it_with_a_sentence(tmp_path):
 )
 def test_bad_text_is_kept_as_it_is_in_rows_and_dumps(fault, text, tmp_path):
     async def run():
-        async with faulty_server(always(fault)) as server:
+        async with inference_server(always(fault)) as server:
             env = process_env(
                 server.url,
                 tmp_path / "rows.jsonl",

@@ -8,22 +8,14 @@ from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import start_checks
 from rg_env.cli import run_commands
 from rg_env.json_lines import read_groups
-from tests.support.parts import NOWHERE, Simulated, options_of, run_main
+from rg_env.settings.program_settings import SIMULATED
+from tests.support.parts import NOWHERE, options_of, run_main
+from tests.support.runs import completions_of
 
 pytestmark = pytest.mark.processes
 
 TASKS = ["acre", "chain_sum", "gcd"]
 EACH = 6
-
-
-@pytest.fixture(scope="module")
-def server():
-    names = ",".join(TASKS)
-    found = Simulated(
-        f"--tasks={names}", "--complexity_mode=random", "--task_choice=in_turn"
-    )
-    yield found
-    found.stop()
 
 
 def argv_of(folder, url, groups=EACH, **changes):
@@ -41,9 +33,9 @@ def rows_of(folder):
 
 
 @pytest.fixture(scope="module")
-def done(server, tmp_path_factory):
+def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("screen")
-    return folder, screen(folder, server.url, "--openai.api_key=secret-key")
+    return folder, screen(folder, SIMULATED, "--openai.api_key=secret-key")
 
 
 def test_each_task_has_its_groups_at_levels_that_lie_evenly(done):
@@ -87,19 +79,19 @@ def test_a_file_of_somebody_and_one_that_is_no_yaml_are_refused(tmp_path, capsys
 
 
 def test_it_ends_with_a_table_and_is_read_again_without_a_request(
-    tmp_path, server, capsys
+    tmp_path, monkeypatch, capsys
 ):
     out = tmp_path / "screen.yaml"
-    assert screen(tmp_path, server.url, groups=4) == 0
+    assert screen(tmp_path, SIMULATED, groups=4) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[-2:] == [
         f"settings: {out}",
         f"run: python reasoning_gym_environment.py serve --config {out}",
     ]
     assert any(line.split()[:2] == ["gcd", "4"] for line in table)
-    served, first = server.completions, out.read_text()
+    completions, first = completions_of(monkeypatch), out.read_text()
     out.unlink()
-    assert screen(tmp_path, server.url, "--least_share=0.05", groups=4) == 0
+    assert screen(tmp_path, SIMULATED, "--least_share=0.05", groups=4) == 0
     assert out.read_text() == first
-    assert server.completions - served <= 2  # of the probe
+    assert completions == []
     assert not (tmp_path / "screen_1.jsonl").exists()

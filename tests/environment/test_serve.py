@@ -2,16 +2,17 @@
 
 import asyncio
 
+import pytest
+
 from rg_env.demo.stand_in_trainer import StandInTrainer
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     GUARD_S,
-    Simulated,
     build_env,
-    empty_api,
     free_port,
     until,
 )
-from tests.support.runs import serve, trainer_config
+from tests.support.runs import completions_of, serve, trainer_config
 from tests.support.stock_api import running_api
 
 
@@ -27,42 +28,39 @@ def served(api, url, steps=4, trainer_changes=None, **changes):
 
 def test_every_queried_rollout_has_one_outcome_and_every_group_can_be_trained_on(
     api_url,
+    monkeypatch,
 ):
-    empty_api(api_url)
-    server = Simulated()
-    try:
-        env, counts = served(
-            api_url,
-            server.url,
-            steps=8,
-            trainer_changes={"batch_size": 64, "group_size": 8, "max_token_len": 8192},
-            tasks=None,
-            group_size=8,
-            max_token_length=8192,
-            num_workers=2,
-        )
-        completions = server.completions
-    finally:
-        server.stop()
+    completions = completions_of(monkeypatch)
+    env, counts = served(
+        api_url,
+        SIMULATED,
+        steps=8,
+        trainer_changes={"batch_size": 64, "group_size": 8, "max_token_len": 8192},
+        tasks=None,
+        group_size=8,
+        max_token_length=8192,
+        num_workers=2,
+    )
     assert (counts.groups, counts.rollouts) == (64, 512)
     assert (counts.invalid_groups, counts.faults) == (0, {})
     ledger = env.metrics.ledger
     assert ledger.outcomes.keys() <= {"sent", "zero_variance", "cancelled"}
     assert (ledger.in_flight, ledger.queried) == (0, sum(ledger.outcomes.values()))
-    # A group that is cancelled at the end may not have reached the server yet.
+    # A group that is cancelled at the end may not have reached the model yet.
     least = ledger.queried - ledger.outcomes["cancelled"]
-    assert least <= completions <= ledger.queried
+    assert least <= len(completions) <= ledger.queried
     assert len(env.task_group_counts) > 40
 
 
 # -- other trainers and servers ------------------------------------------
 
 
-def test_an_api_that_comes_up_late_is_waited_for(simulated, impatient, logged):
+@pytest.mark.processes
+def test_an_api_that_comes_up_late_is_waited_for(impatient, logged):
     async def run():
         port = free_port()
         url = f"http://127.0.0.1:{port}"
-        env = build_env(simulated.url, rollout_server_url=url, total_steps=2)
+        env = build_env(SIMULATED, rollout_server_url=url, total_steps=2)
         serving = asyncio.create_task(env.env_manager())
         await until(
             lambda: env._session.events["api_retries"] >= 2,
@@ -80,11 +78,12 @@ def test_an_api_that_comes_up_late_is_waited_for(simulated, impatient, logged):
     assert "run-api" in said[0]
 
 
-def test_a_restarted_api_gets_groups_again(simulated, impatient):
+@pytest.mark.processes
+def test_a_restarted_api_gets_groups_again(impatient):
     async def run():
         port = free_port()
         async with running_api(port) as api:
-            env = build_env(simulated.url, rollout_server_url=api, total_steps=1000)
+            env = build_env(SIMULATED, rollout_server_url=api, total_steps=1000)
             serving = asyncio.create_task(env.env_manager())
             first = StandInTrainer(trainer_config(api, 4))
             await asyncio.wait_for(first.run(2), GUARD_S)

@@ -13,7 +13,7 @@ import pytest
 
 from rg_env.json_lines import read_groups
 from tests.support.faults import always
-from tests.support.inference_server import faulty_server
+from tests.support.inference_server import inference_server
 from tests.support.parts import end_of, options_of
 from tests.support.terminals import CTRL_C, Terminal
 from tests.support.world import World
@@ -104,8 +104,8 @@ async def run_all(folder):
     async with (
         World(folder) as world,
         world.with_api(save_checkpoint_interval=0),
-        faulty_server(always("")) as answering,
-        faulty_server(always("hang")) as never,
+        inference_server(always("")) as answering,
+        inference_server(always("hang")) as never,
     ):
         servers = Servers(world.api, answering.url, never.url)
         runs = [

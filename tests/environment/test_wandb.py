@@ -8,6 +8,7 @@ import pytest
 import wandb
 
 from rg_env.errors import RunError
+from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import build_env, options_of, run_main
 from tests.support.runs import serve, trainer_config
 
@@ -46,10 +47,10 @@ def lines(folder):
 
 
 def test_a_run_logs_its_documented_numbers_and_is_finished(
-    offline, logged_numbers, api_url, simulated
+    offline, logged_numbers, api_url
 ):
     env = build_env(
-        simulated.url,
+        SIMULATED,
         rollout_server_url=api_url,
         total_steps=4,
         use_wandb=True,
@@ -85,9 +86,9 @@ def test_a_run_logs_its_documented_numbers_and_is_finished(
     assert list(offline.rglob("run-*.wandb"))
 
 
-def test_evaluate_logs_its_result(offline, logged_numbers, simulated):
+def test_evaluate_logs_its_result(offline, logged_numbers):
     options = options_of(
-        simulated.url,
+        SIMULATED,
         use_wandb="true",
         data_dir_to_save_evals=offline / "eval",
         data_dumps_dir=offline / "dumps",

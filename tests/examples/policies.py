@@ -8,8 +8,8 @@ serves it by the small server.
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from rg_env.demo.chat_tokenizer import ChatTokenizer
 from tests.examples import small_server
+from tests.support.text_models import ChatTokenizer
 
 TOKENIZER = ChatTokenizer()
 BEFORE, AFTER = TOKENIZER.encode("<answer>"), TOKENIZER.encode("</answer><|im_end|>")

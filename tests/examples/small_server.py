@@ -16,16 +16,10 @@ from aiohttp import web
 from transformers import AutoTokenizer
 
 from rg_env import ending
-from rg_env.demo.inference_server import (
-    MAX_BODY_BYTES,
-    explain_bad_requests,
-    read_body,
-    read_query,
-    serve_announced,
-    shape_reply,
-)
-from rg_env.demo.model import Generation
 from rg_env.off_loop import off_loop
+from tests.support.inference_server import MAX_BODY_BYTES, shape_reply
+from tests.support.text_models import Generation
+from tests.support.web_apps import serve_announced
 
 MODEL_NAME = "policy"
 DONE = {"is_paused": False, "success": True}
@@ -85,10 +79,10 @@ class SmallServer:
         return web.json_response(pages.get(request.path, DONE))
 
     async def complete(self, request):
-        body = await read_body(request)
-        query, end_id = read_query(body), self._tokenizer.eos_token_id
-        args = (query.prompt, query.n, query.max_tokens, body["temperature"], end_id)
-        made = await off_loop(self._sampler.sample, *args, next(self._seeds))
+        body = orjson.loads(await request.read())
+        end_id = self._tokenizer.eos_token_id
+        args = [body[name] for name in ("prompt", "n", "max_tokens", "temperature")]
+        made = await off_loop(self._sampler.sample, *args, end_id, next(self._seeds))
         generations = [
             Generation(
                 self._tokenizer.decode(ids, skip_special_tokens=True),
@@ -98,11 +92,11 @@ class SmallServer:
             )
             for ids, logprobs in made
         ]
-        encoded = orjson.dumps(shape_reply(body, query.prompt, generations))
+        encoded = orjson.dumps(shape_reply(body, body["prompt"], generations))
         return web.Response(body=encoded, content_type="application/json")
 
     async def reload_weights(self, request):
-        assert await read_body(request) == {"method": "reload_weights"}
+        assert await request.json() == {"method": "reload_weights"}
         await off_loop(self._sampler.load, self._folder)
         return web.json_response({"results": [None]})
 
@@ -114,9 +108,7 @@ def main(sampler):
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
     server = SmallServer(sampler, options.folder)
-    app = web.Application(
-        middlewares=[explain_bad_requests], client_max_size=MAX_BODY_BYTES
-    )
+    app = web.Application(client_max_size=MAX_BODY_BYTES)
     told = ("/health", "/v1/models", "/version", "/is_paused")
     done = ("/pause", "/resume", "/reset_prefix_cache")
     app.add_routes(

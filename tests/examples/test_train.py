@@ -11,8 +11,8 @@ import time
 import pytest
 
 from examples.trainer import train
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
 from rg_env.demo.child_process import ChildProgram
+from rg_env.installation import TOKENIZER_FOLDER
 from tests.examples.policies import AnswerPolicy, load_policy
 from tests.support.documents import ROOT
 from tests.support.parts import ENTRY, free_port

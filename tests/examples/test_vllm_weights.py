@@ -10,8 +10,8 @@ from aiohttp import web
 from examples.trainer import vllm_weights
 from examples.trainer.policy import TrainingError
 from examples.trainer.vllm_weights import VllmWeights
-from rg_env.demo.inference_server import serve_app
 from tests.examples.policies import WEIGHTS, AnswerPolicy
+from tests.support.web_apps import serve_app
 
 FILES = [WEIGHTS, "tokenizer.json"]
 HAND_OVER = [

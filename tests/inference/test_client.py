@@ -11,7 +11,6 @@ from atroposlib.envs.server_handling.managed_server import ManagedServer
 from atroposlib.envs.server_handling.sglang_server import SGLangServer
 from atroposlib.envs.server_handling.vllm_server import VLLMServer
 
-from rg_env.demo.inference_server import serve_app
 from rg_env.inference import client as client_module
 from rg_env.inference import client as limits
 from rg_env.inference.client import Client
@@ -19,6 +18,7 @@ from rg_env.inference.completions import Sampling, read_tokens
 from rg_env.inference.connection import refusal
 from rg_env.inference.routes import Prompt
 from tests.support.parts import RIGHT, build_env, server_config, until, vllm_reply
+from tests.support.web_apps import serve_app
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,6 @@ import orjson
 import pytest
 from aiohttp import web
 
-from rg_env.demo.inference_server import serve_app
 from rg_env.inference import connection
 from rg_env.inference.connection import (
     LONGEST_TEXT,
@@ -18,6 +17,7 @@ from rg_env.inference.connection import (
 from rg_env.inference.connection import refusal as read_refusal
 from tests.support.odd_servers import HTML, Odd, recorded, refusal, serving
 from tests.support.parts import server_config
+from tests.support.web_apps import serve_app
 
 MEBIBYTE = 2**20
 CHAT, GENERATE = "/v1/chat/completions", "/generate"

@@ -1,6 +1,6 @@
 """A whole run as a user starts it: its programs are killed, and it ends in order.
 
-The inference server is the simulated one in the place of vLLM, and the trainer takes
+The inference server is that of the tests in the place of vLLM, and the trainer takes
 batches and learns nothing.
 """
 
@@ -27,8 +27,9 @@ VLLM = f"""#!{sys.executable}
 import os, sys
 assert os.environ["VLLM_SERVER_DEV_MODE"] == "1"
 port = sys.argv[sys.argv.index("--port") + 1]
-argv = [sys.executable, {str(ENTRY)!r}, "simulated-server", "--port", port]
-os.execv(sys.executable, [*argv, "--tasks", "gcd,chain_sum", "--latency_ms", "50"])
+os.chdir({str(ENTRY.parent)!r})
+argv = [sys.executable, "-m", "tests.support.inference_server", "--port", port]
+os.execv(sys.executable, [*argv, "--latency_ms", "50"])
 """
 TRAINER = f"""
 import sys, time
@@ -121,7 +122,11 @@ class Run:
 
     def kill_program(self, name):
         """Kill a program; return whether it was there."""
-        words = {"api": "run-api", "vllm": "simulated-server", "serve": "serve"}
+        words = {
+            "api": "run-api",
+            "vllm": ".inference_server",
+            "serve": "serve",
+        }
         word = words.get(name, "trainer.py")
         for child in descendants(self.process.pid):
             with contextlib.suppress(FileNotFoundError):  # it has just ended

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documents import README, ROOT, blocks, codes, prose_of, text_of
-from tests.support.parts import FAST_TASKS, TOKENIZER
+from tests.support.parts import FAST_TASKS
 
 ENTRY = "reasoning_gym_environment.py"
 GUARD_S = 900
@@ -203,10 +203,9 @@ def test_the_pins_are_made(clone):
 
 
 @runs("process", "evaluate")
-def test_rows_are_written_and_a_model_is_measured(clone, simulated):
+def test_rows_are_written_and_a_model_is_measured(clone):
     settings = {
-        "openai.base_url": f"{simulated.url}/v1",
-        "env.tokenizer_name": TOKENIZER,
+        "openai.base_url": "simulated",
         "env.tasks": ",".join(FAST_TASKS),
         "env.complexity_mode": None,
     }

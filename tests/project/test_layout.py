@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "results": LEAVES | CORE | {"run", "settings"},
     "adapters": LEAVES | CORE | {"settings", "run", "results"} | set(rg_env.__all__),
     "atropos": LEAVES | CORE | {"settings", "inference", "run", "results"},
-    "demo": LEAVES | CORE | {"atropos"},
+    "demo": LEAVES | CORE | {"inference"},
     "launch": LEAVES | {"workers", "settings", "run", "results"},
     "cli": LEAVES
     | CORE

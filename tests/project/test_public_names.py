@@ -18,7 +18,7 @@ from atroposlib.envs.base import BaseEnv, BaseEnvConfig, EvalHandlingEnum
 from atroposlib.envs.server_handling.server_manager import APIServerConfig
 
 import reasoning_gym_environment as entry
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER
+from rg_env.installation import TOKENIZER_FOLDER
 
 Env = entry.ReasoningGymEnv
 

@@ -110,7 +110,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "metrics.jsonl").write_text(json.dumps(numbers))
     paths = [str(folder)]
     out = folder / "report"
-    write_report(paths, out, title=ATTACKS[0], note=ATTACKS[1])
+    write_report(paths, out, title=ATTACKS[0])
     return out / "index.html"
 
 

@@ -1,4 +1,4 @@
-"""What a simulated server does wrong on purpose, by a script.
+"""What an inference server does wrong on purpose, by a script.
 
 Every request suffers what its script says: nothing, a fault of any HTTP server, or one
 that only a reply of completions can have.
@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
-from rg_env.demo.chat_tokenizer import ChatTokenizer
-from rg_env.demo.model import Generation, throw_logprobs
+from tests.support.text_models import ChatTokenizer, Generation, throw_logprobs
 
 LONGEST_HANG_S = 30.0
 SLOW_S = 0.4

@@ -1,32 +1,62 @@
-"""A simulated inference server that misbehaves by a script and counts what it served.
+"""A small inference server that misbehaves by a script and counts what it served.
 
-Its model can add and find greatest common divisors.
+    python -m tests.support.inference_server --port 9004 --latency_ms 50
+
+It speaks the protocol of a stock vLLM 0.32.0, with chats; of a request it reads the
+prompt, `n` and the token limit. Its model can add and find greatest common divisors.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
+import json
 import time
 
 import orjson
 from aiohttp import web
 
-from rg_env.demo.inference_server import (
-    CHAT_PATH,
-    Body,
-    InferenceServer,
-    Query,
-    build_app,
-    serve_app,
-    shape_reply,
-)
-from rg_env.demo.model import PROBE_TOKENS
+from rg_env import ending
+from rg_env.inference.completions import PROBE_TOKENS
+from rg_env.installation import TOKENIZER_FOLDER
 from tests.support import faults
-from tests.support.text_models import Arithmetic, TextModel
+from tests.support.text_models import (
+    Arithmetic,
+    ChatTokenizer,
+    TextModel,
+    build_prompt,
+)
+from tests.support.web_apps import serve_announced, serve_app
+
+MODEL_NAME = "small-model"
+CHAT_PATH = "/v1/chat/completions"
+MAX_BODY_BYTES = 64 * 1024**2
+SERVES = faults.listed()
 
 
-class FaultyServer(InferenceServer):
+def shape_reply(body, prompt_ids, generations):
+    """Return the reply to a request, for `orjson`."""
+    choices = []
+    for index, each in enumerate(generations):
+        choice = {"index": index, "finish_reason": each.finish_reason}
+        choice["logprobs"] = None
+        # It may hold what is no Unicode, which orjson refuses.
+        text = orjson.Fragment(json.dumps(each.text).encode())
+        if "messages" in body:
+            choice["message"] = {"role": "assistant", "content": text}
+        else:
+            choice["text"] = text
+        if body.get("return_token_ids"):
+            choice["token_ids"] = each.token_ids
+            choice["prompt_token_ids"] = prompt_ids
+        if body.get("logprobs") is not None:
+            choice["logprobs"] = {"token_logprobs": each.logprobs}
+        choices.append(choice)
+    return {"id": "small", "choices": choices, "model": body.get("model")}
+
+
+class InferenceServer:
     """The handlers of one server, whose script decides what goes wrong with a request.
 
     Attributes:
@@ -36,8 +66,10 @@ class FaultyServer(InferenceServer):
         runs: While it is not set everything hangs, health too, as in a stopped process.
     """
 
-    def __init__(self, script: faults.Script, latency_ms: float = 0.0) -> None:
-        super().__init__(TextModel(Arithmetic()), latency_ms)
+    def __init__(self, script=SERVES, latency_ms=0.0, model=None):
+        self.model = model or TextModel(Arithmetic())
+        self.tokenizer = ChatTokenizer()
+        self.latency_s = latency_ms / 1000
         self.faults = faults.Faults(script)
         self.arrivals: list[float] = []
         self.probes = self.completions = 0
@@ -50,35 +82,73 @@ class FaultyServer(InferenceServer):
         self.arrivals.clear()
 
     async def page(self, request: web.Request) -> web.Response:
+        """Answer what is always the same."""
         await self.runs.wait()
-        return await super().page(request)
+        # As vLLM says where a model lies.
+        model = {"id": MODEL_NAME, "object": "model", "root": str(TOKENIZER_FOLDER)}
+        pages = {"/v1/models": {"object": "list", "data": [model]}}
+        return web.json_response(pages.get(request.path, {}))
 
-    async def serve(
-        self, request: web.Request, body: Body, query: Query
-    ) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a request for completions."""
         arrived = time.monotonic()
+        body = orjson.loads(await request.read())
+        is_probe = body["max_tokens"] <= PROBE_TOKENS
         self.arrivals.append(arrived)
-        self.probes += query.max_tokens <= PROBE_TOKENS
+        self.probes += is_probe
         await self.runs.wait()
         fault = self.faults.next_fault()
         spoilt = await faults.spoil(request, fault)
         if spoilt is not None:
             return spoilt
-        prompt_ids, made = await self.answer(query)
-        tokenizer = None if request.path == CHAT_PATH else self.tokenizer
-        made = faults.bend(fault, made, tokenizer, query.max_tokens)
-        encoded = orjson.dumps(shape_reply(body, prompt_ids, made))
+        prompt = body["prompt"] if "prompt" in body else build_prompt(body["messages"])
+        if isinstance(prompt, str):
+            ids = self.tokenizer.encode(prompt)
+        else:
+            ids, prompt = prompt, self.tokenizer.decode(prompt)
+        made = await self.model.generate(prompt, body.get("n", 1), body["max_tokens"])
+        if fault:
+            tokenizer = None if request.path == CHAT_PATH else self.tokenizer
+            made = faults.bend(fault, made, tokenizer, body["max_tokens"])
+        encoded = orjson.dumps(shape_reply(body, ids, made))
         await asyncio.sleep(arrived + self.latency_s - time.monotonic())
         await self.runs.wait()
         if fault == "truncated":
             return await faults.send_half(request, encoded)
-        self.completions += len(made) * (query.max_tokens > PROBE_TOKENS)
+        self.completions += len(made) * (not is_probe)
         return web.Response(body=encoded, content_type="application/json")
 
 
+def build_app(server):
+    """Build the application of a server."""
+    app = web.Application(client_max_size=MAX_BODY_BYTES)
+    pages = ("/health", "/v1/models", "/version")
+    app.add_routes(
+        [
+            *(web.get(path, server.page) for path in pages),
+            web.post("/v1/completions", server.handle),
+            web.post(CHAT_PATH, server.handle),
+        ]
+    )
+    return app
+
+
 @contextlib.asynccontextmanager
-async def faulty_server(script: faults.Script, **settings):
+async def inference_server(script, **settings):
     """Serve in this process; yield the server, with its `url`."""
-    server = FaultyServer(script, **settings)
+    server = InferenceServer(script, **settings)
     async with serve_app(build_app(server), notices_departures=True) as server.url:
         yield server
+
+
+def run(port=0, **settings):
+    """Serve as all that this process does, until a signal comes."""
+    app = build_app(InferenceServer(**settings))
+    ending.run(serve_announced(app, "inference server", port))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency_ms", type=float, default=0.0)
+    run(**vars(parser.parse_args()))

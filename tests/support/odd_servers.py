@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from rg_env.demo.inference_server import serve_app
+from tests.support.web_apps import serve_app
 
 MODEL = "Qwen/Qwen3-8B"
 NOT_FOUND = (404, {"detail": "Not Found"})

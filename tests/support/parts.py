@@ -1,6 +1,6 @@
 """What the tests of the host's side are put together from: settings, children, HTTP.
 
-Everything here is real: processes, sockets, files. The model alone is simulated.
+Everything here is real: processes, sockets, files. The model alone is not.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from transformers import AutoTokenizer
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.cli.main import main
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, ChatTokenizer
-from rg_env.demo.child_process import ChildProgram
-from rg_env.demo.inference_server import serve_app
 from rg_env.inference.completions import PROBE_TOKENS
+from rg_env.installation import TOKENIZER_FOLDER
+from rg_env.settings.program_settings import SIMULATED
+from tests.support.text_models import ChatTokenizer
+from tests.support.web_apps import serve_app
 
 REPO_ROOT = Path(__file__).resolve().parents[2]
 ENTRY = REPO_ROOT / "reasoning_gym_environment.py"
@@ -83,8 +84,8 @@ def _small_run():
 
 def _one_server(url, kind):
     return {
-        "base_url": url if url.endswith("/v1") else f"{url}/v1",
-        "model_name": "simulated-policy",
+        "base_url": url if url.endswith(("/v1", SIMULATED)) else f"{url}/v1",
+        "model_name": "small-model",
         "server_type": kind,
         "tokenizer_name": TOKENIZER,
     }
@@ -175,27 +176,6 @@ def empty_api(url):
     """Have an Atropos API forget all that it knows, as a restart does."""
     with contextlib.suppress(urllib.error.HTTPError):  # it knew nothing yet
         urllib.request.urlopen(f"{url}/reset_data", timeout=30).close()
-
-
-class Simulated:
-    def __init__(self, *argv):
-        folder = Path(tempfile.mkdtemp())
-        self._program = ChildProgram(
-            "rg_env.cli.simulated_server_command",
-            "--port=0",
-            "--complexity_mode=None",
-            *argv,
-            log_path=folder / "simulated_server.log",
-        )
-        self.url = self._program.wait_for_url()
-
-    @property
-    def completions(self):
-        with urllib.request.urlopen(f"{self.url}/stats", timeout=30) as reply:
-            return json.load(reply)["completions"]
-
-    def stop(self):
-        self._program.stop()
 
 
 def vllm_reply(texts, finish_reason="stop", logprob=-0.5):

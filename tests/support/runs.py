@@ -7,6 +7,7 @@ import errno
 import os
 
 from reasoning_gym_environment import ReasoningGymEnv
+from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.demo.stand_in_trainer import StandInTrainer, TrainerConfig
 from tests.support.parts import GUARD_S, build_env, rollout
 
@@ -48,6 +49,19 @@ async def status_of(work):
     except SystemExit as end:
         return end.code
     return 0
+
+
+def completions_of(monkeypatch):
+    """Return a list of all completions that the simulated model writes from now on."""
+    written, ask = [], SimulatedClient.ask
+
+    async def noted(*args):
+        completions = await ask(*args)
+        written.extend(completions)
+        return completions
+
+    monkeypatch.setattr(SimulatedClient, "ask", noted)
+    return written
 
 
 def fill_disk_of(writer):

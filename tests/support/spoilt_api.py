@@ -13,8 +13,8 @@ import gzip
 import aiohttp
 from aiohttp import web
 
-from rg_env.demo.inference_server import serve_app
 from tests.support import faults
+from tests.support.web_apps import serve_app
 
 MAX_BODY_BYTES = 64 * 1024**2
 TIMEOUT_S = 20.0

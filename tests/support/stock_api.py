@@ -7,8 +7,9 @@ import argparse
 import asyncio
 import socket
 
-from rg_env.demo.child_process import announce, running_program
+from rg_env.demo.child_process import running_program
 from rg_env.serving import serve
+from tests.support.web_apps import announce
 
 
 def running_api(port=0, log_path=None):

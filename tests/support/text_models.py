@@ -1,4 +1,4 @@
-"""A simulated model whose texts are written without an answer key, and a writer.
+"""A model whose texts are written without an answer key, and a writer.
 
 It can add and find greatest common divisors, so it meets two tasks without knowing
 their items.
@@ -6,19 +6,68 @@ their items.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import random
 import re
 from collections.abc import Callable, Sequence
 
-from rg_env.demo.chat_tokenizer import ChatTokenizer, extract_last_user_message
-from rg_env.demo.model import Generation, cut_text, throw_logprobs
+from tokenizers import Tokenizer
+
+from rg_env.installation import TOKENIZER_FOLDER
 
 MAX_KNOWN_TEXTS = 512
 
 TextSource = Callable[[str, int], Sequence[str]]
 """From a question and a number of completions to their texts."""
+
+
+START, END = "<|im_start|>", "<|im_end|>"
+
+
+def build_prompt(messages) -> str:
+    """Write messages as the shipped tokenizer's template does."""
+    parts = [f"{START}{m['role']}\n{m['content']}{END}\n" for m in messages]
+    return "".join([*parts, f"{START}assistant\n"])
+
+
+class ChatTokenizer:
+    """The shipped tokenizer; special tokens of a text are tokens of their own."""
+
+    def __init__(self) -> None:
+        self._tokenizer = Tokenizer.from_file(str(TOKENIZER_FOLDER / "tokenizer.json"))
+        (self.end_id,) = self.encode(END)
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Generation:
+    """One completion; the end token is among its tokens."""
+
+    text: str
+    token_ids: Sequence[int]
+    logprobs: Sequence[float | None]
+    finish_reason: str
+
+
+def throw_logprobs(count: int, rng: random.Random) -> list[float]:
+    """Throw finite negative log-probabilities of mean -0.5, shape (count,)."""
+    return [round(-rng.expovariate(2), 4) for _ in range(count)]
+
+
+def cut_text(tokenizer: ChatTokenizer, text: str, max_tokens: int):
+    """Return what a text is as a completion: text, tokens and reason of the end."""
+    ids = [*tokenizer.encode(text), tokenizer.end_id]
+    is_whole = len(ids) <= max_tokens
+    ids = ids[:max_tokens]
+    readable = tokenizer.decode(ids[:-1] if is_whole else ids)
+    return readable, ids, "stop" if is_whole else "length"
 
 
 class TextModel:
@@ -31,15 +80,13 @@ class TextModel:
         self._cut = functools.lru_cache(maxsize=MAX_KNOWN_TEXTS)(cut)
 
     async def generate(self, prompt: str, n: int, max_tokens: int) -> list[Generation]:
+        question = prompt.rpartition(f"{START}user\n")[2].split(END, 1)[0]
         made = []
-        for text in self._texts(extract_last_user_message(prompt), n):
+        for text in self._texts(question, n):
             readable, ids, reason = self._cut(text, max_tokens)
             logprobs = throw_logprobs(len(ids), self._rng)
             made.append(Generation(readable, ids, logprobs, reason))
         return made
-
-    def counts(self):
-        return {}
 
 
 def solve(question: str) -> str:

@@ -1,14 +1,18 @@
-"""The demo's tokenizer: loaded offline, exact, with the chat format of the prompts."""
+"""The shipped tokenizer: loaded offline, exact, with the chat format of the prompts."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from rg_env.demo.chat_tokenizer import TOKENIZER_FOLDER, build_prompt
+from rg_env.installation import TOKENIZER_FOLDER
+from tests.support.text_models import build_prompt
 
 TOKENIZER = AutoTokenizer.from_pretrained(str(TOKENIZER_FOLDER))
-MESSAGES = [("system", "Think, then answer."), ("user", "What is 17 + 25?\n")]
+MESSAGES = [
+    {"role": "system", "content": "Think, then answer."},
+    {"role": "user", "content": "What is 17 + 25?\n"},
+]
 
 
 @pytest.mark.slow
@@ -20,8 +24,7 @@ def test_any_text_comes_back_exactly_with_nothing_before_or_after_it(text):
 
 
 def test_the_template_writes_what_build_prompt_writes():
-    messages = [{"role": role, "content": content} for role, content in MESSAGES]
     rendered = TOKENIZER.apply_chat_template(
-        messages, tokenize=False, add_generation_prompt=True
+        MESSAGES, tokenize=False, add_generation_prompt=True
     )
     assert rendered == build_prompt(MESSAGES)

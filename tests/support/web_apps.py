@@ -1,0 +1,40 @@
+"""An aiohttp application that is served while a context or a process lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+from aiohttp import web
+
+
+@contextlib.asynccontextmanager
+async def serve_app(app, host="127.0.0.1", port=0, *, notices_departures=False):
+    """Serve an application while the context lasts; yield the base URL."""
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=1.0,  # a waiting answer must not hold up the end
+        handler_cancellation=notices_departures,  # when its client goes away
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def announce(url, name):
+    """Tell the parent where this process listens."""
+    print(f"{name} ready on {url}", flush=True)
+    os.dup2(2, 1)  # nobody reads the pipe any more, and a full one would stop us
+
+
+async def serve_announced(app, name, port):
+    """Serve an application, and say where, until this is cancelled."""
+    async with serve_app(app, port=port, notices_departures=True) as url:
+        announce(url, name)
+        await asyncio.Event().wait()
