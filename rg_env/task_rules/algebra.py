@@ -6,6 +6,7 @@ import re
 import string
 from fractions import Fraction
 
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.numbers import read_number
@@ -15,7 +16,6 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
     seldom,
 )
 
@@ -31,25 +31,10 @@ def _without_calculation(answer: str, entry: Entry) -> str:
     return behind.strip() if is_asked else answer
 
 
-def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right number, and another one by its distance."""
-    if "nan" in answer.lower().replace(" ", ""):
-        return 0.0
-    value = library(answer)
-    return value if value == 1.0 else partial_credit(value)
-
-
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
     notation=of_short_text(_without_calculation),
-    fix=ScorerFix(
-        scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
-        fault=(
-            "`nan` scores 1.0, because min(1.0, NaN) is 1.0; a number that is off by a"
-            " tenth scores 0.9."
-        ),
-        score=_finite_number,
-    ),
+    fix=one_answer(),
 )
 
 
@@ -119,7 +104,7 @@ def _are_the_roots(answer: str, entry: Entry) -> bool:
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score numbers with only filler words beside them, or that there are no solutions.
 
-    Other numbers than the roots score by their distance, beyond what 0 scores.
+    Other numbers than the roots score by their distance.
     """
     if entry["answer"] == "":
         words = {word.lower() for word in _NAME.findall(answer)}
@@ -134,7 +119,7 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
     if value == 1.0 or _are_the_roots(answer, entry):
         return 1.0
-    return partial_credit(value, library("0"))
+    return value / 2
 
 
 _BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)+\s*")
@@ -154,7 +139,6 @@ POLYNOMIAL_EQUATIONS = TaskRules(
     "polynomial_equations",
     notation=of_short_text(_joined_by_commas),
     fix=ScorerFix(
-        scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
         " does any text if there is no solution; gives 0.9 to a root that is off by"
         " 0.01, and to one that is rounded down as the question asks.",
@@ -209,7 +193,6 @@ POLYNOMIAL_MULTIPLICATION = TaskRules(
     "polynomial_multiplication",
     guard=expression_guard(_BOUNDS),
     fix=ScorerFix(
-        scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
         fault="A second expression behind `or`, a comment, `expand(...)` and"
         " undone products score 1.0.",
         score=_expanded_polynomial,

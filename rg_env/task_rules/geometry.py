@@ -42,7 +42,6 @@ def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
 ADVANCED_GEOMETRY = TaskRules(
     "advanced_geometry",
     fix=ScorerFix(
-        scorer_sha256="5745a638170fca3871f07f62b22a5500c7d62366f3ece2bd2fe42dccfc4e2683",
         fault=(
             "Ignores what follows the first two numbers of a point; an angle with the"
             " three decimals that are asked for scores 0.05."

@@ -15,7 +15,6 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
     seldom_answered,
 )
 
@@ -89,7 +88,7 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
         return 1.0
     fewest = len(entry["metadata"].get("solution_path", ()))
     presses = sum(map(str.isalpha, pressed))
-    return partial_credit(fewest / max(1, fewest, presses)) if value > 0.0 else 0.0
+    return fewest / max(1, fewest, presses) / 2 if value > 0.0 else 0.0
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
@@ -153,7 +152,6 @@ def _is_not_the_shortest(entry: Entry) -> bool:
 QUANTUM_LOCK = TaskRules(
     "quantum_lock",
     fix=ScorerFix(
-        scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
         fault="Ignores everything but the letters A to C, even a second answer;"
         " ignores presses without effect, although they toggle the light; gives 0.5"
         " to any number of unnecessary presses.",

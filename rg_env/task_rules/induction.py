@@ -37,7 +37,6 @@ def _leaves_a_number_open(entry: Entry) -> bool:
 LIST_FUNCTIONS = TaskRules(
     "list_functions",
     notation=lists.list_of(lists.WHOLE, lists.in_brackets, may_be_empty=True),
-    has_units=False,
     item_checks=(
         ItemCheck("examples leave a number of the rule open", _leaves_a_number_open),
     ),

@@ -119,7 +119,6 @@ COIN_FLIP = TaskRules(
     guard=Guard(_large_exponent),
     notation=_as_probability,
     fix=ScorerFix(
-        scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
         fault=(
             "Compares only as many characters as the shorter number has: 0 mostly gets"
             " 1.0, and a number that is off by 1 % scores 0.9."

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from rg_env.task_rules.arc import board_fix, shows_no_rule
-from rg_env.task_rules.arithmetic.numbers import DECIMAL_FIX
+from rg_env.task_rules.arc import shows_no_rule
+from rg_env.task_rules.one_rule import CONTAINED, one_answer
 from rg_env.task_rules.reading import grids, lists
 from rg_env.task_rules.reading.antiderivatives import integration_rules
 from rg_env.task_rules.reading.four_operations import exact_value
@@ -34,15 +34,9 @@ from rg_env.task_rules.rules import (
 
 ROWS = (
     # -- algebra -----------------------------------------------------------------------
-    integration_rules(
-        "intermediate_integration",
-        "8e765c309e3eb03c5eb9c1bb9cd5146ceb9a2cb13af3df1f2f354cad95b6e2ac",
-    ),
+    integration_rules("intermediate_integration"),
     TaskRules("simple_equations", notation=as_number),
-    integration_rules(
-        "simple_integration",
-        "25c67a197cbef4e232019e0c3dffb727c1df7d8690550f8147c71954e5f4d2b0",
-    ),
+    integration_rules("simple_integration"),
     # -- algorithmic -------------------------------------------------------------------
     TaskRules("binary_alternation", notation=as_number),
     TaskRules(
@@ -128,14 +122,16 @@ ROWS = (
             ),
         ),
     ),
-    TaskRules("word_sequence_reversal", notation=lists.list_of(lists.WORD, ", ".join)),
+    TaskRules(
+        "word_sequence_reversal",
+        notation=lists.list_of(lists.WORD, ", ".join),
+        fix=one_answer(partial_credit=False, any_case=False),
+    ),
     # -- arc ---------------------------------------------------------------------------
     TaskRules(
         "rearc",
         notation=grids.grid_of(grids.DIGIT, compact=True),
-        fix=board_fix(
-            "02467a410400d76e8720efca4f3378d9a7c3bccd6e4113a5136cce63f12bd740"
-        ),
+        fix=one_answer(),
         item_checks=(
             ItemCheck(
                 "output is the input",
@@ -187,7 +183,7 @@ ROWS = (
     TaskRules(
         "products",
         notation=as_number,
-        fix=DECIMAL_FIX,
+        fix=CONTAINED,
         item_checks=(
             seldom(
                 "answer is one of its factors",

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from decimal import Decimal
 
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import in_quotes, list_of
 from rg_env.task_rules.reading.values import as_json, read_list
 from rg_env.task_rules.reading.words import of_short_text
@@ -41,19 +42,9 @@ BASE_CONVERSION = TaskRules("base_conversion", notation=of_short_text(_without_b
 # -- cryptarithm -----------------------------------------------------------------------
 
 
-def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float:
-    letters = [pair.partition("=")[0].strip() for pair in answer.split(",")]
-    value = library(answer)
-    return value if len(set(letters)) == len(letters) else min(READABLE, value)
-
-
 CRYPTARITHM = TaskRules(
     "cryptarithm",
-    fix=ScorerFix(
-        scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
-        fault="Takes the last digit if a letter gets two.",
-        score=_each_letter_once,
-    ),
+    fix=one_answer(any_number=True),
 )
 
 
@@ -77,7 +68,6 @@ JUGS = TaskRules(
     "jugs",
     notation=as_json,
     fix=ScorerFix(
-        scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
         fault="Ignores whatever follows a move.",
         score=_moves_of_jugs,
     ),
@@ -140,15 +130,6 @@ NUMBER_FILTERING = TaskRules(
 # -- number_sorting --------------------------------------------------------------------
 
 
-def _floats(text: str) -> list[float]:
-    return [float(number) for number in json.loads(text.replace("'", '"'))]
-
-
-def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
-    value = library(answer)
-    return value if value and _floats(answer) == _floats(entry["answer"]) else 0.0
-
-
 def _strings_in_brackets(answer: str, entry: Entry) -> str:
     """Write a list in brackets with single quotes around its elements.
 
@@ -161,9 +142,5 @@ def _strings_in_brackets(answer: str, entry: Entry) -> str:
 NUMBER_SORTING = TaskRules(
     "number_sorting",
     notation=_strings_in_brackets,
-    fix=ScorerFix(
-        scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
-        fault="Sorted numbers within 1 of the right ones score 1.0, and so does NaN.",
-        score=_numbers,
-    ),
+    fix=one_answer(),
 )

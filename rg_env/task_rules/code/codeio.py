@@ -336,7 +336,6 @@ CODEIO = TaskRules(
         ),
     ),
     fix=ScorerFix(
-        scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
         fault="Accepts only the input that the library drew, although any input with"
         " the shown output is right; scores other values by similarity: 0.999 for a"
         " number that is off by one.",

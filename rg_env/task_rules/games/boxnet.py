@@ -25,7 +25,6 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
 )
 
 # What the library gives for a plan that brings no box to its target.
@@ -131,7 +130,7 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     share = sum(possible) / len(possible) if possible else 0.0
     carried = (to_carry - remaining) / max(1, to_carry) if remaining else 1.0
     is_right = carried == share == 1.0
-    return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
+    return 1.0 if is_right else max(NOTHING_CARRIED, carried * share / 2)
 
 
 # A text up to this length holds no string worth a look.
@@ -174,7 +173,6 @@ BOXNET = TaskRules(
     guard=Guard(_too_costly),
     notation=as_json,
     fix=ScorerFix(
-        scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault="Ignores impossible actions, so one fixed plan solves every item of a"
         " size; gives credit for boxes that start at their targets, and 0.9 if one"
         " box of ten is left; fails if a box would leave the grid.",

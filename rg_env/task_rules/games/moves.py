@@ -227,7 +227,6 @@ RUSH_HOUR = TaskRules(
     guard=repetition_guard(_STEPS.findall, 20_000),
     notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
     fix=ScorerFix(
-        scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
         fault="Skips impossible moves, so that enough random moves free the car.",
         score=_score_moves,
     ),
@@ -284,7 +283,6 @@ def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
 SOKOBAN = TaskRules(
     "sokoban",
     fix=ScorerFix(
-        scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Ignores everything but the letters of moves, even a second answer.",
         score=_score_walk,
     ),
@@ -319,7 +317,6 @@ TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
     notation=list_of(_DISK_MOVE, "\n".join, written=_disk_move),
     fix=ScorerFix(
-        scorer_sha256="b526c662909b60dbaf24737c57d8bda3be5914c507a5b1a3a03118c322de0a72",
         fault=(
             "Ignores signs before a move, `~Move disk 1`; a solution that is not the"
             " shortest scores less, which the question does not ask for."

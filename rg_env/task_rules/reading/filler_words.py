@@ -6,18 +6,13 @@ make another answer of it, and so may any sign that is no formatting.
     The answer is 5.   **5**   Total: 5 legs       filler words and the answer
     -5  50  1/5  5e3  5%  5!  ~5                   part of another number
     5 or 6   5, 6   not 5   5 more   Yes No        more than the answer
-
-Scorers that search a text for what they can read take a right answer with a different
-one beside it. A fix that keeps such a reader allows for filler words beside it.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator
-
-from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
+from collections.abc import Collection
 
 _FILLER = (
     "an answer answers are boxed equal equals final hence here is it my of output"
@@ -170,76 +165,3 @@ def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
 def is_filler_beside(read: re.Pattern[str], answer: str) -> bool:
     """Say whether all that a scorer does not read of an answer is filler words."""
     return is_filler(read.sub(" ", answer))
-
-
-def _stands_alone(answer: str, start: int, end: int) -> bool:
-    """Say whether `answer[start:end]` is no part of a longer number or word."""
-    before = answer[start - 1] if start else ""
-    after = answer[end : end + 1]
-    if before.isalnum() or before == "_" or after.isalnum() or after == "_":
-        return False
-    # A point or comma before a digit belongs to the number.
-    if before in (".", ",") and answer[start].isdigit():
-        return False
-    return not (after in (".", ",") and answer[end + 1 : end + 2].isdigit())
-
-
-def _pieces_beside(answer: str, gold: str) -> Iterator[str]:
-    """Yield the pieces of an answer between the places where the gold stands alone."""
-    piece_start = search_from = 0
-    while (at := answer.find(gold, search_from)) >= 0:
-        end = at + len(gold)
-        if _stands_alone(answer, at, end):
-            yield answer[piece_start:at]
-            piece_start = search_from = end
-        else:
-            search_from = at + 1
-    yield answer[piece_start:]
-
-
-def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
-    """Say whether an answer is the gold answer with nothing but filler words around it.
-
-    The unit of the question may stand beside a number, and no word beside several. The
-    gold answer itself is one; an empty text is none and in none.
-    """
-    pieces = list(_pieces_beside(answer, gold)) if gold else []
-    gold_words = _WORD.findall(gold)
-    words = FILLER if gold_words else words_of_numbers(question)
-    if len(gold_words) > 1:
-        words = frozenset()
-    return len(pieces) > 1 and is_filler(" ".join(pieces), words)
-
-
-# -- the base scorer of the library ----------------------------------------------------
-
-# It gives `len(gold) / len(answer)` wherever the gold answer occurs in the answer as
-# text: 0.5 for `-5` or `50` where 5 is right, 0.98 for a long grid with a wrong cell
-# behind it. Here the credit stays what the library gives, but only for a wrapper. No
-# row has this fix: whoever knows the installed library asks for it, so that a new task
-# has it as well.
-
-BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
-"""Digest of the source of `ProceduralDataset.score_answer`."""
-
-
-def _wrapper_score(has_units: bool) -> FixedScore:
-    """Return the score of the gold answer and of wrappers."""
-
-    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
-        gold = entry["answer"]
-        if not isinstance(gold, str) or answer == gold:
-            return library(answer)
-        question = entry.get("question", "") if has_units else ""
-        return library(answer) if is_wrapper(answer, gold, question) else 0.0
-
-    return score
-
-
-def base_fix(has_units: bool = True) -> ScorerFix:
-    """Return the fix of a task that inherits the library's base scorer."""
-    return ScorerFix(
-        scorer_sha256=BASE_SCORER_SHA256,
-        fault="Scores any text that contains the right answer, by its length.",
-        score=_wrapper_score(has_units),
-    )
