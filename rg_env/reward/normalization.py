@@ -46,9 +46,9 @@ _WRAPPED = re.compile(
     re.DOTALL,
 )
 _LATEX_WORD = re.compile(
-    r"(?:\$|\\\(|\\\[)?\s?\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf"
+    r"(?:\$\$?|\\\(|\\\[)?\s?\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf"
     r"|mathrm|mathbf|mathtt|mathit|mathsf|boldsymbol|bm|operatorname|displaystyle|mbox"
-    r"|emph|underline)\s*\{(.*)\}\s?(?:\$|\\\)|\\\])?",
+    r"|emph|underline)\s*\{(.*)\}\s?(?:\$\$?|\\\)|\\\])?",
     re.DOTALL,
 )
 _LATEX_SIGNS = (
