@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from rg_env.task_rules.faster_functions import init_that
-from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -151,7 +150,6 @@ def _shows_two_rules(entry: Entry) -> bool:
 
 ARC_1D = TaskRules(
     "arc_1d",
-    notation=grid_of(DIGIT, compact=True),
     has_units=False,
     item_checks=(
         ItemCheck(
@@ -228,6 +226,5 @@ ARC_AGI = TaskRules(
             init_that(_fill),
         ),
     ),
-    notation=grid_of(DIGIT, compact=True),
     fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
 )

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.grids import BIT, read_grid
-from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -65,13 +63,6 @@ def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
     return partial_credit(_overlap(rows, gold), trivial)
 
 
-def _as_json(answer: str, entry: Entry) -> str:
-    rows = read_grid(answer, BIT, compact=True)
-    if rows is None:
-        return answer
-    return f"[{','.join('[' + ','.join(row) + ']' for row in rows)}]"
-
-
 def _ends_as_it_began(entry: Entry) -> bool:
     gold: str = entry["answer"]
     return "1" not in gold or gold in entry["question"].replace("\n ", "")
@@ -113,7 +104,6 @@ def _next_board(board: Any) -> Any:
 
 GAME_OF_LIFE = TaskRules(
     "game_of_life",
-    notation=_as_json,
     fix=ScorerFix(
         scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
         fault="An empty board scores 0.9 and more, one with a wrong cell 0.99; rows"
@@ -153,7 +143,6 @@ def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 GAME_OF_LIFE_HALTING = TaskRules(
     "game_of_life_halting",
-    notation=in_any_case,
     fix=ScorerFix(
         scorer_sha256="d194de0097bee9d5ebedd3a868b08fddeca9857377c55e50d6e35de001ecf8a6",
         fault="Any text scores 1.0, because bool() of any text is true.",

@@ -7,7 +7,7 @@ from itertools import chain, permutations, product
 from typing import Any
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.grids import DECIMAL, WHOLE, grid_of
+from rg_env.task_rules.reading.grids import DECIMAL, grid_of
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
@@ -69,7 +69,6 @@ def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
 
 MANIPULATE_MATRIX = TaskRules(
     "manipulate_matrix",
-    notation=grid_of(WHOLE),
     fix=ScorerFix(
         scorer_sha256="ed87437632815dbd21077417e776a8708f693b8be603884519f330290bb0b1ad",
         fault="Gives credit for the right answer with something after it.",

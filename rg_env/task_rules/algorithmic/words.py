@@ -15,8 +15,8 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
-from rg_env.task_rules.reading.values import as_json, read_list
-from rg_env.task_rules.reading.words import in_any_case, of_short_text
+from rg_env.task_rules.reading.values import as_json
+from rg_env.task_rules.reading.words import of_short_text, with_its_first_letter
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -30,21 +30,8 @@ from rg_env.task_rules.rules import (
 
 # -- caesar_cipher ---------------------------------------------------------------------
 
-_PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
-
-
-def _without_punctuation(answer: str, entry: Entry) -> str:
-    """Take off the punctuation, of which the question's text has none."""
-    return _PUNCTUATION.sub("", answer)
-
-
-def _letters_and_spaces(answer: str, entry: Entry) -> str:
-    return in_any_case(_without_punctuation(answer, entry), entry)
-
-
 CAESAR_CIPHER = TaskRules(
     "caesar_cipher",
-    notation=_letters_and_spaces,
     item_checks=(
         ItemCheck(
             "text has a letter such as \u00cb, which is shifted as if it were another",
@@ -121,7 +108,7 @@ def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=_without_punctuation,
+    notation=with_its_first_letter,
     fix=ScorerFix(
         scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
         fault="Ignores capitals and words after the last right one; gives 0.9 if one"
@@ -132,34 +119,6 @@ LETTER_JUMBLE = TaskRules(
 
 
 # -- sentence_reordering ---------------------------------------------------------------
-
-_QUOTES = "\"'\u201c\u201d\u2018\u2019"
-_BEFORE = rf"[{_QUOTES}(\[$*_`\u2022\u2014-]+"
-_BEHIND = rf"[{_QUOTES})\]*_`.,;:!?\u2122\u2014-]+"
-_AROUND_WORDS = re.compile(rf"(?<!\S){_BEFORE}|{_BEHIND}(?!\S)")
-"""Signs around words that say nothing of their order; any other may deny it."""
-
-
-def _lower_words(text: str) -> list[str]:
-    return _AROUND_WORDS.sub("", text.replace("\u2019", "'")).split()
-
-
-def _as_sentence(answer: str, entry: Entry) -> str:
-    """Write a list of words as one sentence, and its words as the question does.
-
-    What is asked for is their order: a period or a quote that is not copied changes
-    nothing of it.
-    """
-    listed = read_list(answer)
-    sentence = answer if listed is None else " ".join(listed)
-    gold = entry.get("answer")
-    if (
-        isinstance(gold, str)
-        and _lower_words(gold)
-        and _lower_words(sentence) == _lower_words(gold)
-    ):
-        return gold
-    return sentence
 
 
 def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
@@ -183,7 +142,6 @@ def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 SENTENCE_REORDERING = TaskRules(
     "sentence_reordering",
-    notation=_as_sentence,
     fix=ScorerFix(
         scorer_sha256="5f10e9fc7c8a5273119e610a1e6f08d3a187c1a1bdf0d1840ad598472289910b",
         fault="Gives 0.9 if two words are in the wrong order, and credit for the first"
@@ -368,7 +326,6 @@ def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 WORD_SORTING = TaskRules(
     "word_sorting",
-    notation=list_of(WORD, ", ".join),
     fix=ScorerFix(
         scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
         fault="Ignores words after the last right one; gives 0.2 to a copy of the"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from math import exp
 
-from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import in_any_case, of_short_text
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -46,7 +44,6 @@ def _day_or_count(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 CALENDAR_ARITHMETIC = TaskRules(
     "calendar_arithmetic",
-    notation=lambda answer, entry: in_any_case(as_number(answer, entry), entry),
     fix=ScorerFix(
         scorer_sha256="f201391da152c94faeea8e61cc3df33af60fca5f2248e239ac1286896924f30a",
         fault="A count that is off by one of 62 scores 0.92, a constant count 0.34.",
@@ -75,12 +72,6 @@ score 0.75 on average. From here on a constant is near one answer in five at mos
 _DAYS = re.compile(r"(?:-(?=[1-9]))?\d+(?:\s+days?)?\.?")
 _CLOCK = re.compile(r"\d+:\d+(?::\d+(?:\.\d+)?)?")
 _DAYS_AND_CLOCK = re.compile(rf"(?:-(?=[1-9]))?\d+ days,\s*{_CLOCK.pattern}")
-_SPAN = re.compile(
-    r"\+?(?P<days>-?\d{1,9})"
-    r"(?:\s*(?:days?|d(?:\s+days?)?)\s*(?:,|and|,\s*and)?\s*|\s+(?=\d+:))"
-    r"(?P<clock>[\d:.]{4,20})?\s*,?",
-    re.IGNORECASE,
-)
 
 
 def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -96,21 +87,8 @@ def _interval(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if value == 1.0 else partial_credit(value, TIME_CREDIT_FROM)
 
 
-def _as_days_and_clock(answer: str, entry: Entry) -> str:
-    """Write a span as `D days` and a clock, whichever of the two it has."""
-    kind = str(entry.get("metadata", {}).get("task_type", ""))
-    span = _SPAN.fullmatch(answer)
-    if span is None:
-        return answer
-    days = f"{int(span['days'])} days"
-    if kind == "date":
-        return days if span["clock"] is None else answer
-    return answer if span["clock"] is None else f"{days}, {span['clock']}"
-
-
 TIME_INTERVALS = TaskRules(
     "time_intervals",
-    notation=of_short_text(_as_days_and_clock),
     fix=ScorerFix(
         scorer_sha256="1ae24e969375fd66478c6046c7d4c7353da9c7955273617a594f925d149bb361",
         fault="The middle of the range scores 0.75 on average, an hour off 0.96;"

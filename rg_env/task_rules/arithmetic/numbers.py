@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import itertools
 import re
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
@@ -12,9 +11,7 @@ from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
-    written_plainly,
 )
-from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     NEARLY,
     Entry,
@@ -24,26 +21,6 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
-
-# -- bitwise_arithmetic ----------------------------------------------------------------
-
-_HEX = re.compile(
-    r"(?P<sign>[+-]?)\s?\(?(?P<digits>0[xX][0-9a-fA-F]+|[0-9]*[a-fA-F][0-9a-fA-F]*)\)?"
-    r"(?:_\{?16\}?)?"
-)
-
-
-def _with_0x(answer: str, entry: Entry) -> str:
-    """Write `0x` before hexadecimal digits that are no decimal ones."""
-    match = _HEX.fullmatch(answer)
-    if match is None:
-        return answer
-    digits = match["digits"].lower()
-    return match["sign"] + (digits if digits.startswith("0x") else f"0x{digits}")
-
-
-BITWISE_ARITHMETIC = TaskRules("bitwise_arithmetic", notation=of_short_text(_with_0x))
-
 
 # -- chain_sum -------------------------------------------------------------------------
 
@@ -104,7 +81,6 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 DECIMAL_ARITHMETIC = TaskRules(
     "decimal_arithmetic",
-    notation=written_plainly,
     fix=ScorerFix(
         scorer_sha256="ae3b745c4d0dbb0829785cd0bde50b2733d3d048309a1186185d5d4a0617d404",
         fault="Numbers within 0.001 score 1.0 where 12 digits are required.",
@@ -174,7 +150,6 @@ def _rounds_down(entry: Entry) -> bool:
 
 GSM_SYMBOLIC = TaskRules(
     "gsm_symbolic",
-    notation=as_number,
     fix=ScorerFix(
         scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
         fault="Takes the first number without its sign and ignores what follows.",
@@ -220,7 +195,6 @@ def _reads_alike(entry: Entry) -> bool:
 
 NUMBER_FORMAT = TaskRules(
     "number_format",
-    notation=written_plainly,
     fix=ScorerFix(
         scorer_sha256="661dda4216e791dfc785767b986aab4a537cd34bf7f6f724e826160f9384a856",
         fault="Any number within 0.01 of the right candidate scores 1.0.",
@@ -241,8 +215,6 @@ NUMBER_FORMAT = TaskRules(
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
-_BETWEEN = re.compile(rf"\s*(?:(?<!\*)\*(?!\*)|[x{TIMES}\u00b7,]|\\times|\\cdot)\s*")
-_FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*\{?(\d)\}?)?")
 
 
 def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
@@ -263,18 +235,8 @@ def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value if splits == wanted - 1 else value * splits / wanted
 
 
-def _one_by_one(answer: str, entry: Entry) -> str:
-    r"""Write the factors of a product one by one: `2^2 \cdot 3` has 2, 2 and 3."""
-    factors = [_FACTOR.fullmatch(piece) for piece in _BETWEEN.split(answer)]
-    if not all(factors):
-        return answer
-    each = ([factor[1]] * int(factor[2] or 1) for factor in factors if factor)
-    return f" {TIMES} ".join(itertools.chain(*each))
-
-
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
-    notation=of_short_text(_one_by_one),
     fix=ScorerFix(
         scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
         fault="Gives 0.5 to the number itself as its only factor.",

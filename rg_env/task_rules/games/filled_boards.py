@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.grids import BIT, DIGIT, QUEENS, WHOLE, grid_of
+from rg_env.task_rules.reading.grids import BIT, QUEENS, WHOLE, grid_of
 from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import (
     MOST_FOR_A_WRONG_ANSWER,
@@ -91,7 +91,6 @@ FUTOSHIKI = TaskRules(
 
 MINI_SUDOKU = TaskRules(
     "mini_sudoku",
-    notation=grid_of(DIGIT, compact=True),
     fix=number_grid_fix(
         "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
     ),
@@ -107,7 +106,6 @@ MINI_SUDOKU = TaskRules(
 
 SUDOKU = TaskRules(
     "sudoku",
-    notation=grid_of(DIGIT, compact=True),
     fix=number_grid_fix(
         "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
     ),
@@ -123,7 +121,6 @@ def _bits_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 KAKURASU = TaskRules(
     "kakurasu",
-    notation=grid_of(BIT, compact=True),
     fix=ScorerFix(
         scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
         fault="Ignores everything but the digits 0 and 1, even a second answer.",
@@ -227,7 +224,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEENS, compact=True),
+    notation=grid_of(QUEENS),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},

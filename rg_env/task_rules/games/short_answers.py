@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.words import but_for_its_ends, in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -30,7 +29,6 @@ def _sentence(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 EMOJI_MYSTERY = TaskRules(
     "emoji_mystery",
-    notation=but_for_its_ends,
     fix=ScorerFix(
         scorer_sha256="65e9fb30b46b1b4adc9069fd7d75b3336db8ccd5eff38af5e207421fecb1dc5d",
         fault="A sentence with a wrong word of the right length scores 0.9.",
@@ -69,7 +67,6 @@ def _is_another_round(entry: Entry) -> bool:
 
 MAHJONG = TaskRules(
     "mahjong_puzzle",
-    notation=in_any_case,
     item_checks=(
         ItemCheck("answer is not the result of its last round", _is_another_round),
     ),

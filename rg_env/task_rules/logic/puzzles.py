@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -60,7 +58,6 @@ def _has_other_women(entry: Entry) -> bool:
 
 AIW = TaskRules(
     "aiw",
-    notation=as_number,
     item_checks=(
         ItemCheck("answer leaves out women whom the question names", _has_other_women),
         ItemCheck(
@@ -194,7 +191,6 @@ def _readings(entry: Entry) -> set[str]:
 
 SYLLOGISMS = TaskRules(
     "syllogism",
-    notation=in_any_case,
     item_checks=(
         ItemCheck(
             "answer is wrong by any reading",
