@@ -9,8 +9,7 @@ from fractions import Fraction
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.reading.words import of_short_text
+from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (
     Entry,
     LibraryScore,
@@ -22,18 +21,9 @@ from rg_env.task_rules.rules import (
 # -- complex_arithmetic ----------------------------------------------------------------
 
 
-def _without_calculation(answer: str, entry: Entry) -> str:
-    """Return what stands behind `=` where the question's calculation is before it."""
-    before, _, behind = answer.partition("=")
-    side = "".join(before.split())
-    asked = "".join(entry.get("question", "").split())
-    is_asked = len(side) > 2 and asked.endswith(side) and "=" not in behind
-    return behind.strip() if is_asked else answer
-
-
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
-    notation=of_short_text(_without_calculation),
+    notation=as_number,
     fix=one_answer(),
 )
 
@@ -122,22 +112,8 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     return value / 2
 
 
-_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)+\s*")
-
-
-def _joined_by_commas(answer: str, entry: Entry) -> str:
-    """Write `x = 1.5 or x = 2` as numbers that are joined by commas."""
-    name = str(entry.get("metadata", {}).get("variable", ""))
-    pieces = _BETWEEN_SOLUTIONS.split(answer.replace("$", "").strip("[]{}() "))
-    unnamed = [piece.removeprefix(name).strip(" =") for piece in pieces if piece]
-    read = [read_number(piece) for piece in unnamed]
-    texts = [number.text for number in read if number and number.bottom is None]
-    return ", ".join(texts) if texts and len(texts) == len(read) else answer
-
-
 POLYNOMIAL_EQUATIONS = TaskRules(
     "polynomial_equations",
-    notation=of_short_text(_joined_by_commas),
     fix=ScorerFix(
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
         " does any text if there is no solution; gives 0.9 to a root that is off by"

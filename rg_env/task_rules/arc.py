@@ -13,7 +13,6 @@ import msgspec
 
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.grids import DIGIT, grid_of
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -150,7 +149,6 @@ def _shows_two_rules(entry: Entry) -> bool:
 
 ARC_1D = TaskRules(
     "arc_1d",
-    notation=grid_of(DIGIT, compact=True),
     item_checks=(
         ItemCheck(
             "examples show two rules that differ on the last row", _shows_two_rules
@@ -206,6 +204,5 @@ ARC_AGI = TaskRules(
             init_that(_fill),
         ),
     ),
-    notation=grid_of(DIGIT, compact=True),
     fix=one_answer(),
 )

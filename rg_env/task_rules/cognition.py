@@ -11,8 +11,7 @@ from typing import Any
 from rg_env.task_rules.algorithmic.words import anagrams
 from rg_env.task_rules.faster_functions import init_that
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.lists import list_of, repetition_guard
-from rg_env.task_rules.reading.numbers import as_number
+from rg_env.task_rules.reading.lists import repetition_guard
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -260,7 +259,6 @@ def may_show_another_count(puzzle: str) -> bool:
 
 RECTANGLE_COUNT = TaskRules(
     "rectangle_count",
-    notation=as_number,
     fix=one_answer(partial_credit=False),
     item_checks=(
         ItemCheck(
@@ -278,12 +276,7 @@ RECTANGLE_COUNT = TaskRules(
 # that begin with a number. A turn of the second layer, `2R`, is therefore written `Rw
 # R'`.
 
-_WRITTEN_TURN = re.compile(
-    r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
-)
-_PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
 _TURN_OF_LAYERS = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
-_BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
 
 
 def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
@@ -295,12 +288,14 @@ def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
 
 
 def _turn(move: re.Match[str]) -> str:
-    """Write a turn: `2R` is `Rw R'`."""
-    turn = _PRIMES.sub("'", move[0])
-    match = _TURN_OF_LAYERS.fullmatch(turn)
-    if match is None or match[1] not in ("1", "2"):
-        return turn.upper() if turn[0] in "xyz" else turn
-    return " ".join(_without_number(int(match[1]), *match.group(2, 3, 4)))
+    return " ".join(_without_number(int(move[1]), *move.group(2, 3, 4)))
+
+
+_NUMBERED = re.compile(r"(?<!\S)([12])([LRUDBF])(w?)('?)(?!\S)")
+
+
+def _without_numbers(answer: str, entry: Entry) -> str:
+    return _NUMBERED.sub(_turn, answer)
 
 
 # What begins with a number, `2R`, is dropped by the scorer.
@@ -347,7 +342,7 @@ RUBIKS_CUBE = TaskRules(
     "rubiks_cube",
     # The scorer turns the cube a million times for R1000000, and lists the moves.
     guard=repetition_guard(_REPEATED.findall, 2_000),
-    notation=list_of(_WRITTEN_TURN, " ".join, _BETWEEN_TURNS, _turn),
+    notation=_without_numbers,
     fix=ScorerFix(
         fault="Ignores numbers that stand alone and turns like `2R` and `U2'`.",
         score=_every_turn,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from decimal import Decimal
 from fractions import Fraction
 
-from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     MOST_FOR_A_WRONG_ANSWER,
     Entry,
@@ -27,24 +26,13 @@ def _large_exponent(answer: str, gold: str | None) -> str | None:
     return "an exponent of more than 3 digits" if is_large else None
 
 
-_PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,40})?)\s*\\?(?:%|percent)")
 
 
-@of_short_text
 def _as_probability(answer: str, entry: Entry) -> str:
-    """Write a probability as a decimal or a fraction; percents are hundredths."""
-    text = answer.replace(r"\%", "%")
-    bare = _PERCENT.sub("", text)
-    number = read_number(bare)
-    if number is None:
-        return answer
-    if bare == text:
-        return number.text
-    if number.bottom is not None or "e" in number.text:
-        return answer
-    whole, _, rest = number.text.partition(".")
-    digits = whole.zfill(4 if whole.startswith("-") else 3)
-    return f"{digits[:-2]}.{digits[-2:]}{rest}"
+    """Write percents as hundredths."""
+    percents = _PERCENT.fullmatch(answer)
+    return f"{Decimal(percents[1]) / 100:f}" if percents else answer
 
 
 _PROBABILITY = re.compile(

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.grids import BIT, read_grid
-from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -18,13 +16,6 @@ from rg_env.task_rules.rules import (
 )
 
 # -- game_of_life ----------------------------------------------------------------------
-
-
-def _as_json(answer: str, entry: Entry) -> str:
-    rows = read_grid(answer, BIT, compact=True)
-    if rows is None:
-        return answer
-    return f"[{','.join('[' + ','.join(row) + ']' for row in rows)}]"
 
 
 def _ends_as_it_began(entry: Entry) -> bool:
@@ -68,7 +59,6 @@ def _next_board(board: Any) -> Any:
 
 GAME_OF_LIFE = TaskRules(
     "game_of_life",
-    notation=_as_json,
     fix=one_answer(partial_credit=False),
     item_checks=(
         ItemCheck(
@@ -98,7 +88,6 @@ GAME_OF_LIFE = TaskRules(
 
 GAME_OF_LIFE_HALTING = TaskRules(
     "game_of_life_halting",
-    notation=in_any_case,
     fix=one_answer(),
     item_checks=(
         ItemCheck(

@@ -7,7 +7,7 @@ from itertools import chain, permutations, product
 from typing import Any
 
 from rg_env.task_rules.one_rule import CONTAINED
-from rg_env.task_rules.reading.grids import DECIMAL, WHOLE, grid_of
+from rg_env.task_rules.reading.grids import DECIMAL, grid_of
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
@@ -58,7 +58,6 @@ def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
 
 MANIPULATE_MATRIX = TaskRules(
     "manipulate_matrix",
-    notation=grid_of(WHOLE),
     fix=CONTAINED,
     other_readings=_other_turns_and_mirrors,
 )

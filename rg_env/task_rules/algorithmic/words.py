@@ -14,8 +14,11 @@ import msgspec
 from rg_env.task_rules.faster_functions import JsonLines, init_that
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import WORD, list_of
-from rg_env.task_rules.reading.values import as_json, read_list
-from rg_env.task_rules.reading.words import in_any_case, of_short_text
+from rg_env.task_rules.reading.values import as_json
+from rg_env.task_rules.reading.words import (
+    of_short_text,
+    with_its_first_letter,
+)
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -28,21 +31,8 @@ from rg_env.task_rules.rules import (
 
 # -- caesar_cipher ---------------------------------------------------------------------
 
-_PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
-
-
-def _without_punctuation(answer: str, entry: Entry) -> str:
-    """Take off the punctuation, of which the question's text has none."""
-    return _PUNCTUATION.sub("", answer)
-
-
-def _letters_and_spaces(answer: str, entry: Entry) -> str:
-    return in_any_case(_without_punctuation(answer, entry), entry)
-
-
 CAESAR_CIPHER = TaskRules(
     "caesar_cipher",
-    notation=_letters_and_spaces,
     item_checks=(
         ItemCheck(
             "text has a letter such as \u00cb, which is shifted as if it were another",
@@ -93,55 +83,18 @@ GROUP_ANAGRAMS = TaskRules(
 # -- letter_jumble ---------------------------------------------------------------------
 
 
-def _sentence(answer: str, entry: Entry) -> str:
-    """Take off punctuation, and the capital with which any sentence may begin."""
-    gold = entry.get("answer")
-    text = _without_punctuation(answer, entry)
-    is_gold = isinstance(gold, str) and text[:1].lower() + text[1:] == gold
-    return str(gold) if is_gold else text
-
-
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=_sentence,
+    notation=with_its_first_letter,
     fix=one_answer(any_case=False),
 )
 
 
 # -- sentence_reordering ---------------------------------------------------------------
 
-_QUOTES = "\"'\u201c\u201d\u2018\u2019"
-_BEFORE = rf"[{_QUOTES}(\[$*_`\u2022\u2014-]+"
-_BEHIND = rf"[{_QUOTES})\]*_`.,;:!?\u2122\u2014-]+"
-_AROUND_WORDS = re.compile(rf"(?<!\S){_BEFORE}|{_BEHIND}(?!\S)")
-"""Signs around words that say nothing of their order; any other may deny it."""
-
-
-def _lower_words(text: str) -> list[str]:
-    return _AROUND_WORDS.sub("", text.replace("\u2019", "'")).split()
-
-
-def _as_sentence(answer: str, entry: Entry) -> str:
-    """Write a list of words as one sentence, and its words as the question does.
-
-    What is asked for is their order: a period or a quote that is not copied changes
-    nothing of it.
-    """
-    listed = read_list(answer)
-    sentence = answer if listed is None else " ".join(listed)
-    gold = entry.get("answer")
-    if (
-        isinstance(gold, str)
-        and _lower_words(gold)
-        and _lower_words(sentence) == _lower_words(gold)
-    ):
-        return gold
-    return sentence
-
 
 SENTENCE_REORDERING = TaskRules(
     "sentence_reordering",
-    notation=_as_sentence,
     fix=one_answer(),
 )
 
@@ -239,6 +192,5 @@ WORD_LADDER = TaskRules(
 
 WORD_SORTING = TaskRules(
     "word_sorting",
-    notation=list_of(WORD, ", ".join),
     fix=one_answer(any_case=False),
 )

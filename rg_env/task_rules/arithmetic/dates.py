@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import in_any_case, of_short_text
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -31,7 +27,6 @@ def _needs_leap_year(entry: Entry) -> bool:
 
 CALENDAR_ARITHMETIC = TaskRules(
     "calendar_arithmetic",
-    notation=lambda answer, entry: in_any_case(as_number(answer, entry), entry),
     fix=one_answer(),
     item_checks=(
         ItemCheck(
@@ -46,29 +41,9 @@ CALENDAR_ARITHMETIC = TaskRules(
 
 # -- time_intervals --------------------------------------------------------------------
 
-_SPAN = re.compile(
-    r"\+?(?P<days>-?\d{1,9})"
-    r"(?:\s*(?:days?|d(?:\s+days?)?)\s*(?:,|and|,\s*and)?\s*|\s+(?=\d+:))"
-    r"(?P<clock>[\d:.]{4,20})?\s*,?",
-    re.IGNORECASE,
-)
-
-
-def _as_days_and_clock(answer: str, entry: Entry) -> str:
-    """Write a span as `D days` and a clock, whichever of the two it has."""
-    kind = str(entry.get("metadata", {}).get("task_type", ""))
-    span = _SPAN.fullmatch(answer)
-    if span is None:
-        return answer
-    days = f"{int(span['days'])} days"
-    if kind == "date":
-        return days if span["clock"] is None else answer
-    return answer if span["clock"] is None else f"{days}, {span['clock']}"
-
 
 TIME_INTERVALS = TaskRules(
     "time_intervals",
-    notation=of_short_text(_as_days_and_clock),
     fix=one_answer(partial_credit=False, passed_over="day days"),
     item_checks=(
         ItemCheck(

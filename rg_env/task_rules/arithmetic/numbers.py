@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import itertools
 import re
 
 from rg_env.task_rules.one_rule import CONTAINED, one_answer
@@ -12,9 +11,7 @@ from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
-    written_plainly,
 )
-from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
     NEARLY,
     Entry,
@@ -24,26 +21,6 @@ from rg_env.task_rules.rules import (
     ScorerFix,
     TaskRules,
 )
-
-# -- bitwise_arithmetic ----------------------------------------------------------------
-
-_HEX = re.compile(
-    r"(?P<sign>[+-]?)\s?\(?(?P<digits>0[xX][0-9a-fA-F]+|[0-9]*[a-fA-F][0-9a-fA-F]*)\)?"
-    r"(?:_\{?16\}?)?"
-)
-
-
-def _with_0x(answer: str, entry: Entry) -> str:
-    """Write `0x` before hexadecimal digits that are no decimal ones."""
-    match = _HEX.fullmatch(answer)
-    if match is None:
-        return answer
-    digits = match["digits"].lower()
-    return match["sign"] + (digits if digits.startswith("0x") else f"0x{digits}")
-
-
-BITWISE_ARITHMETIC = TaskRules("bitwise_arithmetic", notation=of_short_text(_with_0x))
-
 
 # -- chain_sum -------------------------------------------------------------------------
 
@@ -83,7 +60,6 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 DECIMAL_ARITHMETIC = TaskRules(
     "decimal_arithmetic",
-    notation=written_plainly,
     fix=ScorerFix(
         fault="Numbers within 0.001 score 1.0 where 12 digits are required.",
         score=_all_digits,
@@ -102,17 +78,6 @@ FRACTION_SIMPLIFICATION = TaskRules(
 
 # -- gsm_symbolic ----------------------------------------------------------------------
 
-_PERCENT = re.compile("%|percent")
-
-
-def _amount(answer: str, entry: Entry) -> str:
-    """Write a number, without `%` where the last sentence asks for a percentage."""
-    asked = str(entry.get("question", "")).rpartition(". ")[2]
-    return as_number(
-        _PERCENT.sub("", answer) if _PERCENT.search(asked) else answer, entry
-    )
-
-
 _STEP = re.compile(r"([\d.]+(?:\s*[-+*/]\s*[\d.]+)+)\s*=\s*(\d+)(?![\d.])")
 """A step of the library's solution, `5*0.5=2`, with a whole number."""
 
@@ -125,7 +90,6 @@ def _rounds_down(entry: Entry) -> bool:
 
 GSM_SYMBOLIC = TaskRules(
     "gsm_symbolic",
-    notation=of_short_text(_amount),
     fix=one_answer(),
     item_checks=(ItemCheck("solution rounds a part of a thing down", _rounds_down),),
     fixed_level=(
@@ -167,7 +131,6 @@ def _reads_alike(entry: Entry) -> bool:
 
 NUMBER_FORMAT = TaskRules(
     "number_format",
-    notation=written_plainly,
     fix=ScorerFix(
         fault="Any number within 0.01 of the right candidate scores 1.0.",
         score=_candidate,
@@ -186,21 +149,9 @@ NUMBER_FORMAT = TaskRules(
 # -- prime_factorization ---------------------------------------------------------------
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-_BETWEEN = re.compile(rf"\s*(?:(?<!\*)\*(?!\*)|[x{TIMES}\u00b7,]|\\times|\\cdot)\s*")
-_FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*\{?(\d)\}?)?")
-
-
-def _one_by_one(answer: str, entry: Entry) -> str:
-    r"""Write the factors of a product one by one: `2^2 \cdot 3` has 2, 2 and 3."""
-    factors = [_FACTOR.fullmatch(piece) for piece in _BETWEEN.split(answer)]
-    if not all(factors):
-        return answer
-    each = ([factor[1]] * int(factor[2] or 1) for factor in factors if factor)
-    return f" {TIMES} ".join(itertools.chain(*each))
 
 
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
-    notation=of_short_text(_one_by_one),
     fix=one_answer(partial_credit=False),
 )

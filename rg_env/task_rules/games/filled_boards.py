@@ -6,8 +6,6 @@ from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.grids import (
-    BIT,
-    DIGIT,
     QUEENS,
     WHOLE,
     grid_of,
@@ -34,7 +32,6 @@ FUTOSHIKI = TaskRules(
 
 MINI_SUDOKU = TaskRules(
     "mini_sudoku",
-    notation=grid_of(DIGIT, compact=True),
     fix=one_answer(partial_credit=False),
     level_repair=LevelRepair(
         {
@@ -48,7 +45,6 @@ MINI_SUDOKU = TaskRules(
 
 SUDOKU = TaskRules(
     "sudoku",
-    notation=grid_of(DIGIT, compact=True),
     fix=one_answer(partial_credit=False),
 )
 
@@ -58,7 +54,6 @@ SUDOKU = TaskRules(
 
 KAKURASU = TaskRules(
     "kakurasu",
-    notation=grid_of(BIT, compact=True),
     fix=one_answer(any_number=True),
 )
 
@@ -142,7 +137,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEENS, compact=True),
+    notation=grid_of(QUEENS),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},

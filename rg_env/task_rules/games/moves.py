@@ -16,6 +16,7 @@ from rg_env.task_rules.reading.lists import (
     repetition_guard,
 )
 from rg_env.task_rules.reading.values import as_json
+from rg_env.task_rules.reading.words import in_capitals
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -32,11 +33,6 @@ from rg_env.task_rules.rules import (
 
 # The library defines a class in every search and describes each position by an object
 # of it. Nine of ten searches are for boards that turn out to have no solution.
-
-
-def _with_colors(answer: str, entry: Entry) -> str:
-    """Write moves as JSON, and the colors of knights as the question does."""
-    return as_json(answer, entry).replace('"b,', '"B,').replace('"W,', '"w,')
 
 
 Board = Mapping[str, Sequence[str]]
@@ -106,7 +102,7 @@ def _can_be_swapped(entry: Entry) -> bool:
 
 KNIGHT_SWAP = TaskRules(
     "knight_swap",
-    notation=_with_colors,
+    notation=as_json,
     item_checks=(
         ItemCheck(
             "answer is that the knights cannot be swapped, and they can",
@@ -210,9 +206,7 @@ def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-_WRITTEN_MOVE = re.compile(
-    r"(?:(?:move|car)\s+)*([A-Z])\1{0,2}(?:\s*:)?\s*([+-])\s*([0-9]+)", re.IGNORECASE
-)
+_WRITTEN_MOVE = re.compile(r"([A-Za-z])\1{0,2}\s*([+-])\s*([0-9]+)")
 
 
 def _car_move(move: re.Match[str]) -> str:
@@ -282,6 +276,7 @@ def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 SOKOBAN = TaskRules(
     "sokoban",
+    notation=in_capitals,
     fix=ScorerFix(
         fault="Ignores everything but the letters of moves, even a second answer.",
         score=_score_walk,
@@ -297,8 +292,8 @@ SOKOBAN = TaskRules(
 # -- tower_of_hanoi --------------------------------------------------------------------
 
 _DISK_MOVE = re.compile(
-    r"(?:move\s+)?(?:the\s+)?dis[kc]\s*([0-9]{1,4})\s*[:,]?\s*(?:from\s+)?"
-    r"(?:(?:peg|rod)\s*)?([0-9]{1,4})\s*(?:to\b|\u2192)\s*(?:(?:peg|rod)\s*)?([0-9]{1,4})\b",
+    r"(?:move )?dis[kc] ?([0-9]{1,4}) from (?:peg|rod) ?([0-9]{1,4})"
+    r" to (?:peg|rod) ?([0-9]{1,4})\b",
     re.IGNORECASE,
 )
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rg_env.task_rules.one_rule import CONTAINED, one_answer
-from rg_env.task_rules.reading.words import but_for_its_ends, in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
@@ -18,7 +17,6 @@ from rg_env.task_rules.rules import (
 
 EMOJI_MYSTERY = TaskRules(
     "emoji_mystery",
-    notation=but_for_its_ends,
     fix=one_answer(any_case=False),
 )
 
@@ -53,7 +51,6 @@ def _is_another_round(entry: Entry) -> bool:
 
 MAHJONG = TaskRules(
     "mahjong_puzzle",
-    notation=in_any_case,
     item_checks=(
         ItemCheck("answer is not the result of its last round", _is_another_round),
     ),

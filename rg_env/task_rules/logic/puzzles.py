@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rg_env.task_rules.one_rule import one_answer
-from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import in_any_case
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -57,7 +55,6 @@ def _has_other_women(entry: Entry) -> bool:
 
 AIW = TaskRules(
     "aiw",
-    notation=as_number,
     item_checks=(
         ItemCheck("answer leaves out women whom the question names", _has_other_women),
         ItemCheck(
@@ -148,7 +145,6 @@ def _readings(entry: Entry) -> set[str]:
 
 SYLLOGISMS = TaskRules(
     "syllogism",
-    notation=in_any_case,
     item_checks=(
         ItemCheck(
             "answer is wrong by any reading",
