@@ -10,9 +10,11 @@ If a completion has opened and closed a thinking block itself, the template did 
 one. Another closing tag is then a slip and does not hide an answer before it.
 
 Models have tags of their own (`THINKING`, in any case): what one of these opens, its
-own closing tag ends. Calls of tools are no message and are skipped likewise. All other
-thinking is known by one rule: an answer is not final if the text goes on after it, with
-a word that takes it back or with more than `MOST_CLOSING_WORDS` words.
+own closing tag ends. Calls of tools are no message and are skipped likewise. Tags that
+nobody has listed follow one rule: the content of an element is not the final message,
+unless its name says that it is (`OF_THE_MESSAGE`), as in `<b>` and `<response>`. And an
+answer is not final if the text goes on after it, with a word that takes it back or with
+more than `MOST_CLOSING_WORDS` words.
 
 One pass over the tags of the text: time is linear in its length, whatever it holds.
 Answer tags are written as here and have no attributes. Nothing is repaired or guessed.
@@ -27,6 +29,7 @@ of the whole text, so that a draft inside the thinking could win or stand alone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -63,17 +66,29 @@ THINKING = {f"<{name}>": f"</{name}>" for name in _ELEMENTS.split()} | _pairs(f"
     <|think:start|> <|think:end|>  <|start_thinking|> <|end_thinking|>
     <|begin_of_thought|> <|end_of_thought|>  <|inner_prefix|> <|inner_suffix|>
     <|open|>think<|sep|> <|close|>think<|sep|>  <|content_thinking|> <|end_message|>
-    {_CHANNEL} {_END_OF_MESSAGE}""")
+    <|think|> {_END_OF_MESSAGE}  {_CHANNEL} {_END_OF_MESSAGE}""")
 """What opens the thinking of a model to what closes it, in small letters."""
 _CALLS = _pairs("""
     <tool_call> </tool_call>  <tool_calls> </tool_calls>  <|tool_call> <tool_call|>
     <function_call> </function_call>  <|tools_prefix|> <|tools_suffix|>
     <|start_action|> <|end_action|>  <｜tool▁calls▁begin｜> <｜tool▁calls▁end｜>
+    <|python_tag|> <|eom_id|>  [tool_calls] </s>  <|tool_calls|> <|calls|>
     <|tool_calls_section_begin|> <|tool_calls_section_end|>""")  # noqa: RUF001
 _CLOSED_BY = THINKING | _CALLS
 _ENDS_OF_MESSAGES = {_END_OF_MESSAGE, "<|end_message|>", *_CALLS.values()}
 _ENDS_OF_THINKING = frozenset(THINKING.values()) - _ENDS_OF_MESSAGES
 _OTHER_ENDS = ("<|call|>", "<|eom|>", "<|return|>")
+
+_MESSAGE_WORDS = """
+    a ai answer assistant b big blockquote body boxed center code conclusion content div
+    document em final font h html human i im item kbd li main mark math message model my
+    of ol output p pre reply response result root s samp section sentence small solution
+    span strong sub sup table tbody td text th the tr tt turn u ul user xml"""
+OF_THE_MESSAGE = frozenset(_MESSAGE_WORDS.split())
+"""Words of the names of elements that may hold the final answer."""
+
+_OPENING = frozenset({"begin", "start", "open"})
+_CLOSING = frozenset({"end", "close"})
 
 
 def _after(first: str) -> str:
@@ -84,9 +99,12 @@ def _after(first: str) -> str:
 # Each alternative begins with a character of its own, for speed. A header of gpt-oss or
 # Muse names the channel or the recipient. Hunyuan has suffixes: `<think:opensource>`.
 _HEADER = r"(?:<\|constrain\|>[^<]{0,99})?<\|message\|>"
+_ELEMENT = r"[/|｜]{0,2}[^\W\d][\w.:|｜▁-]{0,60}"  # noqa: RUF001
 _OTHERS = (
     rf"|<(?i:{_after('<')}|\|channel\|>(?P<channel>[^<]{{0,99}}){_HEADER}"
-    rf"|/?think(?P<suffix>:\w{{1,40}})>)|\[(?i:{_after('[')})|◁(?i:{_after('◁')})"
+    rf"|/?think(?P<suffix>:\w{{1,40}})>|(?P<element>{_ELEMENT})(?:[\s=][^<>]{{0,200}})?>)"
+    rf"|\[(?i:{_after('[')}|(?P<bracketed>/?[^\W\d]\w{{0,40}})\])"
+    rf"|◁(?i:{_after('◁')})"
     rf"|t(?<=\bt)o=(?P<to>[^<=]{{0,99}}){_HEADER}"
 )
 _TAG = {"tags": re.compile(f"</?answer>{_OTHERS}")}
@@ -94,13 +112,15 @@ _TAG["boxed"] = re.compile(rf"\\(?:boxed ?\{{|[{{}}]|\\(?!boxed))|[{{}}]{_OTHERS
 _BRACES = {"{": 1, "}": -1}
 # Messages of gpt-oss without their special tokens, and the sentences of Granite.
 _UNTAGGED = re.compile(
-    r"\s*(?:(?:assistant)?(?:analysis|commentary)(?:.*assistantfinal|(?=[A-Z]).*\Z)"
-    r"|Here(?:'s| is) my thought process:.*Here(?:'s| is) my response:)",
+    r"\s*(?:(?:assistant)?(?:analysis|commentary)"
+    r"(?:.*assistantfinal|(?=[^\s:;,.)*'/-]| to=).*\Z)"
+    r"|(?i:Here(?:'s| is) my thought process:(?:.*Here(?:'s| is) my response:|.*\Z)))",
     re.DOTALL,
 )
 _TAKES_BACK = re.compile(
-    r"\W*(?:wait|hm+|but|however|actually|alternatively|or|no[,.]|let's"
-    r"|let me(?! know))(?!\w)",
+    r"\W*(?:wait|hm+|but|however|actually|alternatively|or|no[,.]|nope|let's"
+    r"|let me(?! know)|scratch|strike|ignore|sorry|apologies|w?h?oops|my mistake"
+    r"|correction|on second thoughts?|i mean|i meant|rather|make that)(?!\w)",
     re.IGNORECASE,
 )
 
@@ -118,13 +138,26 @@ class Extraction:
     failure: FormatFailure | None
 
 
+@functools.lru_cache(maxsize=256)
+def _element(name: str) -> str | None:
+    """Return a tag that is in no table as `+name` or `-name`, by its sense.
+
+    The words that only say whether it opens or closes are left out. None where the
+    element may hold the final answer.
+    """
+    words = re.findall(r"[^\W\d_]+", name.lower())
+    sign = "-" if "/" in name or _CLOSING.intersection(words) else "+"
+    words = [word for word in words if word not in _OPENING | _CLOSING]
+    return None if OF_THE_MESSAGE.issuperset(words) else sign + " ".join(words)
+
+
 def _tags(
     text: str, start: int, answer_format: AnswerFormat = "tags"
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the tags from `start`, as in the tables, with where each begins and ends.
 
     A tag of thinking that stands in quotation marks is only mentioned. A box is yielded
-    as answer tags.
+    as answer tags, and a tag that is in no table as `_element` returns it.
     """
     depth = 0  # of the braces of a box
     for match in _TAG[answer_format].finditer(text, start):
@@ -139,6 +172,11 @@ def _tags(
         quote = text[begin - 1 : begin] if begin else ""
         is_quoted = quote in {'"', "'", "`"} and text.startswith(quote, end)
         if is_quoted and not tag.endswith("answer>"):
+            continue
+        name = match["element"] or match["bracketed"]
+        if name is not None:
+            if element := _element(name):
+                yield element, begin, end
             continue
         header = match["channel"] or match["to"]
         if header is not None:
@@ -213,35 +251,61 @@ def extract_answer(
     if still_open or (untagged and start == len(text)):
         return Extraction(None, "unfinished_thinking")
     open_at: int | None = None
+    message_at = start
+    is_framed = False  # as Hunyuan A13B writes: its message is in tags of an answer
     closed_by: str | None = None
-    answers: list[str] = []
-    rest_at, rest_end = start, len(text)
+    answers: list[tuple[str, int]] = []  # with their ends
+    opened: dict[str, int] = {}  # elements to how many answers stand before them
     for tag, begin, end in _tags(text, start, answer_format):
         if closed_by is not None:
-            closed_by = None if tag == closed_by else closed_by
+            if tag == closed_by:
+                closed_by = None
+                message_at = end
+        elif tag in _ENDS_OF_MESSAGES:
             continue
-        if tag in _ENDS_OF_MESSAGES:
-            continue
-        rest_end = begin if len(answers) == 1 and rest_end == len(text) else rest_end
-        if tag == "</answer>":
-            if open_at is None:
+        elif tag[0] in "+-":
+            if open_at is None and tag[0] == "+":
+                opened.setdefault(tag[1:], len(answers))
+            elif open_at is None:
+                del answers[opened.pop(tag[1:], len(answers)) :]
+        elif tag == "</answer>" and open_at is not None:
+            answers.append((text[open_at:begin].strip(), end))
+            open_at = None
+        elif tag == "</answer>":
+            if not is_framed:
                 return Extraction(None, "stray_tag")
-            answers.append(text[open_at:begin].strip())
-            open_at, rest_at = None, end
+            is_framed = False
         elif open_at is not None:
-            return Extraction(None, "nested_answer")
+            is_first = text[message_at:open_at].strip() == "<answer>"
+            if not is_first or tag != "<answer>" or text[open_at] != "\n":
+                return Extraction(None, "nested_answer")
+            is_framed = True
+            open_at = end
         elif tag == "<answer>":
             open_at = end
         else:
             closed_by = _CLOSED_BY.get(tag)
+    if is_framed:
+        return Extraction(None, "nested_answer")
     if open_at is not None:
         return Extraction(None, "unclosed_answer")
     if len(answers) > 1:
         return Extraction(None, "several_answers")
     if not answers:
         return Extraction(None, "unfinished_thinking" if closed_by else "no_answer")
-    rest = text[rest_at:rest_end]
-    is_long = len(rest.split(None, MOST_CLOSING_WORDS)) > MOST_CLOSING_WORDS
-    if is_long or _TAKES_BACK.match(rest):
+    ((answer, end),) = answers
+    if _goes_on(text, end, answer_format):
         return Extraction(None, "unfinished_thinking")
-    return Extraction(answers[0], None)
+    return Extraction(answer, None)
+
+
+def _goes_on(text: str, start: int, answer_format: AnswerFormat) -> bool:
+    """Say whether the text goes on after an answer, up to the next tag of a table."""
+    rest_end = len(text)
+    for tag, begin, _ in _tags(text, start, answer_format):
+        if tag[0] not in "+-" and tag not in {*_ENDS_OF_MESSAGES, "</answer>"}:
+            rest_end = begin
+            break
+    rest = text[start:rest_end].replace("</answer>", "")
+    is_long = len(rest.split(None, MOST_CLOSING_WORDS)) > MOST_CLOSING_WORDS
+    return is_long or _TAKES_BACK.match(rest) is not None

@@ -69,7 +69,9 @@ _BULLET = re.compile(
     # A dash before words; before anything that can be negative it is a minus.
     r"|[-+\u2013\u2014][ \t]+(?=[^\W\d_]{2}[^\d()*/^+=\n]*\Z)"
 )
-_NAME = re.compile(r"(?:[A-Za-z](?:_\{?\d\}?|\d)?(?:\([A-Za-z]\))?)?\s*=(?!>)\s*")
+_NAME = re.compile(
+    r"(?:[A-Za-z](?:_\{?\d\}?|\d)?|[A-Za-z]+\([^()=\n]{1,200}\))?\s*=(?!>)\s*"
+)
 _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 """A name that is an answer itself: `G6 = G8`, `A = B`."""
 
@@ -206,7 +208,7 @@ def _without_object(text: str) -> str:
 
 def _without_period(text: str) -> str:
     """Take off the period or the comma at the end; three dots stay."""
-    if text.endswith(("..", "\u2026")) or not text.endswith((".", "\u3002", ",")):
+    if text.endswith(("..", ",,", "\u2026")) or not text.endswith((".", "\u3002", ",")):
         return text
     return text[:-1].strip() or text
 
@@ -262,7 +264,11 @@ def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> R
         _without_lead: functools.partial(_without_lead, asked=asked_words(question)),
         _without_marks: functools.partial(_without_marks, kept=kept),
     }
-    rules = [parts.get(rule, rule) for rule in RULES]
+    rules = [
+        parts.get(rule, rule)
+        for rule in RULES
+        if rule is not _without_name or "=" not in meaningful
+    ]
     # A rule that changes the right answer would take off a part of answers.
     rules = [rule for rule in rules if not gold or rule(gold) == gold]
 

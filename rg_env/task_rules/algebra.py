@@ -21,9 +21,18 @@ from rg_env.task_rules.rules import (
 # -- complex_arithmetic ----------------------------------------------------------------
 
 
+_IMAGINARY_FIRST = re.compile(r"([+-]?)\s?([\d.]*[ij])\s?([+-]\s?[\d.]+)")
+
+
+def _real_part_first(answer: str, entry: Entry) -> str:
+    number = as_number(answer, entry)
+    parts = _IMAGINARY_FIRST.fullmatch(number)
+    return f"{parts[3]} {parts[1] or '+'} {parts[2]}" if parts else number
+
+
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
-    notation=as_number,
+    notation=_real_part_first,
     fix=one_answer(),
 )
 

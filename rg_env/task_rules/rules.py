@@ -190,7 +190,8 @@ class TaskRules:
         task: The registered task.
         guard: Which answers must not reach its scorer.
         notation: How its answers are written as its scorer reads them.
-        kept_signs: Signs that are no formatting in its answers.
+        kept_signs: Signs that are no formatting in its answers: `=` where a letter
+            before it is a part of an answer.
         fix: Its corrected score; None where nothing was found that its scorer overpays
             beyond a near miss, and where it has the library's base scorer.
         item_checks: Which of its entries are not used.
@@ -206,8 +207,8 @@ class TaskRules:
         faster: Functions of the library that are replaced.
         corrected_metadata: Entry to what takes the place of its metadata of that name,
             where the library's hold an answer that is none.
-        solution: Entry to an answer that scores 1.0, where the entry's own answer is
-            none; None where it holds none.
+        solution: Entry to an answer that scores 1.0, where the entry's own answer may
+            be none; None where it holds none.
         other_readings: Entry to the entries that the library would have made if it read
             the question in another way that the question admits. Their answers are
             right as well.

@@ -105,14 +105,70 @@ def test_the_example_in_the_system_prompt_is_one_that_extraction_accepts():
 
 
 def test_the_sentence_before_granite_s_answer_ends_its_thinking():
-    thinking = "Here is my thought process: maybe <answer>4</answer>"
+    thinking = "HERE is my thought process:\nmaybe <answer>4</answer>"
     assert answer_of(f"{thinking} Here's my response: <answer>5</answer>") == "5"
+    assert failure_of(thinking) == "unfinished_thinking"
+
+
+@pytest.mark.parametrize(
+    "opening", ["analysisWe ", "analysisthe ", 'commentary to=x json{"a": 1}']
+)
+def test_messages_of_gpt_oss_without_special_tokens_need_a_final_one(opening):
+    assert failure_of(f"{opening}<answer>4</answer>") == "unfinished_thinking"
+
+
+FOREIGN = {
+    **{f"<{name}>": f"</{name}>" for name in ("scratchpad", "PLAN", "思考", "step_1")},
+    "<function=calc>{": "}</function>",
+    '<minimax:tool_call>\n<invoke name="x">': "</invoke>\n</minimax:tool_call>",
+    "<｜DSML｜function_calls>": "</｜DSML｜function_calls>",  # noqa: RUF001
+    "<|tool_call_start|>": "<|tool_call_end|>",
+    "<start_function_call>": "<end_function_call>",
+    "[reflect]": "[/reflect]",
+    "<details><summary>How</summary>": "</details>",
+}
+
+
+@pytest.mark.parametrize(("opening", "closing"), FOREIGN.items())
+def test_an_element_that_nobody_has_listed_holds_no_final_answer(opening, closing):
+    draft = f"{opening}maybe <answer>4</answer>{closing}"
+    assert failure_of(f"{draft} It is 5.") == "no_answer"
+    assert answer_of(f"{draft}<answer>5</answer>") == "5"
+    assert answer_of(f"<answer>5</answer>{draft}") == "5"
+    assert failure_of(f"<answer>5</answer> wait {draft}") == "unfinished_thinking"
+    assert answer_of(f"<answer>{opening}5{closing}</answer>") == f"{opening}5{closing}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<b>{}</b>", "<p class='x'>It is {}</p>", "<response>\n{}\n</response>"),
+        *("<|im_start|>assistant\n{}<|im_end|>", "<final_answer>{}</final_answer>"),
+        "for x<y and y>3, {}", "a vector<int> or <vector> {}", "<plan> {} </step>",
+        *("<step>1</step> {} <step>2</step>", "[b] {} [c]", "`<plan>` {} `</plan>`"),
+        *("<think>x</think>\n<answer>\nSo {}.\n</answer>", "<answer>\n{}\n</answer>"),
+    ],
+)  # fmt: skip
+def test_elements_of_the_message_may_hold_the_answer(text):
+    assert answer_of(text.format("<answer>5</answer>")) == "5"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "so <answer>\n<answer>5</answer>\n</answer>",
+        "<answer>\n<answer>5</answer>",
+        "<answer>\n<answer>\n<answer>5</answer></answer></answer>",
+    ],
+)
+def test_answer_tags_around_an_answer_are_a_frame_only_around_the_message(text):
+    assert failure_of(text) == "nested_answer"
 
 
 NO_THINKING = [
     *("**Thinking:** 2 + 3 = 5.", "### Thought process", "Thought: add them.", "think"),
     *("Analysis: 2 + 3 is 5.", "analysis\n2 + 3", "Reasoning: so"),
-    *("Here is my thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
+    *("My thought process: 2 + 3.", "assistantfinal", "Commentary: easy."),
     *('The text "<think>" has 7 characters.', "It quotes `</think>` and '[THINK]'."),
     *("The channel is <|channel|>, it says.", "to=5 and from=3", "I think> so, <thin>"),
     *("<analysis of 2 + 3>", "x <think", "[thinking]", "<b>Thinking</b>"),
@@ -150,6 +206,7 @@ def test_closing_words_may_follow_the_answer(rest):
             " or 6",
         ),
         *(". However, 6", "... no, 6", " ".join(["word"] * (MOST_CLOSING_WORDS + 1))),
+        *(" Scratch that, 4", "\nSorry, I meant 4.", " Oops: 4", ". I mean 4"),
     ],
 )
 @pytest.mark.parametrize("opening", ["", "<ponder>", "<|begin_plan|>"])
@@ -318,6 +375,7 @@ def test_exactly_one_answer_is_an_answer(answers, between):
         *("<|channel|>a<|constrain|>", "<|message|>", "<|end|>", "<think:x", "t"),
         *("analysis", "assistantfinal", "Here is my thought process:", "Here is my "),
         *("Here is my thought process: Here is my response", "commentaryA"),
+        *("<a", "<a ", "<a>", "</a>", "[a]", "<|a", "</plan><plan><answer>5</answer>"),
     ],
 )
 def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):

@@ -39,7 +39,7 @@ RULES = {"tasks": ["count_business_days", "weekday_of_date_from_first_date"]}
         ("rectangle_count", {}, 1),
         ("string_manipulation", {}, 2),
         ("syllogism", {}, 2),
-        ("time_intervals", SOON, 2),
+        ("time_intervals", SOON, 3),
         ("tsumego", {}, 2),
     ],
 )

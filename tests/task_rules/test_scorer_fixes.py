@@ -97,7 +97,8 @@ def test_the_library_overpays_a_wrong_answer_and_the_fix_does_not(task):
 def test_the_gold_answer_is_right(task):
     for entry in entries(task):
         gold = solution(task, entry)
-        assert (gold is None) == (task in NO_SOLUTION)
+        has_none = task in NO_SOLUTION or "Integral" in str(entry["answer"])
+        assert (gold is None) == has_none
         assert gold is None or fixed_score(task, entry, gold) == 1.0
 
 

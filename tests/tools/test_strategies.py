@@ -22,6 +22,37 @@ def test_an_answer_word_that_the_question_names_is_picked_by_its_place() -> None
     assert said("answer word not named", question, "Carol", "Bob", "Eve") == "Eve"
 
 
+@pytest.mark.parametrize(
+    ("name", "question", "gold", "answer"),
+    [
+        ("next term", "3, 5, 9, 17, ?", "0", "33"),
+        ("next term", "1, 2, 3, 5, 8, ?", "0", "13"),
+        ("half of the bars", "Count '#':\n ### \n # # \n ### \n", "0", "1"),
+        (
+            "part of the question that looks like an answer",
+            "Simplify $12/18$ for 5 points.",
+            "3/7",
+            "12/18",
+        ),
+        (
+            "part of the question that looks like an answer",
+            "Sort these: [3, 1, 2] of `a`",
+            "[2, 5, 6]",
+            "[3, 1, 2]",
+        ),
+    ],
+)
+def test_a_rule_of_thumb_reads_the_question_alone(name, question, gold, answer) -> None:
+    assert said(name, question, gold) == answer
+
+
+def test_an_answer_is_taken_from_where_such_names_were_asked_for() -> None:
+    seen = [("Al married Bea. Their child is Cy. What is Bea to Cy?", "mother")]
+    question = "Di married Eve. Their child is Flo. What is Eve to Flo?"
+    name = "commonest answer where such names are asked for"
+    assert answers("some_task", question, seen, "key")[name] == "mother"
+
+
 def test_the_same_key_gives_the_same_answers() -> None:
     first, again = (answers("some_task", CHOICE, [("?", "1")], "key") for _ in range(2))
     assert first == again

@@ -31,6 +31,17 @@ def _asked_form(question: str) -> str:
     return _wording(_SENTENCE_END.split(question.strip())[-1])
 
 
+_NAME = re.compile(r"\b[A-Z]\w*")
+
+
+@functools.lru_cache(maxsize=4096)
+def _asked_places(question: str) -> str:
+    """Return at which places of a story the names first stand that it asks for."""
+    *story, asked = _SENTENCE_END.split(question.partition("?")[0].strip())
+    names = list(dict.fromkeys(_NAME.findall(" ".join(story))))
+    return str([names.index(n) for n in _NAME.findall(asked) if n in names])
+
+
 def _commonest(golds: Sequence[str]) -> str | None:
     return Counter(golds).most_common(1)[0][0]
 
@@ -120,6 +131,9 @@ GUESSES = {
     "sum of its numbers that is right oftenest": _oftenest_right_sum,
     "commonest answer to such a wording": _constant_of_kind(_wording, _commonest),
     "middle answer to such a wording": _constant_of_kind(_wording, _median),
+    "commonest answer where such names are asked for": _constant_of_kind(
+        _asked_places, _commonest
+    ),
     "commonest answer of the form asked for": _constant_of_kind(
         _asked_form, _commonest
     ),

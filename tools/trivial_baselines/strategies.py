@@ -11,6 +11,8 @@ A strategy that solves a task, such as to reverse a text, is a correct answer th
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import json
 import random
 import re
@@ -152,6 +154,42 @@ def _letters_in_turn(question: str, seen: Seen, rng: random.Random) -> str | Non
     return ",".join(dict.fromkeys(steps))
 
 
+_PLACES = re.compile(r"[A-Za-z]+|\d+")
+_FORMULA = re.compile(r"\$([^$]+)\$|\u222b\s*(.*?) d[a-zA-Z]\b|(?<=: )([^\n:=]+)")
+
+
+def _echo(question: str, seen: Seen, rng: random.Random) -> str | None:
+    """Write the part of the question back that looks most like an answer."""
+    formulas = ["".join(found) for found in _FORMULA.findall(question)]
+    listed = list(map(json.dumps, parts.value_lists(question)))
+    offered = [*parts.quoted(question), *formulas, *listed, *parts.grid_texts(question)]
+    if not seen or not offered:
+        return None
+    form = _PLACES.sub("0", seen[0][1])
+    alike = difflib.SequenceMatcher(b=form, autojunk=False)
+
+    def likeness(text: str) -> float:
+        alike.set_seq1(_PLACES.sub("0", text)[: 2 * len(form)])
+        return alike.ratio()
+
+    return max(offered, key=likeness)
+
+
+def _next_term(question: str, seen: Seen, rng: random.Random) -> str | None:
+    """Go on as most steps of a list of numbers go, by `a*last + b*before + c`."""
+    terms = [int(n) for n in re.findall(r"-?\d{1,9}", question)]
+    steps = list(zip(terms[2:], terms[1:], terms, strict=False))
+    fits = Counter(
+        (a, b, after - a * last - b * before)
+        for a, b in itertools.product(range(-10, 11), range(3))
+        for after, last, before in steps
+    )
+    if not fits:
+        return None
+    (a, b, c), _ = fits.most_common(1)[0]
+    return str(a * terms[-1] + b * terms[-2] + c)
+
+
 # -- grids -----------------------------------------------------------------------------
 
 
@@ -200,6 +238,13 @@ def _zeros_from_list(question: str, seen: Seen, rng: random.Random) -> str | Non
     return parts.grid_text(grid, grids[-1])
 
 
+def _half_of_the_bars(question: str, seen: Seen, rng: random.Random) -> str | None:
+    """Count the runs of signs in lines that have nothing else."""
+    lines = re.findall(r"^[^\w\n]+$", question, re.M)
+    bars = re.findall(r"[^\w\s]{3,}", "\n".join(lines))
+    return str((len(bars) + 1) // 2) if bars else None
+
+
 def _busiest_field(question: str, seen: Seen, rng: random.Random) -> str | None:
     """Name the free field of a board with the most signs around it."""
     head = re.search(r"^ *((?:[A-Z] )+[A-Z])$", question, re.M)
@@ -241,6 +286,9 @@ STRATEGIES: Mapping[str, Strategy] = {
     "numbers added": _joined_numbers(" + "),
     "numbers multiplied": _joined_numbers("*"),
     "letters in turn": _letters_in_turn,
+    "part of the question that looks like an answer": _echo,
+    "next term": _next_term,
+    "half of the bars": _half_of_the_bars,
     "blanks with the commonest sign": _blanks_filled,
     "queens at random": _queens,
     "zeros from the list at random": _zeros_from_list,

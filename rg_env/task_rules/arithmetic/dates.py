@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import (
     Entry,
@@ -42,6 +44,21 @@ CALENDAR_ARITHMETIC = TaskRules(
 # -- time_intervals --------------------------------------------------------------------
 
 
+def _is_cut_off(entry: Entry) -> bool:
+    """Say whether an answer leaves out a part of the difference, or a millisecond.
+
+    The library takes milliseconds from a float, so that 0.463 may become 462.
+    """
+    metadata = entry["metadata"]
+    start, end = (
+        datetime.fromisoformat(metadata[name]) for name in ("start_time", "end_time")
+    )
+    took = end - start
+    if metadata["expected_format"].endswith("mmm"):
+        return took.microseconds != 1000 * int(entry["answer"][-3:])
+    return metadata["expected_format"].endswith("HH:MM") and took.seconds % 60 > 0
+
+
 TIME_INTERVALS = TaskRules(
     "time_intervals",
     fix=one_answer(partial_credit=False, passed_over="day days"),
@@ -55,5 +72,6 @@ TIME_INTERVALS = TaskRules(
             "answer is below zero, because its second time is the earlier one",
             lambda entry: entry["answer"].startswith("-"),
         ),
+        ItemCheck("answer leaves out seconds, or a millisecond", _is_cut_off),
     ),
 )

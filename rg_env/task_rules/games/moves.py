@@ -16,7 +16,6 @@ from rg_env.task_rules.reading.lists import (
     repetition_guard,
 )
 from rg_env.task_rules.reading.values import as_json
-from rg_env.task_rules.reading.words import in_capitals
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -276,7 +275,9 @@ def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
 
 SOKOBAN = TaskRules(
     "sokoban",
-    notation=in_capitals,
+    notation=lambda answer, entry: (
+        answer.upper() if set(answer) <= set("lrudLRUD \n") else answer
+    ),
     fix=ScorerFix(
         fault="Ignores everything but the letters of moves, even a second answer.",
         score=_score_walk,

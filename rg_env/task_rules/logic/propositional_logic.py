@@ -183,6 +183,7 @@ PROPOSITIONAL_LOGIC = TaskRules(
     # The scorer tries 2**n assignments of n names; it parses in quadratic time.
     guard=Guard(_too_costly),
     notation=as_formula,
+    kept_signs="=",
     fix=ScorerFix(
         fault="Accepts the premises themselves, and weakened versions of them.",
         score=_score_conclusion,
