@@ -80,7 +80,7 @@ _ASKING = (
 _ASKED_WORD = r"[a-z]+\b(?!')|\(?[A-Z]{2,}\)?|[A-Z][a-z]+(?=[A-Za-z ]*\([A-Z]+\))"
 _ASKED = re.compile(rf"\b(?i:{_ASKING})((?:\s+(?:{_ASKED_WORD})){{1,8}})")
 _UNIT = re.compile(r"\b(?:how (?:many|much)|number of)((?: [^\s.?!]+){1,3})", re.I)
-_DENYING = "not no nor never or true false wrong incorrect yes"
+_DENYING = "not no nor never or true false wrong incorrect yes on off"
 _DENIALS = frozenset(_DENYING.split())
 
 
