@@ -59,6 +59,12 @@ case(
     question="Subtract the complex numbers: (3.0 - 5.0i) - (1.0 + 2.0i)",
 )
 case(
+    "complex_arithmetic",
+    {"13.00i": ["0.0 + 13.0i", "(13i + 0)", "13.00i"]},
+    same=["13.0", "0 + 13i or 5", "13i, 13i", "nan", "+"],
+    gold="13.00i",
+)
+case(
     "coin_flip",
     {
         "0.234375": ["23.4375%", r"23.4375\%"],
