@@ -108,15 +108,6 @@ def list_of(
     return notation
 
 
-def less_surplus(value: float, surplus: int, elements: int) -> float:
-    """Take back one element's share of the score for each surplus element.
-
-    Scorers that compare element by element look only as far as the gold answer goes, so
-    that the gold answer and a second one behind it score 1.0.
-    """
-    return max(0.0, min(1.0, value) - surplus / max(1, elements))
-
-
 # -- lists that are evaluated ----------------------------------------------------------
 
 _ITEM = re.compile(r"[0-9]{1,9}|'[^'\\\n]*'|\"[^\"\\\n]*\"")
