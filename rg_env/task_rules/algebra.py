@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import string
 from fractions import Fraction
@@ -21,18 +22,26 @@ from rg_env.task_rules.rules import (
 # -- complex_arithmetic ----------------------------------------------------------------
 
 
-_IMAGINARY_FIRST = re.compile(r"([+-]?)\s?([\d.]*[ij])\s?([+-]\s?[\d.]+)")
+_TERM = re.compile(r"[+-]?[^+-]+")
 
 
-def _real_part_first(answer: str, entry: Entry) -> str:
+def _complex(text: str) -> complex:
+    plain = "".join(text.split()).strip("()").replace("i", "j")
+    return sum(map(complex, _TERM.findall(plain)), 0j)
+
+
+def _as_complex(answer: str, entry: Entry) -> str:
+    """Write the right number as the right answer is: `11i - 3`, `0.0 + 13.0i`."""
     number = as_number(answer, entry)
-    parts = _IMAGINARY_FIRST.fullmatch(number)
-    return f"{parts[3]} {parts[1] or '+'} {parts[2]}" if parts else number
+    gold = entry.get("answer") or ""
+    with contextlib.suppress(ValueError):
+        return gold if _complex(number) == _complex(gold) else number
+    return number
 
 
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
-    notation=_real_part_first,
+    notation=_as_complex,
     fix=one_answer(),
 )
 

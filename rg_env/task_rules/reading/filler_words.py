@@ -77,7 +77,10 @@ _ASKING = (
     "how many|how much|number of|what is|what are|find|give|compute|calculate|determine"
     "|evaluate|return|provide|state|pick|simplify|solve|as an?|should be"
 )
-_ASKED_WORD = r"[a-z]+\b(?!')|\(?[A-Z]{2,}\)?|[A-Z][a-z]+(?=[A-Za-z ]*\([A-Z]+\))"
+_ASKED_WORD = (
+    r"(?!(?:if|is|off|on|or|to)\b)[a-z0-9]+\b(?!')|\(?[A-Z]{2,}\)?"
+    r"|[A-Z][a-z]+(?=[A-Za-z ]*\([A-Z]+\))"
+)
 _ASKED = re.compile(rf"\b(?i:{_ASKING})((?:\s+(?:{_ASKED_WORD})){{1,8}})")
 _UNIT = re.compile(r"\b(?:how (?:many|much)|number of)((?: [^\s.?!]+){1,3})", re.I)
 _DENYING = "not no nor never or true false wrong incorrect yes on off"

@@ -42,13 +42,7 @@ def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
 
 WHOLE = re.compile(r"-?[0-9]{1,9}")
 DECIMAL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
-BIT = re.compile(r"[01]")
 QUEENS = re.compile(r"[_Q]")
-
-
-def with_spaces(rows: Cells) -> str:
-    """Write rows with a space between two cells."""
-    return "\n".join(" ".join(row) for row in rows)
 
 
 def grid_of(cell: re.Pattern[str]) -> Notation:
@@ -56,6 +50,6 @@ def grid_of(cell: re.Pattern[str]) -> Notation:
 
     def written(answer: str, entry: Entry) -> str:
         rows = read_grid(answer, cell)
-        return answer if rows is None else with_spaces(rows)
+        return answer if rows is None else "\n".join(map(" ".join, rows))
 
     return written
