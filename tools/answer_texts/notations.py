@@ -61,7 +61,6 @@ SIGNED_TEXTS = _tasks("""
     bitwise_arithmetic complex_arithmetic number_format polynomial_equations
     power_function
 """)
-TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def _filled(forms: str, parts_of: Parts) -> dict[str, Notation]:
@@ -155,7 +154,6 @@ NUMBERS: Mapping[str, Notation] = {
         ["coin_flip"],
         lambda r: None if "e" in r else f"{round(float(r) * 100, 10):.15g}%",
     ),
-    **_filled(r"X° | $X^\circ$ | X degrees", _matched("(.*)", "X", "simple_geometry")),
     **_filled(
         r"(A,B) | H = (A, B) | $\left(A, B\right)$",
         _matched(r"\(([-\d.]+), ([-\d.]+)\)", "A B", "advanced_geometry"),
@@ -292,10 +290,8 @@ GRIDS: Mapping[str, Notation] = {
 }
 
 _SHORT_MOVES: Mapping[str, str | None] = {
-    "ab": " ",
     "path_star": " ",
     "quantum_lock": " → ",
-    "rubiks_cube": None,
     "rush_hour": " ",
     "shortest_path": " ",
     "sokoban": "",
@@ -318,7 +314,6 @@ MOVES: Mapping[str, Notation] = {
     "A + 3": _in(["rush_hour"], lambda r: re.sub(r"([+-])", r" \1 ", r)),
     "A→B": _in(["quantum_lock"], lambda right: right.replace(" ", "")),
     "UP DOWN": _in(["shortest_path"], lambda r: r.upper() if " " in r else None),
-    "R L' as R L\u2019": _in(["rubiks_cube"], lambda r: r.replace("'", "\u2019")),
     "pour A→B": _in(["jugs"], lambda right: right.replace("->", "→")),
 }
 
@@ -340,22 +335,10 @@ def _letters(between: str, join: str) -> Notation:
     return _in(["cryptarithm"], lambda r: r.replace(",", join).replace("=", between))
 
 
-def _factors(times: str, around: str = "") -> Notation:
-    return _in(
-        ["prime_factorization"],
-        lambda right: around + right.replace(f" {TIMES} ", times) + around,
-    )
-
-
 _LATEX = {"∧": r"\land ", "\u2228": r"\lor ", "→": r"\to ", "¬": r"\neg "}
 _LATEX["↔"] = r"\leftrightarrow "
 
 OWN: Mapping[str, Notation] = {
-    "2 * 2": _factors(" * "),
-    "2\u00d72": _factors(TIMES),
-    "2 x 2": _factors(" x "),
-    r"$2 \times 2$": _factors(r" \times ", "$"),
-    "2, 2": _factors(", "),
     "NAME: role": _roles(r"\1: \3", ", "),
     "- NAME is a role": _roles(r"- \g<0>", "\n"),
     "NAME is a role; NAME": _roles(r"\g<0>", "; "),
