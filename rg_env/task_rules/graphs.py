@@ -77,18 +77,12 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score buttons with nothing but filler words beside them.
 
     The library also reads the letters of those, the B of `boxed` for one, and passes
-    over a press without effect, which toggles the light as the question has it. The
-    more presses beyond the fewest, the less.
+    over a press without effect, which toggles the light as the question has it.
     """
     if not is_filler_beside(_PRESSES, answer):
         return 0.0
     pressed = " ".join(_BUTTONS.findall(answer))
-    value = library(pressed)
-    if value == 1.0 or _opens(pressed, entry["metadata"]):
-        return 1.0
-    fewest = len(entry["metadata"].get("solution_path", ()))
-    presses = sum(map(str.isalpha, pressed))
-    return fewest / max(1, fewest, presses) / 2 if value > 0.0 else 0.0
+    return float(library(pressed) == 1.0 or _opens(pressed, entry["metadata"]))
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}

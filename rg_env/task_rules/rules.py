@@ -36,9 +36,6 @@ FixedScore = Callable[[str, Entry, LibraryScore], float]
 # What many of the library's scorers give for a wrong answer that they can read.
 READABLE = 0.01
 
-# Score of a number that the library's tolerance takes for the right one.
-NEARLY = 0.4
-
 # What an answer that is not right scores.
 MOST_FOR_A_WRONG_ANSWER = 0.5
 

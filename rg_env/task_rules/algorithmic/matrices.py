@@ -65,32 +65,25 @@ MANIPULATE_MATRIX = TaskRules(
 
 # -- pool_matrix -----------------------------------------------------------------------
 
-# The library's score of a matrix of the right size with other numbers in it.
-SAME_SIZE = 0.1
-
 ASKED_DECIMALS = 2
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a matrix that is correct to two decimals; nothing hides behind a `#`.
+    """Score a matrix that is correct to two decimals.
 
     A number with more decimals is correct to as many. A column may be written as a row.
     """
-    value = 0.0 if "#" in answer else library(answer)
-    if value < SAME_SIZE:
-        return value
     right = entry["metadata"]["solution"]
     rows = [row.split() for row in answer.split("\n") if row.strip()]
     if len(rows) == 1 and {len(row) for row in right} == {1}:
         rows = [[number] for number in rows[0]]
     if [len(row) for row in rows] != [len(row) for row in right]:
-        return SAME_SIZE
+        return 0.0
     pairs = zip(chain(*rows), chain(*right), strict=True)
     try:
-        is_right = all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs)
+        return float(all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs))
     except ValueError:
-        return SAME_SIZE
-    return 1.0 if is_right else SAME_SIZE
+        return 0.0
 
 
 def _without_cut_off_windows(entry: Entry) -> list[Entry]:

@@ -13,7 +13,6 @@ from rg_env.task_rules.reading.numbers import (
     same_number,
 )
 from rg_env.task_rules.rules import (
-    NEARLY,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -52,10 +51,10 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
     are not those of the question; both are right there.
     """
     value = library(answer)
-    if value < 1.0 or same_number(answer, entry["answer"]):
-        return value
-    right = _rounded_as_asked(entry["question"])
-    return value if right is not None and same_number(answer, str(right)) else NEARLY
+    if value < 1.0:
+        return value / 2
+    right = (entry["answer"], str(_rounded_as_asked(entry["question"])))
+    return float(any(same_number(answer, number) for number in right))
 
 
 DECIMAL_ARITHMETIC = TaskRules(
@@ -120,7 +119,7 @@ def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
         return value
     match, solution = float(answer.replace(",", "")), metadata["solution"]
     meant = {n for n in metadata.get("candidates", []) if abs(n - match) < NOISE}
-    return value if meant == {solution} or match == solution else NEARLY
+    return float(meant == {solution} or match == solution)
 
 
 def _reads_alike(entry: Entry) -> bool:

@@ -83,7 +83,7 @@ _ASKED_WORD = (
 )
 _ASKED = re.compile(rf"\b(?i:{_ASKING})((?:\s+(?:{_ASKED_WORD})){{1,8}})")
 _UNIT = re.compile(r"\b(?:how (?:many|much)|number of)((?: [^\s.?!]+){1,3})", re.I)
-_DENYING = "not no nor never or true false wrong incorrect yes"
+_DENYING = "not no nor never or true false wrong incorrect yes on off"
 _DENIALS = frozenset(_DENYING.split())
 
 

@@ -26,11 +26,6 @@ def of_short_text(notation: Notation) -> Notation:
     return written
 
 
-def in_capitals(answer: str, entry: Entry) -> str:
-    """Write the moves of a task that names them by capital letters."""
-    return answer.upper()
-
-
 def with_its_first_letter(answer: str, entry: Entry) -> str:
     """Write the first letter as the right answer has it; any sentence has a capital."""
     gold = entry.get("answer") or ""
