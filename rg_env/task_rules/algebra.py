@@ -22,7 +22,7 @@ from rg_env.task_rules.rules import (
 # -- complex_arithmetic ----------------------------------------------------------------
 
 
-_TERM = re.compile(r"[+-]?[^+-]+")
+_TERM = re.compile(r"[+-]?[^+-]+|[+-]")
 
 
 def _complex(text: str) -> complex:
