@@ -1,18 +1,18 @@
-"""The share of correct answers scored in full, in each formatting and notation.
+"""The share of correct answers scored in full, in each formatting.
 
     python -m tools.correct_answers [--tasks gcd dice] [--items 10]
         [--levels defaults 0 0.5 1] [--seed 15000000]
 
 The right answer to many items of each task is written in every way of
-`tools/answer_texts/`: some hundred kinds of formatting, and the notations of its kind.
+`tools/answer_texts/formatting.py`.
 Three scorers score them:
 
 - library: the library's own, with the answer as it stands;
 - exact: ours with `normalize_answers: false`;
 - normalized: ours as it is by default.
 
-Printed are the means over all tasks and those of each task, and the notations of a task
-that `normalized` scores in full in less than 0.8 of its items.
+Printed are the means over all tasks and those of each task, and the formatting of a
+task that `normalized` scores in full in less than 0.8 of its items.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from typing import Any
 from rg_env.library import datasets, registry, worker_jobs
 from rg_env.reward.score import ScoringRules, as_unit
 from tools.answer_texts.formatting import FORMATTING
-from tools.answer_texts.notations import notations_of
 from tools.answer_texts.sampled_items import (
     DEFAULTS,
     SampledItem,
@@ -81,10 +80,11 @@ def scores(item: SampledItem, texts: Sequence[str]) -> dict[str, list[float]]:
 def measure(
     task: str, levels: Sequence[float], items: int, seed: int
 ) -> dict[str, Shares]:
-    """Return, for each formatting and notation, which share of a task's is in full."""
+    """Return, for each formatting, which share of a task's is in full."""
     rows: dict[str, list[Shares]] = defaultdict(list)
     for item in sampled_items(task, levels, items, seed):
-        texts = notations_of(item)
+        written = {name: write(item.right) for name, write in FORMATTING.items()}
+        texts = {name: text for name, text in written.items() if text is not None}
         columns = scores(item, list(texts.values()))
         for name, *values in zip(texts, *columns.values(), strict=True):
             full = (float(value == 1.0) for value in values)
@@ -108,15 +108,8 @@ def _table(head: str, rows: Mapping[str, Shares]) -> None:
 
 
 def report(by_task: Mapping[str, Mapping[str, Shares]]) -> None:
-    def mean_of(is_formatting: bool) -> Shares:
-        kept = [
-            [row for name, row in rows.items() if (name in FORMATTING) == is_formatting]
-            for rows in by_task.values()
-        ]
-        return _mean(_mean(rows) for rows in kept if rows)
-
-    means = {"formatting": mean_of(True), "notations of its kind": mean_of(False)}
-    _table("mean of all tasks", means)
+    rows = (_mean(of_task.values()) for of_task in by_task.values() if of_task)
+    _table("", {"mean of all tasks": _mean(rows)})
     _table("task", {task: _mean(rows.values()) for task, rows in by_task.items()})
     low = {
         f"{task}: {name!r}": row

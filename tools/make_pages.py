@@ -25,6 +25,7 @@ from rg_env.settings import program_settings
 from rg_env.settings.environment_settings import DATA_DUMPS, GROUPS, START
 from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import CheckedModel
+from rg_env.task_rules.rules import ScorerFix
 from rg_env.task_rules.table import TABLE
 from tools import make_baselines as made
 from tools.trivial_baselines.learned_guesses import GUESSES
@@ -38,9 +39,8 @@ SCORING = """\
 `python -m tools.make_pages` writes this page from `rg_env/task_rules/` and
 reasoning-gym {version}.
 
-Known faults of the library's scorers are corrected, unless `scorer_fixes` is false, so
-that a wrong answer scores at most 0.5. A correction applies only to the scorer it was
-written for; if the installed library has another one, the log names the task.
+The library's scorers are corrected, whichever version of it is installed, unless
+`scorer_fixes` is false. A wrong answer scores at most 0.5.
 
 ## Guards ({num_guards})
 
@@ -49,17 +49,23 @@ evaluates them as code or computes for hours:
 
 {guards}.
 
-## The base scorer ({num_base_tasks} tasks)
+## One rule ({num_ruled} tasks)
 
-The library's base scorer gives credit to any text that contains the right answer: 0.5
-to `-5` or `50` if 5 is right. The corrected scorer gives this credit only if the other
-words cannot be a second answer.
+Where a question has one right answer, an answer is right if it says the reference and
+nothing else: the same numbers (`5.0` is 5), words (in any case, unless case is asked
+for) and signs. Words such as "the answer is" and the question's unit may stand beside
+it, and the order counts unless the library's scorer passes over it. Any other answer
+that the library scores 1.0 says more or something else, and scores 0; what the library
+scores less scores half of that. It scores 0 where a copy of the question, a constant or
+any text that contains the reference earned more than 0.25 so: in the {num_base_tasks}
+tasks with the library's base scorer (such as {base_tasks}) and in {without}.
 
-It is that of {base_tasks} and others.
+The rule is also that of {ruled}.
 
-## Fixes of other scorers ({num_fixes})
+## Corrections of single tasks ({num_fixes})
 
-This is the main point of what the library's scorers do wrong.
+They have several right answers, a tolerance, or a scorer that refuses right answers.
+This is the main point of what each scorer does wrong.
 `tests/task_rules/test_library_expectations.py` has the library's own tests that expect
 other scores.
 
@@ -85,13 +91,19 @@ def scoring_page() -> str:
     base_tasks = [task for task in described.tasks if datasets.has_base_scorer(task)]
     rows = sorted(TABLE.items())
     guards = [task for task, row in rows if row.guard]
-    fixes = [(task, row.fix) for task, row in rows if row.fix]
+    fixes = [(task, row.fix) for task, row in rows if row.fix and row.fix.fault]
+    ruled = [(task, row.fix) for task, row in rows if row.fix and not row.fix.fault]
+    others = [(task, fix) for task, fix in ruled if task not in base_tasks]
+    gives_parts = {task: _gives_parts(fix) for task, fix in others}
     return SCORING.format(
         version=described.version,
         num_guards=len(guards),
         guards=", ".join(guards),
+        num_ruled=len({*base_tasks, *gives_parts}),
         num_base_tasks=len(base_tasks),
-        base_tasks=", ".join(base_tasks[::8]),
+        base_tasks=", ".join(base_tasks[::12]),
+        without=", ".join(task for task, gives in gives_parts.items() if not gives),
+        ruled=", ".join(task for task, gives in gives_parts.items() if gives),
         num_fixes=len(fixes),
         fixes="\n".join(
             f"- {', '.join(tasks)}: {fault}"
@@ -100,6 +112,10 @@ def scoring_page() -> str:
             ).items()
         ),
     )
+
+
+def _gives_parts(fix: ScorerFix) -> bool:
+    return fix.score("no", {"answer": "5"}, lambda text: 0.8) > 0.0
 
 
 # -- docs/settings.md -----------------------------------------------------------------

@@ -7,7 +7,8 @@ CHECKOUT is one of https://github.com/open-thought/reasoning-gym-eval. The compl
 that `rescore` has scored are judged without a scorer, in worker processes: compared
 with the library's own answer or played, by `tools/answer_texts/surely_wrong.py`, or by
 a truth table. They are judged as they stand and as our normalization reads them.
-Printed are the tables of `docs/reward_audits.md`. `compare scores.jsonl --score ours`
+Printed are the tables of `docs/reward_audits.md`, and for each task with a notation
+what the answers that it changes score without it. `compare scores.jsonl --score ours`
 ranks the models.
 """
 
@@ -22,15 +23,17 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from rg_env import ending, logs
 from rg_env.library import datasets, worker_jobs
 from rg_env.results.samples import Sample, grouped, sample_of
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import ScoringRules
+from rg_env.task_rules import table
 from rg_env.task_rules.reading.formulas import as_formula, read_formula
 from rg_env.workers.pool_errors import PoolError
 from rg_env.workers.worker_pool import WorkerPool
@@ -40,8 +43,10 @@ from tools.answer_texts.surely_wrong import is_wrong
 ITEM_DEADLINE_S, ANSWER_DEADLINE_S = 60.0, 10.0
 ITEMS_AT_ONCE = 8
 FULL = 1.0 - 1e-9
+KNOWN = ("right", "without")
 LEAST_RIGHT, MOST_WRONG = 0.995, 0.001
 Lines = Iterable[str]
+Job = Callable[..., list[Any]]
 
 
 def _follows(entry: Mapping[str, Any], answer: str) -> bool:
@@ -54,15 +59,36 @@ def _follows(entry: Mapping[str, Any], answer: str) -> bool:
     return bool(formula and formula.rows != every and not known & ~formula.rows)
 
 
+def _entry(task: str, config: str, question: str, gold: Any) -> dict[str, Any]:
+    made = datasets.dataset_entries(task, config)
+    same = [e for e in made if e is not None and e["question"] == question]
+    # Items of one question may have several reference answers.
+    return next((e for e in same if e["answer"] == gold), same[0])
+
+
+def without_notation(
+    task: str, config: str, question: str, gold: Any, answers: Sequence[str]
+) -> list[float | None]:
+    """Score answers without the notation of their task; None where it changes none."""
+    params, rules = json.loads(config), ScoringRules()
+    with contextlib.redirect_stdout(io.StringIO()):
+        entry = _entry(task, config, question, gold)
+        written = list(map(rules.normalizer(task, entry), answers))
+        bare = dataclasses.replace(table.rules_of(task), notation=None)
+        with mock.patch.dict(table.TABLE, {task: bare}):
+            plain = list(map(rules.normalizer(task, entry), answers))
+            del params["seed"], params["size"]
+            rows = worker_jobs.score_answers(task, params, entry, answers, rules)
+    columns = zip(written, plain, rows, strict=True)
+    return [None if w == p else row[0] for w, p, row in columns]
+
+
 def verdicts(
     task: str, config: str, question: str, gold: Any, answers: Sequence[str]
 ) -> list[bool | None]:
     """Say of answers to one item whether they are right; the job of a worker."""
     with contextlib.redirect_stdout(io.StringIO()):
-        made = datasets.dataset_entries(task, config)
-        same = [e for e in made if e is not None and e["question"] == question]
-        # Items of one question may have several reference answers.
-        entry = next((e for e in same if e["answer"] == gold), same[0])
+        entry = _entry(task, config, question, gold)
         right = right_answer(task, entry)
         normalized = ScoringRules().normalizer(task, entry)
 
@@ -78,38 +104,47 @@ def verdicts(
     return [True if True in both else None if None in both else False for both in said]
 
 
-async def _of_item(pool: WorkerPool, which: Any, answers: list[str]) -> list[Any]:
-    """Judge the answers to an item together, and alone where they take too long."""
+async def _of_item(
+    pool: WorkerPool, job: Job, which: Any, answers: list[str]
+) -> list[Any]:
+    """Do a job for the answers to an item together, alone where they take too long."""
     limit_s = ITEM_DEADLINE_S if len(answers) > 1 else ANSWER_DEADLINE_S
     try:
-        return await pool.run(verdicts, *which, answers, deadline_s=limit_s)
+        return await pool.run(job, *which, answers, deadline_s=limit_s)
     except PoolError:
         if len(answers) == 1:
             return [None]
-    return [(await _of_item(pool, which, [answer]))[0] for answer in answers]
+    return [(await _of_item(pool, job, which, [answer]))[0] for answer in answers]
 
 
 async def judged(pool: WorkerPool, samples: Sequence[Sample]) -> list[Sample]:
-    """Return samples of `slim` with what is known of them in `row["right"]`."""
+    """Return samples of `slim` with what is known of them.
+
+    `row["right"]` is the verdict, `row["without"]` the score of `without_notation`.
+    """
     places = asyncio.Semaphore(ITEMS_AT_ONCE)
-    known: dict[Any, bool | None] = {}
+    known: dict[Any, dict[str, Any]] = {}
 
     def key(s: Sample) -> tuple[Any, ...]:
         return s.task, s.row["config"], s.question, json.dumps(s.row["gold_answer"])
 
     async def one(item: Any, of_item: Sequence[Sample]) -> None:
         answers = list(dict.fromkeys(s.row["answer"] for s in of_item))
+        which = (*item[:3], json.loads(item[3]))
         async with places:
-            said = await _of_item(pool, (*item[:3], json.loads(item[3])), answers)
-        known.update({(item, a): v for a, v in zip(answers, said, strict=True)})
+            right = await _of_item(pool, verdicts, which, answers)
+            without = await _of_item(pool, without_notation, which, answers)
+        for answer, *both in zip(answers, right, without, strict=True):
+            known[item, answer] = dict(zip(KNOWN, both, strict=True))
         progress.advance()
 
     items = grouped((s for s in samples if s.is_answered), key)
     with WorkProgress("judge", len(items), "items") as progress:
         await asyncio.gather(*(one(*item) for item in items.items()))
-    said = [{"right": known.get((key(s), s.row["answer"]))} for s in samples]
+    nothing = dict.fromkeys(KNOWN)
+    said = [known.get((key(s), s.row["answer"]), nothing) for s in samples]
     pairs = zip(samples, said, strict=True)
-    return [dataclasses.replace(s, row={**s.row, **right}) for s, right in pairs]
+    return [dataclasses.replace(s, row={**s.row, **both}) for s, both in pairs]
 
 
 def slim(row: Mapping[str, Any]) -> Sample:
@@ -171,6 +206,20 @@ def judgement(samples: Sequence[Sample]) -> Lines:
     yield from _table("task, right, not in full, wrong, in full, unknown", rows)
 
 
+def notations(samples: Sequence[Sample]) -> Lines:
+    """Yield what each task's notation changes, and what would change without it."""
+    rows: list[Any] = []
+    for task, those in _by_task(s for s in samples if s.is_answered):
+        changed = [s for s in those if s.row["without"] is not None]
+        paid = [s for s in changed if s.row["scores"]["ours"] >= FULL]
+        saved = Counter(s.row["right"] for s in paid if s.row["without"] < FULL)
+        right = sum(s.row["right"] is True for s in those)
+        if changed:
+            rows.append((task, right, len(changed), saved[True], saved[False]))
+    heads = "task, right, changed by its notation, right ones lost without, wrong ones"
+    yield from _table(heads, rows)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("file", type=Path, help="which `rescore --out` has written")
@@ -187,6 +236,7 @@ def main() -> int:
         samples = ending.run(judged(pool, samples))
     print("## Differences\n", *differences(samples), sep="\n")
     print("## Judged\n", *judgement(samples), sep="\n")
+    print("## Notations\n", *notations(samples), sep="\n")
     return 0
 
 

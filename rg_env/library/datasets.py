@@ -11,7 +11,6 @@ import ast
 import contextlib
 import decimal
 import functools
-import hashlib
 import inspect
 import json
 import math
@@ -25,7 +24,7 @@ from typing import Any
 from rg_env.errors import SettingError, shown, unknown_name
 from rg_env.library.registry import OWN_TASKS, cause_of, load_factory
 from rg_env.reward.score import ScoreFunction, as_unit
-from rg_env.task_rules.reading.filler_words import base_fix
+from rg_env.task_rules.one_rule import CONTAINED
 from rg_env.task_rules.rules import MAX_ANSWER_CHARS, MIXTURE, Entry, ScorerFix
 from rg_env.task_rules.table import fault_of, rules_of
 
@@ -246,34 +245,18 @@ def has_base_scorer(task: str) -> bool:
 
 
 def fix_of(task: str) -> ScorerFix | None:
-    """Return the fix of a registered task, whether it holds or not; None without one.
+    """Return the fix of a registered task; None without one.
 
-    A task whose installed scorer is the library's base scorer has the fix of that one.
+    A task whose installed scorer is the library's base scorer has the fix of that one,
+    unless its row has another.
     """
-    rules = rules_of(task)
-    return base_fix(rules.has_units) if has_base_scorer(task) else rules.fix
-
-
-def scorer_digest(task: str) -> str:
-    """Return the digest of the source of a task's scorer."""
-    source = inspect.getsource(load_factory().DATASETS[task][0].score_answer)
-    return hashlib.sha256(source.encode()).hexdigest()
-
-
-@functools.cache  # no worker can read a user's file
-def fix_holds(task: str) -> bool | None:
-    """Say whether the fix of a task is for the installed scorer; None without a fix.
-
-    It is for the source that it was written for, and rests where there is another.
-    """
-    fix = fix_of(task)
-    return None if fix is None else scorer_digest(task) == fix.scorer_sha256
+    return rules_of(task).fix or (CONTAINED if has_base_scorer(task) else None)
 
 
 def corrected_scorer(task: str, library_score: ScoreFunction) -> ScoreFunction:
-    """Return the scorer of a task with its fix, if it has one that holds."""
+    """Return the scorer of a task with its fix, if it has one."""
     fix = fix_of(task)
-    if fix is None or not fix_holds(task):
+    if fix is None:
         return library_score
 
     def score(answer: Any, entry: Entry) -> Any:

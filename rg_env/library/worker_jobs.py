@@ -34,8 +34,6 @@ def preload() -> None:
     """Load reasoning-gym and what the first calls of some scorers load."""
     # The scorers that evaluate text have their processes replaced after every group.
     registry.describe()
-    for task in OWN_TASKS:
-        datasets.fix_holds(task)  # no worker can read a user's file
     for task in EVALUATED:
         # What is broken is named where the task is checked. Seed 3 makes quick items.
         with contextlib.suppress(Exception):
@@ -157,12 +155,6 @@ def reference_fault(
         return None
     why = scorer_fault(task, params, entry, gold, rules) or why
     return f"its reference answer scores {value:.2f} ({why})"
-
-
-def describe_fixes() -> dict[str, bool]:
-    """Say of each task that has a fix whether it holds for the installed scorer."""
-    holding = ((task, datasets.fix_holds(task)) for task in registry.describe().tasks)
-    return {task: holds for task, holds in holding if holds is not None}
 
 
 def curriculum_digests(tasks: Sequence[str]) -> dict[str, str]:

@@ -39,10 +39,16 @@ _END = re.compile(
 MAX_END_CHARS = 100
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*(?:[\w+#.-]+[ \t]*)?\n(.*)\n[ \t]*\1", re.DOTALL)
+_WRAPPED = re.compile(
+    r"(?P<mark>\*{1,3}|_{1,2}|`{1,3}|\${1,2}|[\"'])(.+)(?P=mark)"
+    r"|(?P<opening>\\[(\[]|[\u201c\u2018\u00ab\u201e])(.+)"
+    r"(?:\\[)\]]|[\u201d\u2019\u00bb\u201c])",
+    re.DOTALL,
+)
 _LATEX_WORD = re.compile(
-    r"(?:\$|\\\(|\\\[)?\s?\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf"
+    r"(?:\$\$?|\\\(|\\\[)?\s?\\(?:boxed|fbox|text|textbf|textit|texttt|textrm|textsf"
     r"|mathrm|mathbf|mathtt|mathit|mathsf|boldsymbol|bm|operatorname|displaystyle|mbox"
-    r"|emph|underline)\s*\{(.*)\}\s?(?:\$|\\\)|\\\])?",
+    r"|emph|underline)\s*\{(.*)\}\s?(?:\$\$?|\\\)|\\\])?",
     re.DOTALL,
 )
 _LATEX_SIGNS = (
@@ -51,6 +57,7 @@ _LATEX_SIGNS = (
     (re.compile(r"(?<![/\\])\\(?:[,;:! ]|q?quad(?![A-Za-z]))"), " "),
     (re.compile(r"\s?\^\s?(?:\\circ|\{\s?\\circ\s?\})|\\degree|\u00ba"), "\u00b0"),
     (re.compile(r"\\([#_&%*])"), r"\1"),
+    (re.compile(r"\\[dt]?frac\s*\{\s*(-?\d+)\s*\}\s*\{\s*(\d+)\s*\}"), r"\1/\2"),
 )
 _TAGGED = re.compile(
     r"<(b|strong|i|em|u|code|pre|p|span|mark|tt|kbd|samp)>((?:(?!</?\1>).)*)</\1>", re.S
@@ -70,28 +77,12 @@ _POINT = re.compile(r"[A-Za-z]\d{0,2}")
 
 _NAMES_OF_ANSWERS = frozenset({"answer", "solution", "result", "output"})
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
-
-_PAIRS = (
-    *(("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]")),
-    *(("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_")),
-    *(("```", "```"), ("`", "`"), ('"', '"'), ("'", "'")),
-    *(("\u201c", "\u201d"), ("\u2018", "\u2019")),
-    *(("\u00ab", "\u00bb"), ("\u201e", "\u201c")),
+_MARKS_AND_PERIOD = tuple(
+    f"{mark}{end}" for mark in "*_`$\"'\u201d\u2019\u00bb\u201c)]}" for end in ".\u3002"
 )
-"""What opens and closes formatting."""
 
-_CLOSED = tuple(
-    f"{closing}{end}" for _, closing in (*_PAIRS, ("", "}")) for end in ".\u3002"
-)
-_SIGNS_OF_FORMATTING = re.compile(
-    r"""[*_`$\\"'<>#=:~\r\x0b-\x1f\x7f-\U0010ffff]|[ \t]\n|[A-Za-z][ \t]*\n"""
-    r"|\d,\d{3}|\b(?:is|was|are|be|equals|[Ii]t's)\s"
-    r"|^(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence),|[A-Z]\]\Z|\btotal of\s"
-)
-"""What an answer holds if there is anything to take off it, besides its ends."""
-
-_OF_PIECES = frozenset({"$", "__", "_", "`", '"', "'"})
-"""What may also stand around each of several pieces, and is no sign of a formula."""
+_OF_PIECES = frozenset("$_`\"'")
+"""Marks that may stand around each of several pieces, and are no sign of a formula."""
 
 
 def _without_invisible(text: str) -> str:
@@ -128,26 +119,26 @@ def _without_fence(text: str) -> str:
     return match[2].strip() if match else text
 
 
-def _without_pair(opening: str, closing: str) -> Rule:
-    def rule(text: str) -> str:
-        if not (text.startswith(opening) and text.endswith(closing)):
-            return text
-        inner = text[len(opening) : -len(closing)]
-        if opening in _OF_PIECES and _has_pairs(inner, opening):
-            return text
-        return inner.strip() or text
+def _without_marks(text: str, kept: str = "") -> str:
+    """Take off quotes, bold, dollars and the like around a text, but the kept signs."""
+    match = _WRAPPED.fullmatch(text)
+    mark = match["mark"] or match["opening"] if match else ""
+    if match is None or mark[0] in kept:
+        return text
+    inner = match[2] or match[4]
+    if mark[0] in _OF_PIECES and _has_pairs(inner, mark[0]):
+        return text
+    return inner.strip() or text
 
-    return rule
 
-
-def _has_pairs(inner: str, mark: str) -> bool:
+def _has_pairs(inner: str, sign: str) -> bool:
     """Say whether the marks around a text belong to two pieces: `"a", "b"`.
 
     One mark inside is an apostrophe or a part of a name, and a list has its own.
     """
     if inner[:1] in ("[", "{", "(") and inner[-1:] in ("]", "}", ")"):
         return False
-    count = inner.count("_" if mark == "__" else mark)
+    count = inner.count(sign)
     return count > 0 and count % 2 == 0
 
 
@@ -194,11 +185,6 @@ def _without_lead(text: str, asked: frozenset[str] = frozenset()) -> str:
     return rest or text
 
 
-def _without_label(text: str) -> str:
-    """Take `The answer is` off, also where the right answer begins like a lead."""
-    return text[lead_end(text, labelled=True) :].strip() or text
-
-
 def _without_name(text: str) -> str:
     """Take `x =` off, where nothing else is equal to anything."""
     match = _NAME.match(text)
@@ -221,13 +207,14 @@ def _without_object(text: str) -> str:
 
 
 def _without_period(text: str) -> str:
+    """Take off the period or the comma at the end; three dots stay."""
     if text.endswith(("..", ",,", "\u2026")) or not text.endswith((".", "\u3002", ",")):
         return text
     return text[:-1].strip() or text
 
 
-def _without_period_after_formatting(text: str) -> str:
-    return text[:-1] if text.endswith(_CLOSED) else text
+def _without_period_behind_a_mark(text: str) -> str:
+    return text[:-1] if text.endswith(_MARKS_AND_PERIOD) else text
 
 
 def _without_separators(text: str) -> str:
@@ -235,37 +222,25 @@ def _without_separators(text: str) -> str:
     return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
 
 
-_ANY = ""
-
-_RULES_BY_SIGN: tuple[tuple[str, Rule], ...] = (
-    (_ANY, _without_invisible),
-    (_ANY, _with_plain_lines),
-    (_ANY, _with_plain_minus),
-    (_ANY, _without_end),
-    (_ANY, _without_period_after_formatting),
-    ("`~", _without_fence),
-    (_ANY, _without_marked_words),
-    *((opening[0], _without_pair(opening, closing)) for opening, closing in _PAIRS),
-    ("$\\", _without_latex_word),
-    (_ANY, _with_plain_latex),
-    ("<", _without_tags),
-    ("{", _without_object),
-    (_ANY, _without_lead),
-    (_ANY, _without_label),
-    (_ANY, _without_bullet),
-    (_ANY, _without_period),
-    (_ANY, _without_name),
-    (_ANY, _without_separators),
+RULES: tuple[Rule, ...] = (
+    _without_invisible,
+    _with_plain_lines,
+    _with_plain_minus,
+    _without_end,
+    _without_period_behind_a_mark,
+    _without_fence,
+    _without_marked_words,
+    _without_marks,
+    _without_latex_word,
+    _with_plain_latex,
+    _without_tags,
+    _without_object,
+    _without_lead,
+    _without_bullet,
+    _without_period,
+    _without_name,
+    _without_separators,
 )
-"""Each rule with the signs of which a text has to begin with one, if it has to."""
-
-RULES: tuple[Rule, ...] = tuple(rule for _, rule in _RULES_BY_SIGN)
-
-
-def _may_be_formatted(text: str) -> bool:
-    """Say whether any rule can apply; most answers of a group are plain."""
-    is_short_lead = text[:2] in ("- ", "+ ", "-\t", "+\t") or text.endswith((".", ","))
-    return is_short_lead or _SIGNS_OF_FORMATTING.search(text) is not None
 
 
 def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> Rule:
@@ -281,31 +256,27 @@ def normalizing(gold: str | None, meaningful: str = "", question: str = "") -> R
         From an answer, stripped, to the rest, stripped: the answer itself where there
         is nothing to take off.
     """
-    are_formatting: dict[Rule, bool] = {}
-    lead = functools.partial(_without_lead, asked=asked_words(question))
+    gold = gold or ""
+    kept = meaningful
+    if _without_marks(gold) != gold:
+        kept += gold[0]
+    parts = {
+        _without_lead: functools.partial(_without_lead, asked=asked_words(question)),
+        _without_marks: functools.partial(_without_marks, kept=kept),
+    }
     rules = [
-        (signs, lead if rule is _without_lead else rule)
-        for signs, rule in _RULES_BY_SIGN
+        parts.get(rule, rule)
+        for rule in RULES
         if rule is not _without_name or "=" not in meaningful
     ]
-
-    def may_take_off(rule: Rule) -> bool:
-        # A rule that changes the right answer would take off a part of answers.
-        if rule not in are_formatting:
-            are_formatting[rule] = gold is None or rule(gold) == gold
-        return are_formatting[rule]
+    # A rule that changes the right answer would take off a part of answers.
+    rules = [rule for rule in rules if not gold or rule(gold) == gold]
 
     def normalized(answer: str) -> str:
-        if not _may_be_formatted(answer):
-            return answer
         for _ in range(MAX_ROUNDS):
             before = answer
-            for signs, rule in rules:
-                if signs and (answer[:1] not in signs or signs in meaningful):
-                    continue
-                rest = rule(answer)
-                if rest != answer and may_take_off(rule):
-                    answer = rest
+            for rule in rules:
+                answer = rule(answer)
             if answer == before:
                 break
         return answer

@@ -25,8 +25,7 @@ from typing import Any
 import msgspec
 
 from rg_env.errors import RunError, counted, in_section
-from rg_env.library import worker_jobs
-from rg_env.library.installed_library import DEADLINE_S, read_library
+from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable
 from rg_env.stream.curriculum import Count, Feedback, Share
@@ -329,12 +328,6 @@ async def prepare_items(
     library = await read_library(pool)
     where = (library.release, library.location, len(library.tasks))
     logger.info("reasoning-gym %s from %s: %d tasks", *where)
-    if settings.scoring_rules.scorer_fixes:
-        fixes = await pool.run(worker_jobs.describe_fixes, deadline_s=DEADLINE_S)
-        logger.info("%d scorers of the library are corrected", sum(fixes.values()))
-        if resting := [task for task, holds in fixes.items() if not holds]:
-            what = "other scorers than those that were corrected stay as they are"
-            logger.warning("%s: %s", what, ", ".join(resting))
     with in_section("env."):
         stream = await prepare_stream(pool, library, settings, feedback)
         names, levels = stream.task_names, stream.difficulty.scales

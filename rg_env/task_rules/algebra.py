@@ -2,64 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import string
 from fractions import Fraction
 
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
 from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.reading.words import of_short_text
+from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (
     Entry,
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
     seldom,
 )
 
 # -- complex_arithmetic ----------------------------------------------------------------
 
 
-def _without_calculation(answer: str, entry: Entry) -> str:
-    """Return what stands behind `=` where the question's calculation is before it."""
-    before, _, behind = answer.partition("=")
-    side = "".join(before.split())
-    asked = "".join(entry.get("question", "").split())
-    is_asked = len(side) > 2 and asked.endswith(side) and "=" not in behind
-    return behind.strip() if is_asked else answer
+_TERM = re.compile(r"[+-]?[^+-]+|[+-]")
 
 
-_IMAGINARY_FIRST = re.compile(r"([+-]?)\s?([\d.]*[ij])\s?([+-]\s?[\d.]+)")
+def _complex(text: str) -> complex:
+    plain = "".join(text.split()).strip("()").replace("i", "j")
+    return sum(map(complex, _TERM.findall(plain)), 0j)
 
 
 def _as_complex(answer: str, entry: Entry) -> str:
-    """Write the real part of a number first."""
-    number = _without_calculation(answer, entry)
-    parts = _IMAGINARY_FIRST.fullmatch(number)
-    return f"{parts[3]} {parts[1] or '+'} {parts[2]}" if parts else number
-
-
-def _finite_number(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right number, and another one by its distance."""
-    if "nan" in answer.lower().replace(" ", ""):
-        return 0.0
-    value = library(answer)
-    return value if value == 1.0 else partial_credit(value)
+    """Write the right number as the right answer is: `11i - 3`, `0.0 + 13.0i`."""
+    number = as_number(answer, entry)
+    gold = entry.get("answer") or ""
+    with contextlib.suppress(ValueError):
+        return gold if _complex(number) == _complex(gold) else number
+    return number
 
 
 COMPLEX_ARITHMETIC = TaskRules(
     "complex_arithmetic",
-    notation=of_short_text(_as_complex),
-    fix=ScorerFix(
-        scorer_sha256="210549e636793b5129afff648b6839427ba3311b5f521f7522198027dfa1784a",
-        fault=(
-            "`nan` scores 1.0, because min(1.0, NaN) is 1.0; a number that is off by a"
-            " tenth scores 0.9."
-        ),
-        score=_finite_number,
-    ),
+    notation=_as_complex,
+    fix=one_answer(),
 )
 
 
@@ -129,7 +112,7 @@ def _are_the_roots(answer: str, entry: Entry) -> bool:
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score numbers with only filler words beside them, or that there are no solutions.
 
-    Other numbers than the roots score by their distance, beyond what 0 scores.
+    Other numbers than the roots score by their distance.
     """
     if entry["answer"] == "":
         words = {word.lower() for word in _NAME.findall(answer)}
@@ -144,27 +127,12 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
     value = library(answer)
     if value == 1.0 or _are_the_roots(answer, entry):
         return 1.0
-    return partial_credit(value, library("0"))
-
-
-_BETWEEN_SOLUTIONS = re.compile(r"\s*(?:[,;\n]|\bor\b|\band\b)+\s*")
-
-
-def _joined_by_commas(answer: str, entry: Entry) -> str:
-    """Write `x = 1.5 or x = 2` as numbers that are joined by commas."""
-    name = str(entry.get("metadata", {}).get("variable", ""))
-    pieces = _BETWEEN_SOLUTIONS.split(answer.replace("$", "").strip("[]{}() "))
-    unnamed = [piece.removeprefix(name).strip(" =") for piece in pieces if piece]
-    read = [read_number(piece) for piece in unnamed]
-    texts = [number.text for number in read if number and number.bottom is None]
-    return ", ".join(texts) if texts and len(texts) == len(read) else answer
+    return value / 2
 
 
 POLYNOMIAL_EQUATIONS = TaskRules(
     "polynomial_equations",
-    notation=of_short_text(_joined_by_commas),
     fix=ScorerFix(
-        scorer_sha256="e4e1a4946526e4c7cbb24042b0e4c98774c42f0f394936c89963280477d15835",
         fault="Ignores parts that are not numbers: `3.0, or 4.0` scores 1.0, and so"
         " does any text if there is no solution; gives 0.9 to a root that is off by"
         " 0.01, and to one that is rounded down as the question asks.",
@@ -219,7 +187,6 @@ POLYNOMIAL_MULTIPLICATION = TaskRules(
     "polynomial_multiplication",
     guard=expression_guard(_BOUNDS),
     fix=ScorerFix(
-        scorer_sha256="5d0893d7e0fabb2e8cf0e6cc82fc3f5bbaaee2d02b73d56e08246d8c395f0752",
         fault="A second expression behind `or`, a comment, `expand(...)` and"
         " undone products score 1.0.",
         score=_expanded_polynomial,

@@ -12,13 +12,11 @@ from typing import Any
 import msgspec
 
 from rg_env.task_rules.faster_functions import init_that
-from rg_env.task_rules.reading.grids import DIGIT, grid_of
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
     ItemCheck,
-    LibraryScore,
-    ScorerFix,
     TaskRules,
 )
 
@@ -151,8 +149,6 @@ def _shows_two_rules(entry: Entry) -> bool:
 
 ARC_1D = TaskRules(
     "arc_1d",
-    notation=grid_of(DIGIT, compact=True),
-    has_units=False,
     item_checks=(
         ItemCheck(
             "examples show two rules that differ on the last row", _shows_two_rules
@@ -162,26 +158,6 @@ ARC_1D = TaskRules(
 
 
 # -- arc_agi ---------------------------------------------------------------------------
-
-_SHAPE_LINE = re.compile(r"Shape: *\d{1,2}x\d{1,2}")
-
-
-def _score_board(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score an arc board; a line `Shape: ` may hold a shape and nothing else."""
-    shapes = [line.strip() for line in answer.split("\n")]
-    if any(s.startswith("Shape: ") and not _SHAPE_LINE.fullmatch(s) for s in shapes):
-        return 0.0
-    return library(answer)
-
-
-def board_fix(scorer_sha256: str) -> ScorerFix:
-    """Return the fix of both tasks of arc."""
-    return ScorerFix(
-        scorer_sha256,
-        fault="Ignores any line that begins with `Shape: `, even a second board.",
-        score=_score_board,
-    )
-
 
 _EXAMPLE = re.compile(r"Input:\n(.*?)\nOutput:\n(.*?)\n\n", re.DOTALL)
 
@@ -228,6 +204,5 @@ ARC_AGI = TaskRules(
             init_that(_fill),
         ),
     ),
-    notation=grid_of(DIGIT, compact=True),
-    fix=board_fix("e3244f5e2d4f1e5e0a852cd8ab3f78ba780b14d0029a63d9f5ca8d2f72775ecd"),
+    fix=one_answer(),
 )

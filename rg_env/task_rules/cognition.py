@@ -10,8 +10,8 @@ from typing import Any
 
 from rg_env.task_rules.algorithmic.words import anagrams
 from rg_env.task_rules.faster_functions import init_that
-from rg_env.task_rules.reading.lists import list_of, repetition_guard
-from rg_env.task_rules.reading.numbers import as_number
+from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.reading.lists import repetition_guard
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -20,7 +20,6 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
     seldom,
 )
 
@@ -84,23 +83,6 @@ COLOR_CUBE_ROTATION = TaskRules(
 # -- figlet_fonts ----------------------------------------------------------------------
 
 
-def _one_word(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one word of letters, spaced out or not, and no longer than the right one.
-
-    Letters behind the right word cost what they would be of the whole.
-    """
-    words = answer.split()
-    if len(words) > 1 and any(len(word) > 1 for word in words):
-        return 0.0
-    gold = entry["answer"].strip()
-    if "".join(words).lower() == gold.lower():
-        return library(answer)
-    if not "".join(words).isalpha():
-        return 0.0
-    too_long = sum(map(len, words)) / max(1, len(gold))
-    return partial_credit(library(answer) / max(1.0, too_long))
-
-
 @functools.cache
 def _all_words(path: Path) -> list[str]:
     return [word for group in anagrams(path) for word in group]
@@ -125,11 +107,7 @@ _ALIKE = re.compile(
 
 FIGLET_FONTS = TaskRules(
     "figlet_font",
-    fix=ScorerFix(
-        scorer_sha256="753e689ec4b86e0104e809b4a4fbd24d446b2a500fbd2c15309fe55541f3bdbb",
-        fault="Gives credit for every right letter, and ignores what follows the word.",
-        score=_one_word,
-    ),
+    fix=one_answer(),
     item_checks=(
         ItemCheck(
             "word has a letter that looks like another",
@@ -161,7 +139,6 @@ def is_filled_by_one_sign(entry: Entry) -> bool:
 
 MODULO_GRID = TaskRules(
     "modulo_grid",
-    has_units=False,
     item_checks=(
         seldom(
             "blanks all hold the sign that is the commoner in its grid",
@@ -280,24 +257,9 @@ def may_show_another_count(puzzle: str) -> bool:
     )
 
 
-def _right_count(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a count; one that is nearly right is wrong.
-
-    The library gives 0.64 for one too many or too few, 0.16 for four, so that a number
-    from the middle scores 0.45 at the defaults and 0.67 where there are 5 at most.
-    """
-    return float(library(answer) == 1.0)
-
-
 RECTANGLE_COUNT = TaskRules(
     "rectangle_count",
-    notation=as_number,
-    fix=ScorerFix(
-        scorer_sha256="419a82adc99f105123f8472bbd6a261aa1704e3d51ae9b3e292da37260a71601",
-        fault="Gives credit for a count that is off by up to four; always answering a"
-        " medium count scores 0.45.",
-        score=_right_count,
-    ),
+    fix=one_answer(partial_credit=False),
     item_checks=(
         ItemCheck(
             "grid shows another number of rectangles as well, or may show one",
@@ -314,12 +276,7 @@ RECTANGLE_COUNT = TaskRules(
 # that begin with a number. A turn of the second layer, `2R`, is therefore written `Rw
 # R'`.
 
-_WRITTEN_TURN = re.compile(
-    r"[0-9]*[LRUDBFMESXYZxyz]w?[0-9]?(?:['\u2018\u2019\u2032`\u00b4])?[0-9]?"
-)
-_PRIMES = re.compile("[\u2018\u2019\u2032`\u00b4]")
 _TURN_OF_LAYERS = re.compile(r"(\d*)([LRDUBF])(w?)('?)")
-_BETWEEN_TURNS = re.compile(r"(?:[\s,;()\u2192\"\u201c\u201d]|\.(?=\s|$))*")
 
 
 def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
@@ -331,12 +288,14 @@ def _without_number(layer: int, face: str, wide: str, prime: str) -> list[str]:
 
 
 def _turn(move: re.Match[str]) -> str:
-    """Write a turn: `2R` is `Rw R'`."""
-    turn = _PRIMES.sub("'", move[0])
-    match = _TURN_OF_LAYERS.fullmatch(turn)
-    if match is None or match[1] not in ("1", "2"):
-        return turn.upper() if turn[0] in "xyz" else turn
-    return " ".join(_without_number(int(match[1]), *match.group(2, 3, 4)))
+    return " ".join(_without_number(int(move[1]), *move.group(2, 3, 4)))
+
+
+_NUMBERED = re.compile(r"(?<!\S)([12])([LRUDBF])(w?)('?)(?!\S)")
+
+
+def _without_numbers(answer: str, entry: Entry) -> str:
+    return _NUMBERED.sub(_turn, answer)
 
 
 # What begins with a number, `2R`, is dropped by the scorer.
@@ -383,9 +342,8 @@ RUBIKS_CUBE = TaskRules(
     "rubiks_cube",
     # The scorer turns the cube a million times for R1000000, and lists the moves.
     guard=repetition_guard(_REPEATED.findall, 2_000),
-    notation=list_of(_WRITTEN_TURN, " ".join, _BETWEEN_TURNS, _turn),
+    notation=_without_numbers,
     fix=ScorerFix(
-        scorer_sha256="595c908d5970e222d5531cf03d315c8558168b7e2e0cf321c16bf71fd2246580",
         fault="Ignores numbers that stand alone and turns like `2R` and `U2'`.",
         score=_every_turn,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rg_env.task_rules.reading.numbers import is_rounded
-from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix, TaskRules
+from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix, TaskRules
 
 ASKED_DECIMALS = 3
 _EXACT = {
@@ -34,15 +34,12 @@ def _one_value(answer: str, entry: Entry, library: LibraryScore) -> float:
     pairs = zip(re.findall(_NUMBER, text), exact, strict=False)
     if is_shaped and all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs):
         return 1.0
-    is_more = kind == "orthocenter" and not is_shaped
-    is_more |= kind == "angle_measure" and "°" in text.rstrip("°")
-    return min(READABLE, library(answer)) if is_more else library(answer)
+    return library(answer) if is_shaped else 0.0
 
 
 ADVANCED_GEOMETRY = TaskRules(
     "advanced_geometry",
     fix=ScorerFix(
-        scorer_sha256="5745a638170fca3871f07f62b22a5500c7d62366f3ece2bd2fe42dccfc4e2683",
         fault=(
             "Ignores what follows the first two numbers of a point; an angle with the"
             " three decimals that are asked for scores 0.05."

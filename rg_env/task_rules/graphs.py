@@ -15,7 +15,6 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
     seldom_answered,
 )
 
@@ -78,18 +77,12 @@ def _only_presses(answer: str, entry: Entry, library: LibraryScore) -> float:
     """Score buttons with nothing but filler words beside them.
 
     The library also reads the letters of those, the B of `boxed` for one, and passes
-    over a press without effect, which toggles the light as the question has it. The
-    more presses beyond the fewest, the less.
+    over a press without effect, which toggles the light as the question has it.
     """
     if not is_filler_beside(_PRESSES, answer):
         return 0.0
     pressed = " ".join(_BUTTONS.findall(answer))
-    value = library(pressed)
-    if value == 1.0 or _opens(pressed, entry["metadata"]):
-        return 1.0
-    fewest = len(entry["metadata"].get("solution_path", ()))
-    presses = sum(map(str.isalpha, pressed))
-    return partial_credit(fewest / max(1, fewest, presses)) if value > 0.0 else 0.0
+    return float(library(pressed) == 1.0 or _opens(pressed, entry["metadata"]))
 
 
 _OTHER_LIGHT = {"red": "green", "green": "red"}
@@ -153,7 +146,6 @@ def _is_not_the_shortest(entry: Entry) -> bool:
 QUANTUM_LOCK = TaskRules(
     "quantum_lock",
     fix=ScorerFix(
-        scorer_sha256="5da1b330c0eaa32eff0332f88c0dce61c51f0e38b1ce908805241649c94e63f2",
         fault="Ignores everything but the letters A to C, even a second answer;"
         " ignores presses without effect, although they toggle the light; gives 0.5"
         " to any number of unnecessary presses.",

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator
 
-from rg_env.task_rules.reading import lists
 from rg_env.task_rules.rules import Entry, ItemCheck, TaskRules
 
 _LISTS = re.compile(r"^(?:In|(Out))put.*: (\[.*\])$", re.MULTILINE)
@@ -36,8 +35,6 @@ def _leaves_a_number_open(entry: Entry) -> bool:
 
 LIST_FUNCTIONS = TaskRules(
     "list_functions",
-    notation=lists.list_of(lists.WHOLE, lists.in_brackets, may_be_empty=True),
-    has_units=False,
     item_checks=(
         ItemCheck("examples leave a number of the rule open", _leaves_a_number_open),
     ),

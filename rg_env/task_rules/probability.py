@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import re
+from decimal import Decimal
 from fractions import Fraction
 
-from rg_env.task_rules.reading.numbers import read_number
-from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
-    MOST_FOR_A_WRONG_ANSWER,
     Entry,
     Guard,
     LevelRepair,
@@ -27,33 +24,19 @@ def _large_exponent(answer: str, gold: str | None) -> str | None:
     return "an exponent of more than 3 digits" if is_large else None
 
 
-_PERCENT = re.compile(r"\s*(?:%|percent|per cent)$")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,40})?)\s*\\?(?:%|percent)")
 
 
-@of_short_text
 def _as_probability(answer: str, entry: Entry) -> str:
-    """Write a probability as a decimal or a fraction; percents are hundredths."""
-    text = answer.replace(r"\%", "%")
-    bare = _PERCENT.sub("", text)
-    number = read_number(bare)
-    if number is None:
-        return answer
-    if bare == text:
-        return number.text
-    if number.bottom is not None or "e" in number.text:
-        return answer
-    whole, _, rest = number.text.partition(".")
-    digits = whole.zfill(4 if whole.startswith("-") else 3)
-    return f"{digits[:-2]}.{digits[-2:]}{rest}"
+    """Write percents as hundredths."""
+    percents = _PERCENT.fullmatch(answer)
+    return f"{Decimal(percents[1]) / 100:f}" if percents else answer
 
 
 _PROBABILITY = re.compile(
     r"\+?(?:\d{0,9}\.\d{1,40}|\d{1,9}\.?)(?:[eE][+-]?\d{1,2})?"
     r"|\+?\d{1,12}\s*/\s*\d{1,12}"
 )
-
-CLOSE = Fraction(1, 100)
-"""How far from the right probability, relative to it, is close to it."""
 
 TOLERANCE = Fraction(1, 10_000)
 """How far from the right probability the library takes a number for right."""
@@ -79,17 +62,11 @@ def _exactly(entry: Entry) -> Fraction:
     return Fraction(entry["answer"])
 
 
-def _digits(number: Fraction) -> str:
-    """Return the decimals of a number below 1 without the zeros at the end."""
-    return f"{float(number):.10f}"[2:].rstrip("0")
-
-
 def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a probability; close is relative to the right one.
+    """Score the right probability, or it rounded to the places that are written.
 
     The library's tolerance makes 0 right for small probabilities, and its credit for
-    a common beginning is a share of the shorter number, so that `0` and `0.` are nearly
-    always right. Beyond 1 % it is a share of both, which is below a half.
+    a common beginning makes `0` and `0.` nearly always right.
     """
     text = answer.replace(",", "").strip()
     if not _PROBABILITY.fullmatch(text):
@@ -98,19 +75,10 @@ def _probability(answer: str, entry: Entry, library: LibraryScore) -> float:
         number, gold = Fraction(text.replace(" ", "")), Fraction(entry["answer"])
     except (ValueError, ZeroDivisionError):
         return 0.0
-    value, distance = library(answer), abs(number - gold)
-    is_near = distance <= min(TOLERANCE, gold * NEARLY_EXACT)
-    if is_near or distance <= gold * CLOSE:
-        exact = _exactly(entry)
-        is_rounded = is_near and _is_rounded(text, number, exact)
-        is_right = is_rounded or number in (gold, exact)
-        return value if is_right else min(value, MOST_FOR_A_WRONG_ANSWER)
-    if not 0 < number < 1 or not 0 < gold < 1:
-        return 0.0
-    a, b = _digits(number), _digits(gold)
-    pairs = zip(a, b, strict=False)
-    same = list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return min(value, len(same) / max(1, len(a) + len(b)))
+    exact = _exactly(entry)
+    is_near = abs(number - gold) <= min(TOLERANCE, gold * NEARLY_EXACT)
+    is_rounded = is_near and _is_rounded(text, number, exact)
+    return float(is_rounded or number in (gold, exact))
 
 
 COIN_FLIP = TaskRules(
@@ -119,7 +87,6 @@ COIN_FLIP = TaskRules(
     guard=Guard(_large_exponent),
     notation=_as_probability,
     fix=ScorerFix(
-        scorer_sha256="bcc174b5223bd85396786de368761a056f622f7e349e034f25e9ffed258555f1",
         fault=(
             "Compares only as many characters as the shorter number has: 0 mostly gets"
             " 1.0, and a number that is off by 1 % scores 0.9."

@@ -36,25 +36,8 @@ FixedScore = Callable[[str, Entry, LibraryScore], float]
 # What many of the library's scorers give for a wrong answer that they can read.
 READABLE = 0.01
 
-# Score of a number that the library's tolerance takes for the right one.
-NEARLY = 0.4
-
-# What an answer that is not right scores. The library's scorers give a board with one
-# wrong cell 0.99 and a word that stands where it stood in the question its share, so
-# that a model that copies is rewarded almost like one that solves the items.
-
+# What an answer that is not right scores.
 MOST_FOR_A_WRONG_ANSWER = 0.5
-
-
-def partial_credit(share: float, without_solving: float = 0.0) -> float:
-    """Return the score of a wrong answer, linear in the share of it that is right.
-
-    `without_solving` is the share of a copy of the question or of a constant.
-    """
-    if share <= without_solving:
-        return 0.0
-    beyond = (share - without_solving) / (1.0 - without_solving)
-    return MOST_FOR_A_WRONG_ANSWER * min(1.0, beyond)
 
 
 Notation = Callable[[str, Entry], str]
@@ -91,23 +74,19 @@ class Guard:
 
 @dataclasses.dataclass(frozen=True)
 class ScorerFix:
-    """One corrected scorer.
-
-    It is applied where the installed scorer is the one it was written for. Where the
-    source differs, the log names the task and the library's scorer stays as it is.
+    """One corrected scorer, whichever version of the library is installed.
 
     Attributes:
-        scorer_sha256: Digest of the source of the faulty `score_answer`.
-        fault: What it does wrong, as one sentence.
         score: The corrected score.
+        fault: What the library's scorer does wrong, as one sentence; "" of the rule for
+            tasks with one right answer, `rg_env.task_rules.one_rule`.
         runs_programs: Whether it runs an entry's program on what an answer says. It
             gives the library's scorer nothing but right answers, so that it needs no
             guard of it.
     """
 
-    scorer_sha256: str
-    fault: str
     score: FixedScore
+    fault: str = ""
     runs_programs: bool = False
 
 
@@ -210,11 +189,9 @@ class TaskRules:
         notation: How its answers are written as its scorer reads them.
         kept_signs: Signs that are no formatting in its answers: `=` where a letter
             before it is a part of an answer.
-        fix: What its scorer does wrong, and the corrected score; None where nothing
-            was found that it overpays beyond a near miss.
+        fix: Its corrected score; None where nothing was found that its scorer overpays
+            beyond a near miss, and where it has the library's base scorer.
         item_checks: Which of its entries are not used.
-        has_units: Whether a unit may stand behind its answer, as in `5 steps`; asked
-            where it has the library's base scorer.
         level_repair: Which of its levels are repaired.
         unused_levels: Level of the library's curriculum to why it is not on the scale.
         fixed_level: Why its items do not change with the level, or it has none.
@@ -239,7 +216,6 @@ class TaskRules:
     notation: Notation | None = None
     kept_signs: str = ""
     fix: ScorerFix | None = None
-    has_units: bool = True
     item_checks: tuple[ItemCheck, ...] = ()
     level_repair: LevelRepair | None = None
     unused_levels: Mapping[int, str] = dataclasses.field(default_factory=dict)

@@ -11,9 +11,7 @@ import pytest
 from rg_env.errors import SettingError
 from rg_env.library import datasets, registry
 from rg_env.library.datasets import UnusableEntryError, kept_dataset
-from rg_env.task_rules.table import TABLE
 from rg_env.workers.pool_errors import JobError
-from tests.support.fixed_scores import BASE_TASKS
 
 SAMPLE = ["chain_sum", "survo", "acre", "gsm_symbolic"]
 
@@ -134,29 +132,20 @@ def test_a_dataset_of_the_library_is_built_again_from_its_class_and_config(facto
         datasets.dataset_from_config("builtins", "dict", None)
 
 
-def test_every_fix_holds_for_the_installed_library():
-    holds = {task: datasets.fix_holds(task) for task in registry.describe().tasks}
-    fixed = {task for task, rules in TABLE.items() if rules.fix}
-    assert {task for task in holds if holds[task]} == {*fixed, *BASE_TASKS}
-    assert all(holds[task] is None for task in holds if not holds[task])
-
-
 @pytest.mark.parametrize(
-    ("task", "scorer", "holds", "score"),
+    ("task", "scorer", "score"),
     [
-        ("later", {}, True, 0.0),  # of a later version, with the base scorer
-        ("later", lambda self, answer, entry: 0.25, None, 0.25),
-        ("gcd", lambda self, answer, entry: 0.25, None, 0.25),
-        ("complex_arithmetic", lambda self, answer, entry: 0.25, False, 0.25),
+        ("later", {}, 0.0),  # of a later version, with the base scorer
+        ("later", lambda self, answer, entry: 0.25, 0.25),
+        ("gcd", lambda self, answer, entry: 0.25, 0.25),
+        ("complex_arithmetic", lambda self, answer, entry: 0.25, 0.125),
     ],
 )
-def test_a_scorer_is_corrected_if_it_is_the_one_that_a_fix_is_for(
-    monkeypatch, factory, task, scorer, holds, score
+def test_a_task_has_its_fix_whatever_its_scorer_is_and_the_base_scorer_has_one(
+    monkeypatch, factory, task, scorer, score
 ):
     dataset, config = factory.DATASETS.get(task) or factory.DATASETS["gcd"]
     changed = type("Changed", (dataset,), scorer and {"score_answer": scorer})
     monkeypatch.setitem(factory.DATASETS, task, (changed, config))
-    monkeypatch.setattr(datasets, "fix_holds", datasets.fix_holds.__wrapped__)
     own = datasets.scoring_dataset(task, {}).score_answer
-    assert datasets.fix_holds(task) is holds
     assert datasets.corrected_scorer(task, own)("57", {"answer": "5"}) == score

@@ -248,6 +248,4 @@ def test_rules_of_the_module_hold_and_what_fails_costs_its_answer_alone(own):
     assert outcomes("double", answers, even) == expected
     found = outcomes("scorer_hangs", ["{}", "raise", "no"], 1)
     assert found == ["right", "scorer_error", "wrong"]
-    # A fix that was written for another source rests.
-    assert outcomes("overpays", ["please"], 1) == ["right"]
-    assert own(worker_jobs.describe_fixes)["overpays"] is False
+    assert outcomes("overpays", ["please"], 1) == ["wrong"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,14 @@ LIGHT_ROOMS = LEAVES | CORE | {"run", "results"}
 PUBLIC = "rg_env/__init__.py"
 """It imports what it names, when it is asked for it."""
 
+SCORING = {"task_rules", "reward"}
+"""The package inside the house that could be published alone: rules of tasks and what
+becomes a reward of a text. Its two rooms know `errors` and each other, in one
+direction, and of other packages one alone, but where a rule needs the library's own."""
+
+SCORING_PACKAGES = {"msgspec"}
+SCORING_PACKAGES_OF_THE_LIBRARY = {"bfi", "cellpylib", "numpy", "pycosat", "sympy"}
+
 FILES = sorted(
     str(path.relative_to(ROOT))
     for path in [*(ROOT / name for name in ENTRY), *(ROOT / "rg_env").rglob("*.py")]
@@ -90,6 +99,25 @@ def test_a_room_knows_only_the_rooms_before_it(room: str) -> None:
     for file in (f for f in FILES if own_room(f) == room):
         known = {room_of(n) for n in imports_of(file) if n.split(".")[0] == "rg_env"}
         assert known - {room} <= MAY_IMPORT[room], file
+
+
+def test_scoring_is_entered_by_the_names_that_architecture_md_lists() -> None:
+    names = "|".join(SCORING)
+    page = (ROOT / "docs/architecture.md").read_text()
+    listed = set(re.findall(rf"`rg_env/((?:{names})/\w+)\.py` \(", page))
+    entered = {
+        "/".join(name.split(".")[1:3])
+        for file in FILES
+        for name in imports_of(file)
+        if room_of(name) in SCORING and own_room(file) not in SCORING
+    }
+    assert entered == listed
+
+
+def test_scoring_needs_one_package_besides_those_of_the_library() -> None:
+    files = [file for file in FILES if own_room(file) in SCORING]
+    outside = set.union(*map(top_names, files)) - sys.stdlib_module_names - {"rg_env"}
+    assert outside == SCORING_PACKAGES | SCORING_PACKAGES_OF_THE_LIBRARY
 
 
 def test_no_import_is_relative() -> None:

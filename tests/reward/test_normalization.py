@@ -14,6 +14,7 @@ from rg_env.reward.score import Score, ScoringRules, better_score
         *("**5**", "*5*", "***5***", "__5__", "`5`", "```\n5\n```", "```json\n5\n```"),
         *("$5$", r"\[ 5 \]", r"\( 5 \)", r"\boxed{5}", r"$\boxed{\text{5}}$", "5."),
         *('"5"', "\u201c5\u201d", "**5**.", "**5.**", "5\u00a0", "\ufeff5", "= 5"),
+        *("5,", "``5``"),
         *("\u201e5\u201c", "\u00ab5\u00bb", "\u00ab 5 \u00bb."),
         *("The answer is 5", "The final answer is: 5.", "**Answer:** 5", "Answer:\n5"),
         *("**Answer: 5**", "x = 5", r"\boxed{5}.", "f(x) = 5", "Therefore, 5"),
@@ -22,7 +23,6 @@ from rg_env.reward.score import Score, ScoringRules, better_score
         *("### 5", "\u2022 5", "* 5", "<b>5</b>", "<p><code>5</code></p>", "5</s>"),
         *("5<|im_end|>\n<|endoftext|>", "5 [EOS]", "5<\uff5cend\u2581of\uff5c>"),
         *('{"answer": "5"}', '{"final_answer": 5}', "{'Result': '5'}"),
-        "There are a total of 5",
     ],
 )
 def test_formatting_comes_off(text):
@@ -40,7 +40,7 @@ def test_formatting_comes_off(text):
         (r"\left(1, 2\right)", "(1, 2)"),
         (r"274 \text{ legs}", "274  legs"),
         ("35.5\u00ba", "35.5\u00b0"),
-        (r"\displaystyle \frac{1}{2}", r"\frac{1}{2}"),
+        (r"\displaystyle \frac{1}{2}", "1/2"),
         (r"P /\ Q \, R", r"P /\ Q   R"),
         (r"A\#", "A#"),
         ("1 2 \r\n3 4\r", "1 2\n3 4"),

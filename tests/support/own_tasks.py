@@ -159,7 +159,6 @@ RULES = [
     TaskRules(
         "overpays",
         fix=ScorerFix(
-            scorer_sha256="not that of the scorer",
             fault="Pays whoever says please.",
             score=lambda answer, entry, own: own(answer) if answer != "please" else 0.0,
         ),

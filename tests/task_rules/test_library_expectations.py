@@ -80,8 +80,8 @@ WORDS = {"metadata": {"sorted_words": ["apple", "banana", "cherry"]}}
         ("puzzle24", PUZZLE24, "4*5*7*8", 0.01),
         ("prime_factorization", FACTORS, "2\u00d72\u00d73", 1.0),
         ("prime_factorization", FACTORS, "2 \u00d7 3 \u00d7 2", 1.0),
-        ("prime_factorization", FACTORS, "2 \u00d7 6", 0.5),
-        ("prime_factorization", FACTORS, "2 \u00d7 5", 0.01),
+        ("prime_factorization", FACTORS, "2 \u00d7 6", 0.0),
+        ("prime_factorization", FACTORS, "2 \u00d7 5", 0.0),
         ("knights_knaves", ROLES, "(Zoey, fool), (Riley, sage)", 1.0),
         ("knights_knaves", ROLES, "(Riley,sage), (Zoey,fool)", 1.0),
         ("knights_knaves", ROLES, "Zoey sage Riley fool", 0.0),
@@ -120,76 +120,3 @@ def test_what_is_not_right_in_a_made_entry_is_paid_as_the_library_expects():
     assert paid("rush_hour", entry_of("rush_hour"), "A+1 B-2") == 0.01
     word = entry_of("figlet_font", static_word="TESTY")
     assert 0.0 < paid("figlet_font", word, "WESTY") < 0.5
-
-
-def _futoshiki():
-    entry = entry_of("futoshiki", min_board_size=4, max_board_size=4)
-    return entry, f"This is the board {entry['answer']}\nwith words around it."
-
-
-def _dead_board():
-    asked = {"grid_size_x": 3, "grid_size_y": 3, "filled_cells": 1}
-    entry = datasets.make_entry("game_of_life", asked, 42, checked=False)
-    return entry, "[[1,1,1],[0,0,0],[0,0,0]]"
-
-
-NEAR_MISSES = [
-    ("word_sorting", WORDS, "apple, cherry, banana"),
-    ("complex_arithmetic", {"metadata": {"result": (3.0, 2.0)}}, "3.1 + 2i"),
-    ("figlet_font", {"answer": "TESTY"}, "WESTY"),
-    ("letter_jumble", {"answer": "big world", "metadata": {}}, "big w"),
-    ("polynomial_equations", {"answer": "4,-4.12"}, "4.0001,-4.120001"),
-    ("calendar_arithmetic", {"answer": "60", "metadata": {"task": "count_days"}}, "61"),
-    ("game_of_life", *_dead_board()),
-]
-
-
-@pytest.mark.parametrize(("task", "entry", "answer"), NEAR_MISSES)
-def test_a_near_miss_is_paid_less_than_the_library_expects(task, entry, answer):
-    of_library = paid(task, entry, answer, ScoringRules(scorer_fixes=False))
-    assert paid(task, entry, answer) <= 0.5
-    assert of_library > paid(task, entry, answer)
-
-
-def _otherwise():
-    """Return why an answer of the library's tests earns nothing here, and the answers.
-
-    The library's tests expect 0.65 for one of two roles, 1.0 for a number within 1 of
-    the right one, 0.01 for what is no answer, and a part for the others.
-    """
-    board, talk = _futoshiki()
-    numbers = {"direction": "ascending", "sorted_numbers": ["-97.8", "-92.8"]}
-    order = {"answer": "['-97.8', '-92.8']", "metadata": numbers}
-    ladder = {"start_word": "COLD", "end_word": "WARM"}
-    rungs = {"answer": "COLD,CORD,CARD,WARD,WARM", "metadata": ladder}
-    return {
-        "what stands beside the answer may be a second one": [
-            ("basic_arithmetic", {"answer": "7"}, "7 + x"),
-            ("futoshiki", board, talk),
-            ("futoshiki", board, talk.replace("1", "2")),
-            ("tsumego", POINT, "move: H5"),
-        ],
-        "guessing has as much right": [
-            ("knights_knaves", ROLES, "Zoey is a fool and Riley is a fool.")
-        ],
-        "the numbers of the question are to be returned as they are": [
-            ("number_sorting", order, "['-97.8', '-92.85']")
-        ],
-        "it cannot be read, or a guard rejects it": [
-            ("countdown", COUNTDOWN, ""),
-            ("countdown", COUNTDOWN, "a wrong solution"),
-            ("prime_factorization", FACTORS, ""),
-            ("puzzle24", PUZZLE24, ""),
-            ("puzzle24", PUZZLE24, "not a valid expression"),
-            ("rubiks_cube", entry_of("rubiks_cube"), "a wrong solution"),
-            ("rush_hour", entry_of("rush_hour"), "A+1 B-2 INVALID"),
-        ],
-        "what follows a step that is no word is not looked at": [
-            ("word_ladder", rungs, "COLD,COXD,CORD,CARD,WARD,WARM")
-        ],
-    }
-
-
-def test_some_answers_of_the_library_s_tests_earn_nothing():
-    for reason, answers in _otherwise().items():
-        assert [paid(*one) for one in answers] == [0.0] * len(answers), reason

@@ -30,6 +30,7 @@ NEAR_ENOUGH = {"coin_flip": "a number within 0.0001 of the probability is right"
 PASSED_OVER = {
     ("shortest_path", "a tenth cut off"): "the `u` that is left of `up` says up",
     ("shortest_path", "a letter less"): "the same",
+    ("futoshiki", "backwards"): "its numbers are the same from behind",
     ("bitwise_arithmetic", "a letter less"): "without its `x` it is the same number",
     ("intermediate_integration", "another last sign"): "the constant has any name",
     ("simple_integration", "another last sign"): "the same",

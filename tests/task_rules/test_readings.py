@@ -80,7 +80,7 @@ def test_two_readings_are_right_and_what_is_between_them_is_not(
         ("orthocenter", {"orthocenter_approx": (1.0625, -2.0)}, "(1.063, -2)", 1.0),
         ("orthocenter", {"orthocenter_approx": (1.0625, -2.0)}, "(1.064, -2)", 0.01),
         ("incircle_radius", {"incircle_radius_approx": 3.3675}, "3.368", 1.0),
-        ("incircle_radius", {"incircle_radius_approx": 3.3675}, "3.368\u00b0", 0.01),
+        ("incircle_radius", {"incircle_radius_approx": 3.3675}, "3.368\u00b0", 0.0),
         ("angle_measure", {"angle_ABC_degrees": 63.4349}, "63.435", 1.0),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the table of the tasks' rules holds, solutions, and what a share is worth."""
+"""What the table of the tasks' rules holds, and solutions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from rg_env.library import registry
 from rg_env.library.registry import load_factory
 from rg_env.task_rules import table
-from rg_env.task_rules.rules import MIXTURE, TaskRules, partial_credit
+from rg_env.task_rules.rules import MIXTURE, TaskRules
 from rg_env.task_rules.table import TABLE, fault_of, rules_of, solution
 
 # -- rows ------------------------------------------------------------------------------
@@ -75,20 +75,3 @@ def test_a_solution_is_the_answer_or_what_the_metadata_holds(
     task, answer, metadata, right
 ):
     assert solution(task, {"answer": answer, "metadata": metadata}) == right
-
-
-# -- partial_credit --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("share", "without_solving", "score"),
-    [
-        *((1.0, 0.0, 0.5), (0.5, 0.0, 0.25), (0.0, 0.0, 0.0)),
-        *((0.5, 0.5, 0.0), (0.75, 0.5, 0.25), (0.25, 0.5, 0.0), (1.0, 0.5, 0.5)),
-        *((1.0, 1.0, 0.0), (1.5, 0.5, 0.5)),
-    ],
-)
-def test_a_wrong_answer_is_paid_by_what_is_right_beyond_guessing(
-    share, without_solving, score
-):
-    assert partial_credit(share, without_solving) == score

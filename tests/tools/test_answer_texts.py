@@ -7,7 +7,6 @@ import random
 import pytest
 
 from tools.answer_texts.near_changes import CHANGES
-from tools.answer_texts.notations import notations_of
 from tools.answer_texts.sampled_items import (
     DEFAULTS,
     SampledItem,
@@ -21,30 +20,6 @@ from tools.correct_answers import scores
 
 def item_of(task: str, right: str) -> SampledItem:
     return SampledItem(task, DEFAULTS, 0, {}, {"answer": right, "metadata": {}}, right)
-
-
-@pytest.mark.parametrize(
-    ("task", "right", "name", "text"),
-    [
-        ("gcd", "5", "5.0", "5.0"),
-        ("gcd", "-5", "\u22125", "\u22125"),
-        ("gcd", "12345", "1,234", "12,345"),
-        ("coin_flip", "0.25", "12.5%", "25%"),
-        ("dice", "1/60", r"\frac{A}{B}", r"\frac{1}{60}"),
-        ("syllogism", "No", "No, it does not follow.", "No, it does not follow."),
-        ("word_ladder", "AB,AC", "moves with →", "AB → AC"),
-        ("sudoku", "1 2\n3 4", "rows between pipes", "| 1 | 2 |\n| 3 | 4 |"),
-        ("simple_integration", "x**2 + C", "G + K", "x**2 + K"),
-        (
-            "knights_knaves",
-            "Zoey is a fool, and Riley is an angel.",
-            "NAME: role",
-            "Zoey: fool, Riley: angel",
-        ),
-    ],
-)
-def test_a_right_answer_is_in_the_notations_of_its_kind(task, right, name, text):
-    assert notations_of(item_of(task, right))[name] == text
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -98,7 +73,7 @@ def test_cars_that_cannot_move_free_nobody():
 
 def test_three_scorers_score_the_same_answers():
     item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]
-    found = scores(item, [item.right, f"**{item.right}**", "x"])
+    found = scores(item, [item.right, f"<b>{item.right}</b>", "x"])
     assert found["library"] == [1.0, pytest.approx(0.2, abs=0.1), 0.0]
     assert found["exact"][0] == 1.0 > found["exact"][1]
     assert found["normalized"] == [1.0, 1.0, 0.0]

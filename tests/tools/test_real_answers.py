@@ -71,7 +71,7 @@ def test_differences_and_verdicts_are_counted(said):
 def sample_of(right, ours):
     scores = {"library": 1.0, "fixes": 1.0, "ours": ours}
     row = {"right": right, "scores": scores, "answer": "5", "gold_answer": "5"}
-    row["task"] = "gcd"
+    row |= {"task": "gcd", "without": None if right else 0.0}
     return Sample("gcd", "arithmetic", "?", ours, "right", row=row)
 
 
@@ -80,6 +80,23 @@ def test_a_task_is_named_that_the_judge_contradicts(right, ours):
     said = "\n".join(command.judgement([sample_of(right, ours)]))
     cells = [1, 1, 0, 0, 0] if right else [0, 0, 1, 1, 0]
     assert f"| gcd | {' | '.join(map(str, cells))} |" in said
+
+
+def test_what_a_notation_changes_is_counted_with_what_it_saves():
+    right, wrong = sample_of(True, 1.0), sample_of(False, 1.0)
+    right.row["without"] = 0.2
+    said = "\n".join(command.notations([right, right, wrong, sample_of(True, 1.0)]))
+    assert "| gcd | 3 | 3 | 2 | 1 |" in said
+
+
+def test_an_answer_is_scored_without_the_notation_of_its_task(monkeypatch):
+    solution = {"anagrams": [["ab", "ba"]], "solution": [["ab", "ba"]]}
+    entry = {"question": "?", "answer": '[["ab", "ba"]]', "metadata": solution}
+    made = lambda task, config: [entry]  # noqa: E731
+    monkeypatch.setattr("rg_env.library.datasets.dataset_entries", made)
+    answers = ["[['ab', 'ba']]", '[["ab", "ba"]]']
+    item = ("group_anagrams", '{"seed": 1, "size": 1}', "?", entry["answer"])
+    assert command.without_notation(*item, answers) == [0.0, None]
 
 
 def test_conclusions_are_judged_by_a_truth_table(monkeypatch):

@@ -3,73 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable
 from typing import Any
 
-from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.grids import BIT, read_grid
-from rg_env.task_rules.reading.words import in_any_case
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
     ItemCheck,
     LevelRepair,
-    LibraryScore,
-    ScorerFix,
     TaskRules,
-    partial_credit,
 )
 
 # -- game_of_life ----------------------------------------------------------------------
-
-
-def _board(text: str) -> list[list[Any]] | None:
-    try:
-        rows = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        return None
-    return rows
-
-
-def _claimed(rows: list[list[Any]]) -> dict[tuple[int, int], Any]:
-    """Return the cells that are said to live: anything but 0, also if no number."""
-    places = ((i, j, cell) for i, row in enumerate(rows) for j, cell in enumerate(row))
-    return {(i, j): cell for i, j, cell in places if cell != 0}
-
-
-def _overlap(rows: list[list[Any]], gold: list[list[Any]]) -> float:
-    """Return the living cells that two boards share, of those in either of them."""
-    claimed, living = _claimed(rows), _claimed(gold).keys()
-    right: int = sum(claimed.get(at) == 1 for at in living)
-    return right / max(1, len(living | claimed.keys()))
-
-
-def _living_cells(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right board, and another one by its living cells, which are few.
-
-    The library's score is the share of right cells, 0.95 for an empty board. Here the
-    overlap of the living cells counts, beyond that of the first board and of a board
-    on which all live.
-    """
-    rows, gold = _board(answer), _board(entry["answer"])
-    if rows is None or gold is None:
-        return 0.0
-    if rows == gold:
-        return library(answer)
-    first = _board(entry["question"].partition("\n\n")[2].rstrip(".")) or []
-    full = [[1] * len(row) for row in gold]
-    trivial = max(_overlap(first, gold), _overlap(full, gold))
-    return partial_credit(_overlap(rows, gold), trivial)
-
-
-def _as_json(answer: str, entry: Entry) -> str:
-    rows = read_grid(answer, BIT, compact=True)
-    if rows is None:
-        return answer
-    return f"[{','.join('[' + ','.join(row) + ']' for row in rows)}]"
 
 
 def _ends_as_it_began(entry: Entry) -> bool:
@@ -113,13 +59,7 @@ def _next_board(board: Any) -> Any:
 
 GAME_OF_LIFE = TaskRules(
     "game_of_life",
-    notation=_as_json,
-    fix=ScorerFix(
-        scorer_sha256="a7326b26a2eb938563cb8ee0b1652cdaeb46b22ab44507b5c4d4b2f88fbcdf9e",
-        fault="An empty board scores 0.9 and more, one with a wrong cell 0.99; rows"
-        " below the board are ignored.",
-        score=_living_cells,
-    ),
+    fix=one_answer(partial_credit=False),
     item_checks=(
         ItemCheck(
             "last board is empty or the same as the first",
@@ -146,19 +86,9 @@ GAME_OF_LIFE = TaskRules(
 # -- game_of_life_halting --------------------------------------------------------------
 
 
-def _halts(answer: str, entry: Entry, library: LibraryScore) -> float:
-    text, gold = answer.lower(), entry["answer"].lower()
-    return float(text.count(gold) == 1 and is_wrapper(text, gold))  # no `false: False`
-
-
 GAME_OF_LIFE_HALTING = TaskRules(
     "game_of_life_halting",
-    notation=in_any_case,
-    fix=ScorerFix(
-        scorer_sha256="d194de0097bee9d5ebedd3a868b08fddeca9857377c55e50d6e35de001ecf8a6",
-        fault="Any text scores 1.0, because bool() of any text is true.",
-        score=_halts,
-    ),
+    fix=one_answer(),
     item_checks=(
         ItemCheck(
             "question shows three dots in the place of most cells",

@@ -52,7 +52,6 @@ GRAPH_COLOR = TaskRules(
     "graph_color",
     notation=as_json,
     fix=ScorerFix(
-        scorer_sha256="9155b74dca15d8afe830da8fdcf145b5a343e46647b91624261a1d68cd7a448a",
         fault="Takes the last color if a vertex gets two.",
         score=_each_vertex_once,
     ),

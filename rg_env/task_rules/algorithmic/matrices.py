@@ -6,23 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, permutations, product
 from typing import Any
 
-from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.grids import DECIMAL, WHOLE, grid_of
+from rg_env.task_rules.one_rule import CONTAINED
+from rg_env.task_rules.reading.grids import DECIMAL, grid_of
 from rg_env.task_rules.reading.numbers import is_rounded
 from rg_env.task_rules.rules import Entry, ItemCheck, LibraryScore, ScorerFix, TaskRules
 
 # -- manipulate_matrix -----------------------------------------------------------------
-
-
-def _rows(text: str) -> str:
-    return "\n".join(" ".join(row.split()) for row in text.strip().split("\n"))
-
-
-def _matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
-    gold = entry["answer"].strip()
-    if _rows(answer).strip() == gold or is_wrapper(_rows(answer), gold):
-        return library(answer)
-    return 0.0
 
 
 _OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -69,44 +58,32 @@ def _other_turns_and_mirrors(entry: Entry) -> Iterator[Entry]:
 
 MANIPULATE_MATRIX = TaskRules(
     "manipulate_matrix",
-    notation=grid_of(WHOLE),
-    fix=ScorerFix(
-        scorer_sha256="ed87437632815dbd21077417e776a8708f693b8be603884519f330290bb0b1ad",
-        fault="Gives credit for the right answer with something after it.",
-        score=_matrix,
-    ),
+    fix=CONTAINED,
     other_readings=_other_turns_and_mirrors,
 )
 
 
 # -- pool_matrix -----------------------------------------------------------------------
 
-# The library's score of a matrix of the right size with other numbers in it.
-SAME_SIZE = 0.1
-
 ASKED_DECIMALS = 2
 
 
 def _pooled(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a matrix that is correct to two decimals; nothing hides behind a `#`.
+    """Score a matrix that is correct to two decimals.
 
     A number with more decimals is correct to as many. A column may be written as a row.
     """
-    value = 0.0 if "#" in answer else library(answer)
-    if value < SAME_SIZE:
-        return value
     right = entry["metadata"]["solution"]
     rows = [row.split() for row in answer.split("\n") if row.strip()]
     if len(rows) == 1 and {len(row) for row in right} == {1}:
         rows = [[number] for number in rows[0]]
     if [len(row) for row in rows] != [len(row) for row in right]:
-        return SAME_SIZE
+        return 0.0
     pairs = zip(chain(*rows), chain(*right), strict=True)
     try:
-        is_right = all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs)
+        return float(all(is_rounded(*pair, ASKED_DECIMALS) for pair in pairs))
     except ValueError:
-        return SAME_SIZE
-    return 1.0 if is_right else SAME_SIZE
+        return 0.0
 
 
 def _without_cut_off_windows(entry: Entry) -> list[Entry]:
@@ -125,7 +102,6 @@ POOL_MATRIX = TaskRules(
     "pool_matrix",
     notation=grid_of(DECIMAL),
     fix=ScorerFix(
-        scorer_sha256="b84c32177fc266accab2b9e87cac4fda950e7b9c44b3271f0e0366b68db187e2",
         fault="What follows a `#` is ignored, and numbers wrong by 1 % score 1.0.",
         score=_pooled,
     ),

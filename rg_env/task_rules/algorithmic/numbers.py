@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from decimal import Decimal
 
-from rg_env.task_rules.reading.lists import in_quotes, list_of
-from rg_env.task_rules.reading.values import as_json, read_list
-from rg_env.task_rules.reading.words import of_short_text
+from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.reading.values import as_json
 from rg_env.task_rules.rules import (
     READABLE,
     Entry,
@@ -20,40 +18,12 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- base_conversion -------------------------------------------------------------------
-
-_TARGET = re.compile(r" to (base-\d+|binary|hexadecimal)\s*$")
-
-
-def _without_base(answer: str, entry: Entry) -> str:
-    """Take off what says again in which base the digits are: `0x` and `_{16}`."""
-    asked = _TARGET.search(entry.get("question", ""))
-    named = asked[1].removeprefix("base-") if asked else ""
-    base = {"binary": "2", "hexadecimal": "16"}.get(named, named)
-    digits = answer.removesuffix(f"_{{{base}}}").removesuffix(f"_{base}")
-    digits = digits.removeprefix({"2": "0b", "16": "0x"}.get(base, "_"))
-    return digits if digits == entry.get("answer") else answer
-
-
-BASE_CONVERSION = TaskRules("base_conversion", notation=of_short_text(_without_base))
-
-
 # -- cryptarithm -----------------------------------------------------------------------
-
-
-def _each_letter_once(answer: str, entry: Entry, library: LibraryScore) -> float:
-    letters = [pair.partition("=")[0].strip() for pair in answer.split(",")]
-    value = library(answer)
-    return value if len(set(letters)) == len(letters) else min(READABLE, value)
 
 
 CRYPTARITHM = TaskRules(
     "cryptarithm",
-    fix=ScorerFix(
-        scorer_sha256="09fb8a2afc45aa19347a0966db4e4b0887b4f40a919f8be4f74f3e11dbeaf763",
-        fault="Takes the last digit if a letter gets two.",
-        score=_each_letter_once,
-    ),
+    fix=one_answer(any_number=True),
 )
 
 
@@ -77,7 +47,6 @@ JUGS = TaskRules(
     "jugs",
     notation=as_json,
     fix=ScorerFix(
-        scorer_sha256="c012156723d643fa58eb8a1a41cd4b2698aefba5ba955f8912cef11f2c7f86e8",
         fault="Ignores whatever follows a move.",
         score=_moves_of_jugs,
     ),
@@ -99,9 +68,6 @@ JUGS = TaskRules(
 
 # -- number_filtering ------------------------------------------------------------------
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?!\w)")
-_PLAIN = re.compile(rf"\['{_NUMBER.pattern}'(?:, '{_NUMBER.pattern}')*\]")
-
 
 def _keeps_another_notation(entry: Entry) -> bool:
     """Say whether more of a number is kept than stands in the list, so written."""
@@ -109,25 +75,8 @@ def _keeps_another_notation(entry: Entry) -> bool:
     return bool(Counter(metadata["result"]) - Counter(metadata["original_numbers"]))
 
 
-_LISTED = list_of(_NUMBER, in_quotes, may_be_empty=True)
-
-
-def _values(text: str) -> list[Decimal]:
-    return [Decimal(number[0]) for number in _NUMBER.finditer(text)]
-
-
-def _as_listed(answer: str, entry: Entry) -> str:
-    """Write a list of numbers in quotes, and `31.896` as the question's `31.8960`."""
-    listed = _LISTED(answer, entry)
-    gold = entry.get("answer")
-    if not isinstance(gold, str) or not _PLAIN.fullmatch(listed):
-        return listed
-    return gold if _values(listed) == _values(gold) else listed
-
-
 NUMBER_FILTERING = TaskRules(
     "number_filtering",
-    notation=_as_listed,
     item_checks=(
         ItemCheck(
             "answer writes a number as another one of the list is written",
@@ -140,30 +89,7 @@ NUMBER_FILTERING = TaskRules(
 # -- number_sorting --------------------------------------------------------------------
 
 
-def _floats(text: str) -> list[float]:
-    return [float(number) for number in json.loads(text.replace("'", '"'))]
-
-
-def _numbers(answer: str, entry: Entry, library: LibraryScore) -> float:
-    value = library(answer)
-    return value if value and _floats(answer) == _floats(entry["answer"]) else 0.0
-
-
-def _strings_in_brackets(answer: str, entry: Entry) -> str:
-    """Write a list in brackets with single quotes around its elements.
-
-    Without brackets it stays as it is: the question says not to write it so.
-    """
-    elements = read_list(answer)
-    return answer if elements is None else in_quotes(elements)
-
-
 NUMBER_SORTING = TaskRules(
     "number_sorting",
-    notation=_strings_in_brackets,
-    fix=ScorerFix(
-        scorer_sha256="3f7732ea4cbf05a9c0902407457e283937adbbf14b0bb5b212540b7455c9fb06",
-        fault="Sorted numbers within 1 of the right ones score 1.0, and so does NaN.",
-        score=_numbers,
-    ),
+    fix=one_answer(),
 )

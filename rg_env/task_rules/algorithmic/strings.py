@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rg_env.task_rules.reading.lists import list_of, literal_guard, plain, read_sequence
-from rg_env.task_rules.rules import Entry, Notation, TaskRules, seldom
+from rg_env.task_rules.reading.lists import literal_guard
+from rg_env.task_rules.rules import Entry, TaskRules, seldom
 
 # -- ab --------------------------------------------------------------------------------
 
@@ -13,12 +13,8 @@ _TOKENS = re.compile(r"(?:[AB]#|#[AB])+")
 
 
 def _with_spaces(answer: str, entry: Entry) -> str:
-    text = plain(answer).replace(r"\#", "#")
-    tokens = read_sequence(text, _TOKENS)
-    if tokens is None:
-        return answer
-    program = "".join(each[0] for each in tokens)
-    return " ".join(program[at : at + 2] for at in range(0, len(program), 2))
+    tokens = "".join(answer.split())
+    return re.sub("..(?!$)", r"\g<0> ", tokens) if _TOKENS.fullmatch(tokens) else answer
 
 
 AB = TaskRules("ab", notation=_with_spaces)
@@ -39,30 +35,7 @@ STRING_INSERTION = TaskRules(
 )
 
 
-# -- string_splitting ------------------------------------------------------------------
-
-_COUNT = re.compile(r"[0-9]{1,6}\b")
-_UNNAMED = list_of(_COUNT, " ".join)
-
-
-def counts_of(names: tuple[str, ...]) -> Notation:
-    """Return the notation of counts that may have their names before them, in order."""
-    pairs = (rf"{re.escape(name)}\s*[:=]\s*([0-9]{{1,6}})" for name in names)
-    named = re.compile(r"[\s,;]+".join(pairs))
-
-    def notation(answer: str, entry: Entry) -> str:
-        match = named.fullmatch(answer)
-        return " ".join(match.groups()) if match else _UNNAMED(answer, entry)
-
-    return notation
-
-
-STRING_SPLITTING = TaskRules("string_splitting", notation=counts_of(tuple("ABCXYZ")))
-
-
 # -- string_synthesis ------------------------------------------------------------------
-
-_BLOCKS = tuple(f"{a}{c}{b}" for a, b in ("[]", "{}", "()") for c in "ABC")
 
 _CHANGES = (
     (-1, -1, -1, 1, 0, 0, 0, 0, 0),
@@ -89,6 +62,4 @@ def _each_rule_in_turn(entry: Entry) -> list[Entry]:
     return [{**entry, "answer": " ".join(map(str, counts))}]
 
 
-STRING_SYNTHESIS = TaskRules(
-    "string_synthesis", notation=counts_of(_BLOCKS), other_readings=_each_rule_in_turn
-)
+STRING_SYNTHESIS = TaskRules("string_synthesis", other_readings=_each_rule_in_turn)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.reading.lists import WORD, less_surplus, list_of
-from rg_env.task_rules.reading.values import as_json, read_list
-from rg_env.task_rules.reading.words import in_any_case, of_short_text
+from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.reading.lists import WORD, list_of
+from rg_env.task_rules.reading.values import as_json
+from rg_env.task_rules.reading.words import (
+    of_short_text,
+    with_its_first_letter,
+)
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
@@ -25,26 +27,12 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
 )
 
 # -- caesar_cipher ---------------------------------------------------------------------
 
-_PUNCTUATION = re.compile(r"[.,;:!?]+(?=\s|$)")
-
-
-def _without_punctuation(answer: str, entry: Entry) -> str:
-    """Take off the punctuation, of which the question's text has none."""
-    return _PUNCTUATION.sub("", answer)
-
-
-def _letters_and_spaces(answer: str, entry: Entry) -> str:
-    return in_any_case(_without_punctuation(answer, entry), entry)
-
-
 CAESAR_CIPHER = TaskRules(
     "caesar_cipher",
-    notation=_letters_and_spaces,
     item_checks=(
         ItemCheck(
             "text has a letter such as \u00cb, which is shifted as if it were another",
@@ -95,101 +83,19 @@ GROUP_ANAGRAMS = TaskRules(
 # -- letter_jumble ---------------------------------------------------------------------
 
 
-def _words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score word by word, surplus words and lost capitals included.
-
-    It may begin with a capital, as any sentence. A title's capitals on every word cost
-    one word: the words are right, and only how they are written is not. Words that the
-    question shows unchanged score nothing.
-    """
-    words, gold = answer.split(), entry["answer"].split()
-    if words[:1] == [gold[0][:1].upper() + gold[0][1:]]:
-        words[0] = gold[0]
-    if words == gold:
-        return 1.0
-    surplus = max(0, len(words) - len(gold))
-    # The question has the capitals kept, and the library passes over them.
-    other_case = any(
-        word != right and word.lower() == right.lower()
-        for word, right in zip(words, gold, strict=False)
-    )
-    share = less_surplus(library(answer), surplus + other_case, len(gold))
-    given = entry["metadata"].get("scrambled_words", ())
-    unchanged = sum(a == b for a, b in zip(given, gold, strict=False))
-    return partial_credit(share, unchanged / len(gold))
-
-
 LETTER_JUMBLE = TaskRules(
     "letter_jumble",
-    notation=_without_punctuation,
-    fix=ScorerFix(
-        scorer_sha256="ff88ce5e01c6806cd1063955209938441ca99937007cafd3ba8659be7001fa98",
-        fault="Ignores capitals and words after the last right one; gives 0.9 if one"
-        " word is wrong, and credit for words that the question shows unchanged.",
-        score=_words,
-    ),
+    notation=with_its_first_letter,
+    fix=one_answer(any_case=False),
 )
 
 
 # -- sentence_reordering ---------------------------------------------------------------
 
-_QUOTES = "\"'\u201c\u201d\u2018\u2019"
-_BEFORE = rf"[{_QUOTES}(\[$*_`\u2022\u2014-]+"
-_BEHIND = rf"[{_QUOTES})\]*_`.,;:!?\u2122\u2014-]+"
-_AROUND_WORDS = re.compile(rf"(?<!\S){_BEFORE}|{_BEHIND}(?!\S)")
-"""Signs around words that say nothing of their order; any other may deny it."""
-
-
-def _lower_words(text: str) -> list[str]:
-    return _AROUND_WORDS.sub("", text.replace("\u2019", "'")).split()
-
-
-def _as_sentence(answer: str, entry: Entry) -> str:
-    """Write a list of words as one sentence, and its words as the question does.
-
-    What is asked for is their order: a period or a quote that is not copied changes
-    nothing of it.
-    """
-    listed = read_list(answer)
-    sentence = answer if listed is None else " ".join(listed)
-    gold = entry.get("answer")
-    if (
-        isinstance(gold, str)
-        and _lower_words(gold)
-        and _lower_words(sentence) == _lower_words(gold)
-    ):
-        return gold
-    return sentence
-
-
-def _in_place(words: Sequence[str], gold: Sequence[str]) -> float:
-    pairs = zip(words, gold, strict=False)
-    return sum(a.lower() == b.lower() for a, b in pairs) / len(gold)
-
-
-def _order(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the right order, and another one by its words in place.
-
-    What the question's own order has in place scores nothing, nor do the two words that
-    their capital and their full stop put first and last.
-    """
-    value, gold = library(answer), entry["answer"].split()
-    if value == 1.0 or len(answer.split()) != len(gold):
-        return value
-    given = entry["question"].partition(": ")[2].split()
-    trivial = max(_in_place(given, gold), 2 / len(gold))
-    return partial_credit(value, trivial)
-
 
 SENTENCE_REORDERING = TaskRules(
     "sentence_reordering",
-    notation=_as_sentence,
-    fix=ScorerFix(
-        scorer_sha256="5f10e9fc7c8a5273119e610a1e6f08d3a187c1a1bdf0d1840ad598472289910b",
-        fault="Gives 0.9 if two words are in the wrong order, and credit for the first"
-        " and the last word, which the capital letter and the full stop show.",
-        score=_order,
-    ),
+    fix=one_answer(),
 )
 
 
@@ -209,79 +115,20 @@ def _as_word(answer: str, entry: Entry) -> str:
     return answer if match is None else answer.replace(match[1], "")
 
 
-def _letters(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score letter by letter, surplus letters included.
-
-    The word as it stands has its middle right and every pair that is the same from both
-    ends, 0.38 of words of three letters; so half of the letters score 0, and so does
-    the word itself.
-    """
-    gold, word = entry["answer"].lower(), entry["metadata"]["word"].lower()
-    if answer.lower() == gold:
-        return library(answer)
-    if not all(sign.isalnum() or sign in gold for sign in answer):
-        return 0.0
-    surplus = max(0, len(answer) - len(gold))
-    share = less_surplus(library(answer), surplus, len(gold))
-    same = sum(a == b for a, b in zip(word, gold, strict=False)) / len(gold)
-    return partial_credit(share, max(0.5, same))
-
-
 SPELL_BACKWARD = TaskRules(
     "spell_backward",
     notation=of_short_text(_as_word),
-    fix=ScorerFix(
-        scorer_sha256="1e862479b7149349ccb68e64a83431f9268367addf40bcffaeddb4d6d37fa62e",
-        fault="Ignores letters after the last right one; the sum can exceed 1; gives"
-        " 0.38 to an unchanged word of three letters, and 0.9 if one letter is wrong.",
-        score=_letters,
-    ),
+    fix=one_answer(),
 )
 
 
 # -- word_ladder -----------------------------------------------------------------------
 
 
-def _letters_apart(word: str, other: str) -> int:
-    return sum(a != b for a, b in zip(word, other, strict=True))
-
-
-def _single_steps(words: list[str]) -> list[str]:
-    """Return the words up to the first step that changes not exactly one letter."""
-    for place, (word, step) in enumerate(pairwise(words), 1):
-        if len(step) != len(word) or _letters_apart(word, step) != 1:
-            return words[:place]
-    return words
-
-
-def _rungs(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score 1, or half of the share of letters brought into place.
-
-    Steps count up to the first that is no word or changes not exactly one letter. Who
-    begins elsewhere, gets no nearer or goes on behind the end has nothing.
-    """
+def _ladder(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score half of what the library gives a ladder with steps that are no words."""
     value = library(answer)
-    start, end = entry["metadata"]["start_word"], entry["metadata"]["end_word"]
-    words = [word.strip() for word in answer.upper().split(",")]
-    if value == 1.0 or words[0] != start:
-        return value if value == 1.0 else 0.0
-    steps = _single_steps(words)
-    in_turn = (end[:n] + start[n:] for n in range(1, len(end) + 1))
-    to_end = [word for word in dict.fromkeys(in_turn) if word != start]
-
-    def by_way_of(place: int) -> float:
-        """Return the score of the way to a step, back and one letter after another.
-
-        That is halved for each word that the library does not know.
-        """
-        there = steps[: place + 1]
-        return library(",".join([*there, *there[-2::-1], *to_end]))
-
-    known = bisect_left(
-        range(1, len(steps)), True, key=lambda place: by_way_of(place) < by_way_of(0)
-    )
-    apart = _letters_apart(steps[known], end)
-    return max(0.0, 1 - apart / _letters_apart(start, end)) / 2 if apart else 0.0
+    return value if value == 1.0 else value / 2
 
 
 @functools.lru_cache(maxsize=8)
@@ -327,12 +174,7 @@ WORD_LADDER = TaskRules(
     "word_ladder",
     notation=list_of(WORD, ",".join),
     fix=ScorerFix(
-        scorer_sha256="aad8610399afb5c1fb4d873c43102d996eca2fc663c37ca56831f552c67fde22",
-        fault=(
-            "Scores steps that are no words (0.37 for changing one letter after the"
-            " other), but no right steps of an incomplete ladder."
-        ),
-        score=_rungs,
+        _ladder, "Gives 0.37 for changing one letter after the other, words or not."
     ),
     faster=(
         FasterFunction(
@@ -348,31 +190,7 @@ WORD_LADDER = TaskRules(
 # -- word_sorting ----------------------------------------------------------------------
 
 
-def _share_in_place(words: Sequence[str], gold: Sequence[str]) -> float:
-    return sum(a == b for a, b in zip(words, gold, strict=False)) / len(gold)
-
-
-def _sorted_words(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score words in their place, surplus ones and those of the question included."""
-    gold = entry["metadata"]["sorted_words"]
-    given = [word.strip() for word in re.split(r",\s*", answer) if word.strip()]
-    if given == gold:
-        return 1.0
-    if any(len(word.split()) > 1 for word in given):
-        return 0.0  # something is said beside the words
-    surplus = max(0, len(given) - len(gold))
-    share = less_surplus(_share_in_place(given, gold), surplus, len(gold))
-    asked = entry["metadata"].get("transformed_words", ())
-    return partial_credit(share, _share_in_place(asked, gold))
-
-
 WORD_SORTING = TaskRules(
     "word_sorting",
-    notation=list_of(WORD, ", ".join),
-    fix=ScorerFix(
-        scorer_sha256="635fe0f126391fcfc53bf8b4108dbb2c4811abf0054dc224390d52d1718c7a73",
-        fault="Ignores words after the last right one; gives 0.2 to a copy of the"
-        " question, and 0.9 if one word is wrong.",
-        score=_sorted_words,
-    ),
+    fix=one_answer(any_case=False),
 )

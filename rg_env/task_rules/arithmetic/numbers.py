@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import decimal
-import itertools
 import re
 
-from rg_env.task_rules.reading.filler_words import is_wrapper
+from rg_env.task_rules.one_rule import CONTAINED, one_answer
 from rg_env.task_rules.reading.four_operations import exact_value
 from rg_env.task_rules.reading.numbers import (
     as_fraction,
     as_number,
     same_number,
-    written_plainly,
 )
-from rg_env.task_rules.reading.words import of_short_text
 from rg_env.task_rules.rules import (
-    NEARLY,
-    READABLE,
     Entry,
     ItemCheck,
     LevelRepair,
@@ -26,51 +21,10 @@ from rg_env.task_rules.rules import (
     TaskRules,
 )
 
-# -- bitwise_arithmetic ----------------------------------------------------------------
-
-_HEX = re.compile(
-    r"(?P<sign>[+-]?)\s?\(?(?P<digits>0[xX][0-9a-fA-F]+|[0-9]*[a-fA-F][0-9a-fA-F]*)\)?"
-    r"(?:_\{?16\}?)?"
-)
-
-
-def _with_0x(answer: str, entry: Entry) -> str:
-    """Write `0x` before hexadecimal digits that are no decimal ones."""
-    match = _HEX.fullmatch(answer)
-    if match is None:
-        return answer
-    digits = match["digits"].lower()
-    return match["sign"] + (digits if digits.startswith("0x") else f"0x{digits}")
-
-
-BITWISE_ARITHMETIC = TaskRules("bitwise_arithmetic", notation=of_short_text(_with_0x))
-
-
 # -- chain_sum -------------------------------------------------------------------------
 
 
-def _decimal(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a number, or a wrapper of it.
-
-    The library's `compute_decimal_reward` compares as decimals, tolerating a sign,
-    zeros and thousands separators, which stays. Only its fallback, credit for an answer
-    that contains the gold one as text, is held to wrappers. The tasks' own scorer is
-    one line that calls it, so the digest does not cover the function itself.
-    """
-    bare, gold = answer.replace(",", ""), entry["answer"].replace(",", "")
-    if same_number(bare, gold) or is_wrapper(bare, gold):
-        return library(answer)
-    return 0.0
-
-
-DECIMAL_FIX = ScorerFix(
-    scorer_sha256="419e44f8d29e1743c1500a09ff4cc239b004fbace7be3c580f90fbd4a15e99e7",
-    fault="Gives credit for a longer number that contains the right one.",
-    score=_decimal,
-)
-"""The scorer fix of chain_sum and products."""
-
-CHAIN_SUM = TaskRules("chain_sum", notation=as_number, fix=DECIMAL_FIX)
+CHAIN_SUM = TaskRules("chain_sum", notation=as_number, fix=CONTAINED)
 
 
 # -- decimal_arithmetic ----------------------------------------------------------------
@@ -97,17 +51,15 @@ def _all_digits(answer: str, entry: Entry, library: LibraryScore) -> float:
     are not those of the question; both are right there.
     """
     value = library(answer)
-    if value < 1.0 or same_number(answer, entry["answer"]):
-        return value
-    right = _rounded_as_asked(entry["question"])
-    return value if right is not None and same_number(answer, str(right)) else NEARLY
+    if value < 1.0:
+        return value / 2
+    right = (entry["answer"], str(_rounded_as_asked(entry["question"])))
+    return float(any(same_number(answer, number) for number in right))
 
 
 DECIMAL_ARITHMETIC = TaskRules(
     "decimal_arithmetic",
-    notation=written_plainly,
     fix=ScorerFix(
-        scorer_sha256="ae3b745c4d0dbb0829785cd0bde50b2733d3d048309a1186185d5d4a0617d404",
         fault="Numbers within 0.001 score 1.0 where 12 digits are required.",
         score=_all_digits,
     ),
@@ -116,54 +68,14 @@ DECIMAL_ARITHMETIC = TaskRules(
 
 # -- fraction_simplification -----------------------------------------------------------
 
-_LATEX_FRACTION = re.compile(r"\\d?frac\{\d+\}\{\d+\}", re.IGNORECASE)
-
-
-def _fraction(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score the simplified fraction; that of the question is only readable."""
-    bare = "".join(answer.split()).strip("$.")
-    if "frac" in answer.lower() and not _LATEX_FRACTION.fullmatch(bare):
-        return 0.0
-    value = library(answer)
-    return value if value == 1.0 else min(value, READABLE)
-
-
 FRACTION_SIMPLIFICATION = TaskRules(
     "fraction_simplification",
     notation=as_fraction,
-    fix=ScorerFix(
-        scorer_sha256="aa013e4952b0d79b9b896b0d46db0ab3ee6888e85c8df21a283d4efb0a3f823f",
-        fault="Ignores what follows a LaTeX fraction, even a second one.",
-        score=_fraction,
-    ),
+    fix=one_answer(),
 )
 
 
 # -- gsm_symbolic ----------------------------------------------------------------------
-
-_FIRST_NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?\b")
-_PERCENT = re.compile("%|percent")
-
-
-def _asked(entry: Entry) -> str:
-    """Return the sentence that asks, without its question mark."""
-    return str(entry.get("question", "")).rpartition("?")[0].rpartition(". ")[2]
-
-
-def _only_number(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a number with its sign, if there is no other.
-
-    Where the right number is negative the library scores 0, and this 1.0.
-    """
-    asked = _asked(entry)
-    bare = _PERCENT.sub(" ", answer) if _PERCENT.search(asked) else answer
-    number = _FIRST_NUMBER.search(bare)
-    if number is None or not is_wrapper(bare, number[0], asked):
-        return 0.0
-    if number[0].startswith("-"):
-        return float(float(number[0]) == float(entry["answer"]))
-    return library(answer)
-
 
 _STEP = re.compile(r"([\d.]+(?:\s*[-+*/]\s*[\d.]+)+)\s*=\s*(\d+)(?![\d.])")
 """A step of the library's solution, `5*0.5=2`, with a whole number."""
@@ -177,12 +89,7 @@ def _rounds_down(entry: Entry) -> bool:
 
 GSM_SYMBOLIC = TaskRules(
     "gsm_symbolic",
-    notation=as_number,
-    fix=ScorerFix(
-        scorer_sha256="39d8f8174f9dad30e1fff8a01577ef74fc809f9cc0f3a148e112cdb43e49abcd",
-        fault="Takes the first number without its sign and ignores what follows.",
-        score=_only_number,
-    ),
+    fix=one_answer(),
     item_checks=(ItemCheck("solution rounds a part of a thing down", _rounds_down),),
     fixed_level=(
         "the library has no curriculum for it, and its difficulty takes"
@@ -212,7 +119,7 @@ def _candidate(answer: str, entry: Entry, library: LibraryScore) -> float:
         return value
     match, solution = float(answer.replace(",", "")), metadata["solution"]
     meant = {n for n in metadata.get("candidates", []) if abs(n - match) < NOISE}
-    return value if meant == {solution} or match == solution else NEARLY
+    return float(meant == {solution} or match == solution)
 
 
 def _reads_alike(entry: Entry) -> bool:
@@ -223,9 +130,7 @@ def _reads_alike(entry: Entry) -> bool:
 
 NUMBER_FORMAT = TaskRules(
     "number_format",
-    notation=written_plainly,
     fix=ScorerFix(
-        scorer_sha256="661dda4216e791dfc785767b986aab4a537cd34bf7f6f724e826160f9384a856",
         fault="Any number within 0.01 of the right candidate scores 1.0.",
         score=_candidate,
     ),
@@ -243,44 +148,9 @@ NUMBER_FORMAT = TaskRules(
 # -- prime_factorization ---------------------------------------------------------------
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-_PRODUCT = re.compile(rf"\s*\d{{1,40}}(?:\s*{TIMES}\s*\d{{1,40}}){{0,200}}\s*")
-_BETWEEN = re.compile(rf"\s*(?:(?<!\*)\*(?!\*)|[x{TIMES}\u00b7,]|\\times|\\cdot)\s*")
-_FACTOR = re.compile(r"(\d{1,30})(?:\s*(?:\^|\*\*)\s*\{?(\d)\}?)?")
-
-
-def _factors(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score by the splits made, where the product is right.
-
-    The library's 0.5 stays where one split is missing. With more missing it is their
-    share of 0.5, so that halving every number scores little; a factor of 1 scores 0.
-    """
-    if not _PRODUCT.fullmatch(answer):
-        return 0.0
-    value = library(answer)
-    if not 0.05 < value < 1.0:
-        return value
-    factors = [int(factor) for factor in answer.split(TIMES) if factor.strip()]
-    splits, wanted = len(factors) - 1, entry["answer"].count(TIMES)
-    if splits < 1 or min(factors) < 2:
-        return 0.0
-    return value if splits == wanted - 1 else value * splits / wanted
-
-
-def _one_by_one(answer: str, entry: Entry) -> str:
-    r"""Write the factors of a product one by one: `2^2 \cdot 3` has 2, 2 and 3."""
-    factors = [_FACTOR.fullmatch(piece) for piece in _BETWEEN.split(answer)]
-    if not all(factors):
-        return answer
-    each = ([factor[1]] * int(factor[2] or 1) for factor in factors if factor)
-    return f" {TIMES} ".join(itertools.chain(*each))
 
 
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
-    notation=of_short_text(_one_by_one),
-    fix=ScorerFix(
-        scorer_sha256="d3237737b9da3335fa9ceb1d73d8f14736b4ee0fe9729625c552e70b5e503b5e",
-        fault="Gives 0.5 to the number itself as its only factor.",
-        score=_factors,
-    ),
+    fix=one_answer(partial_credit=False),
 )

@@ -31,7 +31,6 @@ from typing import Any
 import msgspec
 
 from rg_env.task_rules.faster_functions import JsonLines, init_that
-from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.values import no_constant, read_value
 from rg_env.task_rules.rules import (
     READABLE,
@@ -179,9 +178,6 @@ def makes(program: str, given: Any, output: Any) -> bool:
         return False
 
 
-_FENCE = re.compile(r"```(?:json|python)?")
-
-
 def _is_right(value: Any, entry: Entry) -> bool:
     if _is_gold(value, json.loads(entry["answer"]), entry):
         return True
@@ -191,31 +187,17 @@ def _is_right(value: Any, entry: Entry) -> bool:
 
 
 def _by_running(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a value of JSON, or an object with filler words around it."""
+    """Score a value of JSON."""
     gold, answer = entry["answer"].strip(), answer.strip()
     if answer == gold or json.dumps(answer) == gold:  # a string without its quotes
         return 1.0
     try:
         value = read_value(answer)
     except ValueError:
-        return _among_fillers(answer, entry, library)
+        return 0.0
     if _is_right(value, entry):
         return 1.0
     return READABLE if isinstance(value, dict) else 0.0
-
-
-def _among_fillers(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score an object among filler words as the library scores the gold one there."""
-    start, end = answer.find("{"), answer.rfind("}") + 1
-    if start < 0 or not is_filler(_FENCE.sub("", answer[:start] + " " + answer[end:])):
-        return 0.0
-    try:
-        value = read_value(answer[start:end])
-    except ValueError:
-        return 0.0
-    gold = entry["answer"].strip()
-    right = _is_right(value, entry)
-    return library(answer[:start] + gold + answer[end:]) if right else READABLE
 
 
 # -- programs that are not used --------------------------------------------------------
@@ -336,7 +318,6 @@ CODEIO = TaskRules(
         ),
     ),
     fix=ScorerFix(
-        scorer_sha256="11f228ca05744a014b05fc446fbcfaa21ba4d21ab1746eb2f41509840aa14351",
         fault="Accepts only the input that the library drew, although any input with"
         " the shown output is right; scores other values by similarity: 0.999 for a"
         " number that is off by one.",

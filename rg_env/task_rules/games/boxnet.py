@@ -3,9 +3,7 @@
 The library passes over an action that is impossible and raises where a box would leave
 the grid. So one plan, which carries whatever it finds along a path through the whole
 grid and back, solves every item of that size without a look at it. Here the plan is
-played by the same rules and its credit is multiplied by the share of its actions that
-were possible when their turn came. A box that stands beside its target from the start
-counts only where all boxes are brought home.
+played by the same rules, and each action must be possible when its turn comes.
 """
 
 from __future__ import annotations
@@ -25,11 +23,7 @@ from rg_env.task_rules.rules import (
     LibraryScore,
     ScorerFix,
     TaskRules,
-    partial_credit,
 )
-
-# What the library gives for a plan that brings no box to its target.
-NOTHING_CARRIED = 0.05
 
 Position = tuple[float, float]
 Squares = dict[Position, list[str]]
@@ -107,7 +101,7 @@ def _boxes(*squares: list[str]) -> list[str]:
 
 
 def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score a plan by the boxes it carries home and the share of its possible actions.
+    """Score a plan whose actions are all possible and that carries all boxes home.
 
     The library's scorer is not asked: it may raise.
     """
@@ -122,16 +116,8 @@ def _score_plan(answer: str, entry: Entry, library: LibraryScore) -> float:
     possible = [
         action is not None and _act(squares, *action) for action in _actions(plan)
     ]
-    remaining = len(_boxes(*squares.values()))
-    to_carry = sum(
-        _target(box) not in things
-        for things in initial.values()
-        for box in _boxes(things)
-    )
-    share = sum(possible) / len(possible) if possible else 0.0
-    carried = (to_carry - remaining) / max(1, to_carry) if remaining else 1.0
-    is_right = carried == share == 1.0
-    return 1.0 if is_right else max(NOTHING_CARRIED, partial_credit(carried * share))
+    remaining = _boxes(*squares.values())
+    return float(all(possible) and not remaining)
 
 
 # A text up to this length holds no string worth a look.
@@ -174,7 +160,6 @@ BOXNET = TaskRules(
     guard=Guard(_too_costly),
     notation=as_json,
     fix=ScorerFix(
-        scorer_sha256="758e7239c3443f591dba96a787249af1bd9b6593cf2e854e327d168a79d051ac",
         fault="Ignores impossible actions, so one fixed plan solves every item of a"
         " size; gives credit for boxes that start at their targets, and 0.9 if one"
         " box of ten is left; fails if a box would leave the grid.",

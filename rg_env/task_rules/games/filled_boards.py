@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from rg_env.task_rules.reading.filler_words import is_filler_beside
-from rg_env.task_rules.reading.grids import BIT, DIGIT, QUEENS, WHOLE, grid_of
+from rg_env.task_rules.one_rule import one_answer
+from rg_env.task_rules.reading.grids import (
+    QUEENS,
+    WHOLE,
+    grid_of,
+    read_grid,
+)
 from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import (
-    MOST_FOR_A_WRONG_ANSWER,
     Entry,
     FasterFunction,
     LevelRepair,
@@ -20,81 +23,16 @@ from rg_env.task_rules.rules import (
 
 # -- futoshiki and the sudokus ---------------------------------------------------------
 
-# The library gives 0.9 times the share of cells that are right, the given ones
-# included, so a copy of the puzzle with any numbers in its blanks collects half of the
-# points and more. Who takes for each blank the first number that its row and column
-# lack has half of the blanks right and solves nothing. So a grid that is not right
-# scores a tenth at most: for the share of its blanks that are right beyond one in each
-# row. Right numbers in another drawing, whose rules are other ones, score a half at
-# most.
-
-# What a grid that is not the right one scores at most.
-MOST_FOR_A_PART = 0.1
-
-_DRAWN = re.compile(r"[1-9|+\-<>∧∨^\s]+|\bv\b")  # noqa: RUF001
-"""What a drawn grid may hold: its numbers, rules between them and their signs."""
-
-Grid = list[list[int]]
-
-
-def _read_rows(answer: str, size: int) -> Grid:
-    """Return the lines that hold `size` digits, which is what the library reads."""
-    lines = ([int(c) for c in line if c in "123456789"] for line in answer.split("\n"))
-    return [row for row in lines if len(row) == size]
-
-
-def score_number_grid(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one grid by its blanks, with nothing but filler words beside it."""
-    puzzle: Grid = entry["metadata"]["puzzle"]
-    solution: Grid = entry["metadata"]["solution"]
-    size = len(solution)
-    rows = _read_rows(answer, size)
-    one_grid = sum(map(answer.count, "123456789")) <= size * (size + 1)
-    if len(rows) > size or not one_grid or not is_filler_beside(_DRAWN, answer):
-        return 0.0
-    value = library(answer)
-    if rows == solution:
-        return value if value == 1.0 else min(value, MOST_FOR_A_WRONG_ANSWER)
-    return min(value, MOST_FOR_A_PART * _beyond_chance(rows, puzzle, solution))
-
-
-def _beyond_chance(rows: Grid, puzzle: Grid, solution: Grid) -> float:
-    """Return the share of right blanks beyond one in each row, in [0, 1)."""
-    blanks = [
-        (row, column)
-        for row, cells in enumerate(puzzle)
-        for column, given in enumerate(cells)
-        if given == 0
-    ]
-    right = sum(r < len(rows) and rows[r][c] == solution[r][c] for r, c in blanks)
-    by_chance = len({row for row, _ in blanks})
-    if right <= by_chance:
-        return 0.0
-    return (right - by_chance) / (len(blanks) - by_chance)
-
-
-def number_grid_fix(scorer_sha256: str) -> ScorerFix:
-    """Return the fix of a task whose answer is a grid of numbers."""
-    return ScorerFix(
-        scorer_sha256=scorer_sha256,
-        fault="Scores the given cells, and what any fill has right.",
-        score=score_number_grid,
-    )
-
-
 FUTOSHIKI = TaskRules(
     "futoshiki",
-    fix=number_grid_fix(
-        "ec3ce1257de8220be8a73f69de63dfaa7395a33e239d730cb02497afaaf740cc"
+    fix=one_answer(
+        partial_credit=False, passed_over="< > \N{LOGICAL AND} \N{LOGICAL OR} v ^ |"
     ),
 )
 
 MINI_SUDOKU = TaskRules(
     "mini_sudoku",
-    notation=grid_of(DIGIT, compact=True),
-    fix=number_grid_fix(
-        "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
-    ),
+    fix=one_answer(partial_credit=False),
     level_repair=LevelRepair(
         {
             **{n: {"min_empty": 8, "max_empty": 9 + n} for n in (0, 1, 2)},
@@ -107,44 +45,22 @@ MINI_SUDOKU = TaskRules(
 
 SUDOKU = TaskRules(
     "sudoku",
-    notation=grid_of(DIGIT, compact=True),
-    fix=number_grid_fix(
-        "164175209dc0eaa4a8b126280fcd17d96a3c42b6c7186fd4b3ccd1519a516517"
-    ),
+    fix=one_answer(partial_credit=False),
 )
 
 
 # -- kakurasu --------------------------------------------------------------------------
 
 
-def _bits_alone(answer: str, entry: Entry, library: LibraryScore) -> float:
-    return library(answer) if is_filler_beside(BIT, answer) else 0.0
-
-
 KAKURASU = TaskRules(
     "kakurasu",
-    notation=grid_of(BIT, compact=True),
-    fix=ScorerFix(
-        scorer_sha256="d408ee73a6daf81131ab7c2af62a26816e39f43e0e5cc8027d349d2ea03cfb1f",
-        fault="Ignores everything but the digits 0 and 1, even a second answer.",
-        score=_bits_alone,
-    ),
+    fix=one_answer(any_number=True),
 )
 
 
 # -- survo -----------------------------------------------------------------------------
 
-WHOLE_NUMBER = re.compile(r"(?<!\S)[+-]?[0-9]+(?!\S)")
-_SHORT_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 Matrix = list[list[int]]
-
-
-def _read(answer: str) -> Matrix:
-    rows = (
-        [int(word) for word in line.split() if _SHORT_NUMBER.fullmatch(word)]
-        for line in answer.split("\n")
-    )
-    return [row for row in rows if row]
 
 
 def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
@@ -164,26 +80,20 @@ def _is_filling(matrix: Matrix, puzzle: Matrix, numbers: list[int]) -> bool:
     )
 
 
-def score_filled_matrix(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score one matrix with only filler words beside it; any filling is right."""
-    if not is_filler_beside(WHOLE_NUMBER, answer):
-        return 0.0
-    metadata = entry["metadata"]
-    if _is_filling(_read(answer), metadata["puzzle"], metadata["candidate_numbers"]):
-        return 1.0
-    return library(answer)
+def _any_filling(answer: str, entry: Entry, library: LibraryScore) -> float:
+    """Score one matrix, however it is filled."""
+    rows, metadata = read_grid(answer, WHOLE), entry["metadata"]
+    filled = [list(map(int, row)) for row in rows or ()]
+    wanted = (metadata["puzzle"], metadata["candidate_numbers"])
+    return float(_is_filling(filled, *wanted))
 
 
 SURVO = TaskRules(
     "survo",
     notation=grid_of(WHOLE),
     fix=ScorerFix(
-        scorer_sha256="ef0787e9e16f99d772ab75b517bc09ba26ea096c5d3810abfec6a43b65a20c16",
-        fault=(
-            "Ignores everything but whole numbers, even a second answer; accepts only"
-            " one of several fillings."
-        ),
-        score=score_filled_matrix,
+        _any_filling,
+        "Accepts only one of several fillings; ignores everything but whole numbers.",
     ),
     level_repair=LevelRepair(
         {2: {"min_board_size": 5}, 3: {"min_board_size": 6}},
@@ -227,7 +137,7 @@ def _all_solutions(dataset: Any, n: int) -> list[Board]:
 N_QUEENS = TaskRules(
     "n_queens",
     guard=literal_guard(r"[_Q.\s]*"),
-    notation=grid_of(QUEENS, compact=True),
+    notation=grid_of(QUEENS),
     kept_signs="_",
     level_repair=LevelRepair(
         {0: {"n": 5}, 1: {"n": 7, "max_remove": 6}},

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
@@ -32,11 +31,6 @@ from rg_env.task_rules.rules import (
 
 # The library defines a class in every search and describes each position by an object
 # of it. Nine of ten searches are for boards that turn out to have no solution.
-
-
-def _with_colors(answer: str, entry: Entry) -> str:
-    """Write moves as JSON, and the colors of knights as the question does."""
-    return as_json(answer, entry).replace('"b,', '"B,').replace('"W,', '"w,')
 
 
 Board = Mapping[str, Sequence[str]]
@@ -106,7 +100,7 @@ def _can_be_swapped(entry: Entry) -> bool:
 
 KNIGHT_SWAP = TaskRules(
     "knight_swap",
-    notation=_with_colors,
+    notation=as_json,
     item_checks=(
         ItemCheck(
             "answer is that the knights cannot be swapped, and they can",
@@ -210,9 +204,7 @@ def _score_moves(answer: str, entry: Entry, library: LibraryScore) -> float:
     return library(answer)
 
 
-_WRITTEN_MOVE = re.compile(
-    r"(?:(?:move|car)\s+)*([A-Z])\1{0,2}(?:\s*:)?\s*([+-])\s*([0-9]+)", re.IGNORECASE
-)
+_WRITTEN_MOVE = re.compile(r"([A-Za-z])\1{0,2}\s*([+-])\s*([0-9]+)")
 
 
 def _car_move(move: re.Match[str]) -> str:
@@ -227,7 +219,6 @@ RUSH_HOUR = TaskRules(
     guard=repetition_guard(_STEPS.findall, 20_000),
     notation=list_of(_WRITTEN_MOVE, " ".join, written=_car_move),
     fix=ScorerFix(
-        scorer_sha256="56532d970d7b7f4d391c737b753e1c356892a3b3f73701923d7223be8b3c8c40",
         fault="Skips impossible moves, so that enough random moves free the car.",
         score=_score_moves,
     ),
@@ -237,48 +228,21 @@ RUSH_HOUR = TaskRules(
 # -- sokoban ---------------------------------------------------------------------------
 
 # The library plays every letter it finds. Behind a solution further moves often change
-# nothing, so a right walk and a wrong one beside it score 1.0. What stands between two
-# moves says where a walk ends: where it is something else than between most of them,
-# and behind each piece of several letters.
-
-# A correct answer is one walk, perhaps in lines of some dozen letters.
-MAX_WALKS = 100
+# nothing, so a right walk and a wrong one beside it score 1.0. A walk in several pieces
+# ends here with the move that solves the puzzle.
 
 _MOVES = re.compile(r"\b[LRUD]+\b")
 _MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
-_PARTING = frozenset("\n,;>→-[](){}")
-
-
-def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
-    """Return the walks that moves make, given the text between each two of them.
-
-    Moves are letters, or pieces of several; at least one.
-    """
-    if any(len(move) > 1 for move in moves):
-        return list(moves)
-    gaps = ["".join(sign for sign in gap if sign in _PARTING) for gap in between]
-    usual = Counter(gaps).most_common(1)[0][0] if gaps else ""
-    walks = [moves[0]]
-    for gap, move in zip(gaps, moves[1:], strict=True):
-        if gap == usual:
-            walks[-1] += move
-        else:
-            walks.append(move)
-    return walks
 
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score moves with filler words beside them, and not one solution beside others."""
-    moves = list(_MOVES.finditer(answer))
-    if not moves or not is_filler_beside(_MOVES_AND_ARROWS, answer):
+    """Score moves with filler words beside them, and no piece behind a solution."""
+    if not is_filler_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
-    between = [answer[a.end() : b.start()] for a, b in pairwise(moves)]
-    walks = walks_of([move[0] for move in moves], between)
-    if len(walks) > MAX_WALKS:
-        return 0.0
-    if len(walks) > 1 and any(library(walk) == 1.0 for walk in walks):
-        return 0.0
-    return library(answer)
+    pieces = _MOVES.findall(answer)
+    walk = "".join(pieces)
+    goes_on = len(pieces) > 1 and library(walk[:-1]) == 1.0
+    return 0.0 if goes_on else library(walk)
 
 
 SOKOBAN = TaskRules(
@@ -287,7 +251,6 @@ SOKOBAN = TaskRules(
         answer.upper() if set(answer) <= set("lrudLRUD \n") else answer
     ),
     fix=ScorerFix(
-        scorer_sha256="6f54760afe6bed92faa5bb29ce3948b8e8e965109801cbdff69036d7a53d6a67",
         fault="Ignores everything but the letters of moves, even a second answer.",
         score=_score_walk,
     ),
@@ -302,8 +265,8 @@ SOKOBAN = TaskRules(
 # -- tower_of_hanoi --------------------------------------------------------------------
 
 _DISK_MOVE = re.compile(
-    r"(?:move\s+)?(?:the\s+)?dis[kc]\s*([0-9]{1,4})\s*[:,]?\s*(?:from\s+)?"
-    r"(?:(?:peg|rod)\s*)?([0-9]{1,4})\s*(?:to\b|\u2192)\s*(?:(?:peg|rod)\s*)?([0-9]{1,4})\b",
+    r"(?:move )?dis[kc] ?([0-9]{1,4}) from (?:peg|rod) ?([0-9]{1,4})"
+    r" to (?:peg|rod) ?([0-9]{1,4})\b",
     re.IGNORECASE,
 )
 
@@ -322,7 +285,6 @@ TOWER_OF_HANOI = TaskRules(
     "tower_of_hanoi",
     notation=list_of(_DISK_MOVE, "\n".join, written=_disk_move),
     fix=ScorerFix(
-        scorer_sha256="b526c662909b60dbaf24737c57d8bda3be5914c507a5b1a3a03118c322de0a72",
         fault=(
             "Ignores signs before a move, `~Move disk 1`; a solution that is not the"
             " shortest scores less, which the question does not ask for."

@@ -120,9 +120,8 @@ COUNTDOWN = TaskRules(
     "countdown",
     guard=GUARD,
     fix=ScorerFix(
-        "5af9a9d9c2e1db114541552e6804dbc456adb86e6db75c85ec1ef92ad322ac5e",
-        "Also finds the numbers in a comment, in a decimal and behind a letter.",
         _score,
+        "Also finds the numbers in a comment, in a decimal and behind a letter.",
     ),
     faster=(
         FasterFunction(
@@ -137,9 +136,8 @@ PUZZLE24 = TaskRules(
     "puzzle24",
     guard=GUARD,
     fix=ScorerFix(
-        "85c06b47c043171afbd9470630dd601aedd90a5e0807ad4e74da1ad7b20c59d3",
-        "Does not compare the numbers used with those given; drops fractions.",
         _score,
+        "Does not compare the numbers used with those given; drops fractions.",
     ),
     faster=(
         FasterFunction(

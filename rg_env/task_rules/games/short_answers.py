@@ -5,37 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rg_env.task_rules.reading.filler_words import is_wrapper
-from rg_env.task_rules.reading.words import but_for_its_ends, in_any_case
+from rg_env.task_rules.one_rule import CONTAINED, one_answer
 from rg_env.task_rules.rules import (
     Entry,
     ItemCheck,
-    LibraryScore,
-    ScorerFix,
     TaskRules,
-    partial_credit,
 )
 
 # -- emoji_mystery ---------------------------------------------------------------------
 
 
-def _sentence(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score characters in their place, beyond what one of them again and again has."""
-    value, gold = library(answer), entry["answer"]
-    if value == 1.0 or len(answer) != len(gold):
-        return value
-    commonest = max(map(gold.count, set(gold)))
-    return partial_credit(value, commonest / len(gold))
-
-
 EMOJI_MYSTERY = TaskRules(
     "emoji_mystery",
-    notation=but_for_its_ends,
-    fix=ScorerFix(
-        scorer_sha256="65e9fb30b46b1b4adc9069fd7d75b3336db8ccd5eff38af5e207421fecb1dc5d",
-        fault="A sentence with a wrong word of the right length scores 0.9.",
-        score=_sentence,
-    ),
+    fix=one_answer(any_case=False, has_punctuation=True),
 )
 
 
@@ -69,7 +51,6 @@ def _is_another_round(entry: Entry) -> bool:
 
 MAHJONG = TaskRules(
     "mahjong_puzzle",
-    notation=in_any_case,
     item_checks=(
         ItemCheck("answer is not the result of its last round", _is_another_round),
     ),
@@ -125,13 +106,6 @@ def stones_captured_at(board: Board) -> Counter[str]:
     return captured
 
 
-def _one_point(answer: str, entry: Entry, library: LibraryScore) -> float:
-    gold, point = entry["answer"].strip(), answer.strip().upper()
-    if gold in point and point != gold and not is_wrapper(point, gold):
-        return 0.0
-    return library(answer)
-
-
 def _captures_nothing(entry: Entry) -> bool:
     board = entry["metadata"]["board"]
     return entry["answer"] not in stones_captured_at(board)
@@ -147,11 +121,7 @@ def _is_not_the_only_capture(entry: Entry) -> bool:
 
 TSUMEGO = TaskRules(
     "tsumego",
-    fix=ScorerFix(
-        scorer_sha256="2448df09b429c481456c71b50744f295b742793875b1722206298e908e6aed4c",
-        fault="Scores a point whose name contains that of the right one.",
-        score=_one_point,
-    ),
+    fix=CONTAINED,
     item_checks=(
         ItemCheck("answer captures nothing", _captures_nothing),
         ItemCheck(

@@ -185,7 +185,6 @@ PROPOSITIONAL_LOGIC = TaskRules(
     notation=as_formula,
     kept_signs="=",
     fix=ScorerFix(
-        scorer_sha256="5cbc2250d7c9ec68d093bf03acd823b0efef3c99ae4b3bf23390d5b2277418af",
         fault="Accepts the premises themselves, and weakened versions of them.",
         score=_score_conclusion,
     ),

@@ -5,21 +5,16 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from rg_env.task_rules.reading.filler_words import is_filler
-from rg_env.task_rules.reading.numbers import as_number
-from rg_env.task_rules.reading.words import in_any_case
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.rules import (
     Entry,
     FasterFunction,
     ItemCheck,
     LevelRepair,
-    LibraryScore,
-    ScorerFix,
     TaskRules,
-    partial_credit,
 )
 
 # -- aiw -------------------------------------------------------------------------------
@@ -60,7 +55,6 @@ def _has_other_women(entry: Entry) -> bool:
 
 AIW = TaskRules(
     "aiw",
-    notation=as_number,
     item_checks=(
         ItemCheck("answer leaves out women whom the question names", _has_other_women),
         ItemCheck(
@@ -73,52 +67,9 @@ AIW = TaskRules(
 
 # -- knights_knaves --------------------------------------------------------------------
 
-_PASSED_OVER = frozenset({"is", "a", "an", "and"})
-"""Words of a claim that are neither a name nor a role, to the scorer."""
-
-
-def _roles(terms: Mapping[str, object]) -> set[str]:
-    return {str(terms["knight"]).lower(), str(terms["knave"]).lower()}
-
-
-# What the library gives for half of the roles in knights_knaves.
-COIN = 0.65
-
-
-def _claims(words: list[str], roles: set[str]) -> set[tuple[str, str]]:
-    """Return who is said to be what, as the library reads it."""
-    claims: set[tuple[str, str]] = set()
-    name = None
-    for word in words:
-        if word in roles:
-            if name is not None:
-                claims.add((name, word))
-            name = None
-        elif word not in _PASSED_OVER:
-            name = word
-    return claims
-
-
-def _one_role_each(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score every name once and nothing else; a coin's half is worth 0."""
-    roles = _roles(entry["metadata"]["knight_knave_terms"])
-    names = sorted(str(name).lower() for name in entry["metadata"]["names"])
-    words = re.sub(r"[.,()]", " ", answer.lower()).split()
-    rest = " ".join(set(words) - {*_PASSED_OVER, *names, *roles})
-    claimed = sorted(name for name, _ in _claims(words, roles))
-    if claimed != names or not is_filler(rest):
-        return 0.0
-    value = library(answer)
-    return value if value == 1.0 else partial_credit(value, COIN)
-
-
 KNIGHTS_KNAVES = TaskRules(
     "knights_knaves",
-    fix=ScorerFix(
-        scorer_sha256="b4ca86b68dcd0e5f29907c3e2608935c460bfb7a5df68787dac80fa36eac1f27",
-        fault="Gives 0.65 for half of the roles, so all knights score more than half.",
-        score=_one_role_each,
-    ),
+    fix=one_answer(partial_credit=False, passed_over="is a an and"),
 )
 
 
@@ -194,7 +145,6 @@ def _readings(entry: Entry) -> set[str]:
 
 SYLLOGISMS = TaskRules(
     "syllogism",
-    notation=in_any_case,
     item_checks=(
         ItemCheck(
             "answer is wrong by any reading",

@@ -171,16 +171,15 @@ def _as_antiderivative(answer: str, entry: Entry) -> str:
     return _in_the_questions_variable(text, variable, entry.get("question", ""))
 
 
-def integration_rules(task: str, scorer_sha256: str) -> TaskRules:
+def integration_rules(task: str) -> TaskRules:
     """Return the rules of a task whose answers are antiderivatives."""
     return TaskRules(
         task,
         guard=expression_guard(_BOUNDS),
         notation=_as_antiderivative,
         fix=ScorerFix(
-            scorer_sha256,
+            _score_antiderivative,
             fault="`Integral(f, x)` and `integrate(f, x)` score 1.0 for every f.",
-            score=_score_antiderivative,
         ),
         # Where sympy found no antiderivative, the library's answer is the question.
         solution=lambda entry: (

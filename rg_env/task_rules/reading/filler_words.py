@@ -1,23 +1,22 @@
-"""Words around an answer that say nothing but that it is the answer.
+"""Words beside an answer that say nothing but that it is the answer.
 
-What may stand there is listed; any other word may deny the answer, offer a choice or
-make another answer of it, and so may any sign that is no formatting.
+FILLER words say nothing beside any answer; COUNTING words and the unit of the question
+say nothing beside a number. NAMES stand for the answer, and so do the words by which a
+question asks for it. The lead of an answer consists of such words and holds a name; a
+verb, a colon, `=`, a line or the comma of `So,` ends it.
 
     The answer is 5.   **5**   Total: 5 legs       filler words and the answer
     -5  50  1/5  5e3  5%  5!  ~5                   part of another number
     5 or 6   5, 6   not 5   5 more   Yes No        more than the answer
 
-Scorers that search a text for what they can read take a right answer with a different
-one beside it. A fix that keeps such a reader allows for filler words beside it.
+Any other word may deny the answer, offer a choice or make another answer of it.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator
-
-from rg_env.task_rules.rules import Entry, FixedScore, LibraryScore, ScorerFix
+from collections.abc import Collection
 
 _FILLER = (
     "an answer answers are boxed equal equals final hence here is it my of output"
@@ -26,114 +25,65 @@ _FILLER = (
 FILLER = frozenset(_FILLER.split())
 """Words that are no answer to any task, lower case; no single letters."""
 
-_SAYING = (
-    "altogether appears at be by count difference do does exactly for had has have he"
-    " in left now number occurs product remaining she sum there they total unit units"
-    " will with would you"
+_COUNTING = (
+    "altogether and appears at be by correct count difference do does exactly for"
+    " had has have he in left now number occurs product remaining right she shortest"
+    " sum there they total unit units was will with would you"
 )
-SAYING = FILLER | frozenset(_SAYING.split())
+COUNTING = frozenset(_COUNTING.split())
 """Words of a sentence that says a number."""
 
-_NAMED = (
-    "angle assignment board buttons cells chain color coloring colors colour colours"
-    " coordinates cube day detector directions distances elements following fraction"
-    " goal grid groups instructions key ladder letters light list mapping matrix"
-    " message move moves name nodes numbers operations order palindrome partition"
-    " partitions path pattern person plaintext plan point position presses press"
-    " probability program puzzle queens radius relation relationship roots rotations"
-    " route rows sentence sequence state status step steps string table test tokens"
-    " values way words"
+_NAMES = (
+    "answer board coloring decoded decrypted difference elements fraction grid hence"
+    " list mapping matrix message moves name numbers order output path plan product"
+    " result reversed roots rotated route sentence sequence simplified so solution"
+    " sorted string sum therefore thus total word words"
 )
-_DONE = (
-    "completed decoded decrypted filled finished reversed rotated simplified solved"
-    " sorted transformed"
+NAMES = frozenset(_NAMES.split())
+"""Words of which a lead holds one."""
+
+MAX_LEAD_CHARS = 120
+_LEAD_ENDS = re.compile(
+    r"(?:\b(?:is|are|was|be|equals)\b[*_]*:?|[:=](?!>)"
+    r"|(?:(?<=answer|output|result)|(?<=solution))[*_]*\n"
+    r"|(?:(?<=\bso)|(?<=\bthus)|(?<=\bhence)|(?<=\btherefore)),)[*_]*\s*",
+    re.IGNORECASE,
 )
-_DESCRIBING = (
-    "a and as backward best complete correct from full minimal minimum optimal reach"
-    " required resulting right secret shortest solve spiral start to valid"
-)
-_VERBS = frozenset({"is", "was", "are", "be", "equals", "it's"})
-_ANNOUNCING = frozenset(f"{_NAMED} {_DONE} {_DESCRIBING}".split())
-LEADING = (SAYING - {"left"}) | _VERBS | _ANNOUNCING
-"""Words that announce an answer, before it; those of its question are `asked_words`."""
-
-_HEADINGS = frozenset({"answer", "solution", "result", "output"})
-_SO = frozenset({"so", "thus", "therefore", "hence"})
-_COUNTED = "answers boxed count have here number sum text total value word"
-_LABELS = _HEADINGS | _SO | frozenset(f"{_COUNTED} {_NAMED} {_DONE}".split())
-"""Words behind which a colon or `=` may stand. Of the others some are answers
-themselves, as in `valid: no` and `left = right`."""
-_SUBJECTS = _LABELS | {"difference", "it", "product", "she", "that", "there", "this"}
-"""One has to stand before a verb, as does not in `left will be up`."""
-
-_MARKS = "*_#>\u2022- \t\n"
-_LEAD_WORD = re.compile(
-    r"([A-Za-z]+(?:['\u2019]s)?|\d+(?=[\s,:=]))[*_]*[^\S\n]*([:\u2248,\n]|=(?!>)|)(?:(?<=\S)[*_:]+(?=\s))?\s*"
-)
-_NUMBER = re.compile(r"[$*\\-]*(?:boxed\{)?\d")
-_MAX_LEAD_WORDS = 12
+_IN_LEAD = re.compile(r"[A-Za-z\d\s*_#>\u2022:=,()-]*")
+_LEAD_WORD = re.compile(r"[a-z]+|\d+")
 
 
-def lead_end(
-    text: str, asked: frozenset[str] = frozenset(), *, labelled: bool = False
-) -> int:
-    """Return where the words end that announce an answer: `The moves are: `, `So, `.
+def lead_end(text: str, asked: Collection[str] = frozenset()) -> int:
+    """Return where the lead of an answer ends: `The final answer is: `; 0 without one.
 
-    `asked` are the `asked_words` of its question. If `labelled`, it is only what ends
-    with `answer`, `solution`, `result` or `output`, the shortest.
+    `asked` are the `asked_words` of its question.
     """
-    end, at = 0, len(text) - len(text.lstrip(_MARKS))
-    words: list[str] = []
-    numbers: set[str] = set()
-    for _ in range(_MAX_LEAD_WORDS):
-        match = _LEAD_WORD.match(text, at)
-        word = match[1].lower().replace("\u2019", "'") if match else ""
-        is_asked = word in asked
-        if word[:1].isdigit():  # `The GCD of 12 and 18 is`
-            is_asked &= bool(words) and words[-1] in {"of", "and", *numbers}
-            numbers.add(word)
-        if match is None or not (is_asked or word in LEADING):
+    names = NAMES | {word for word in asked if word.isalpha()}
+    known = FILLER | COUNTING | names | {*asked}
+    end = 0
+    for match in _LEAD_ENDS.finditer(text, 0, MAX_LEAD_CHARS):
+        part = text[end : match.start()]
+        words = set(_LEAD_WORD.findall(part.lower()))
+        if words - known or not _IN_LEAD.fullmatch(part):
             break
-        at, mark = match.end(), match[2]
-        words.append(word)
-        is_count = words[-2:] == ["total", "of"] and bool(_NUMBER.match(text, at))
-        has_subject = not (_SUBJECTS.isdisjoint(words) and asked.isdisjoint(words))
-        is_verb = word == "it's" or (word in _VERBS and has_subject)
-        ends_lead = {
-            "": is_verb or is_count,
-            ",": word in _SO,  # or between numbers
-            "\n": is_verb or word in _HEADINGS,
-        }
-        if ends_lead.get(mark, is_verb or is_asked or word in _LABELS):
-            end = at
-            if labelled and not _HEADINGS.isdisjoint(words):
-                return end
-        elif mark and not (mark == "," and word in numbers):
-            break
-    return 0 if labelled else end
+        if words & names:
+            end = match.end()
+    return end
 
 
 _PLAIN = re.compile(r"[A-Za-z\s.,:;'\"`$*_={}()\[\]\\]*")
 _WORD = re.compile(r"[A-Za-z]+")
 _ASKING = (
     "how many|how much|number of|what is|what are|find|give|compute|calculate|determine"
-    "|evaluate|return|provide|state|name|pick|simplify|solve|reply|respond|as an?"
-    "|should be"
+    "|evaluate|return|provide|state|pick|simplify|solve|as an?|should be"
 )
-_ARTICLES = r"(?:\s+(?:only|with|the|an?|its|now))*"
-_NO_NAME = (
-    "and|are|as|between|did|do|does|for|from|has|have|if|in|is|of|or|out|that|there|to"
-    "|when|which|with"
+_ASKED_WORD = (
+    r"(?!(?:if|is|off|on|or|to)\b)[a-z0-9]+\b(?!')|\(?[A-Z]{2,}\)?"
+    r"|[A-Z][a-z]+(?=[A-Za-z ]*\([A-Z]+\))"
 )
-_NAME = rf"(?:\s+(?!(?:{_NO_NAME})\b)(?-i:[a-z0-9])[^\s.,;:?!]*){{1,4}}"
-_SHORTENED = r"(?:\s+[A-Za-z]+){1,4}\s+(?-i:\([A-Z]+\))"
-_ASKED = re.compile(
-    rf"\b(?:{_ASKING})\b(?={_ARTICLES}"
-    rf"((?:{_SHORTENED}|{_NAME})(?:\s+of{_ARTICLES}{_NAME})?))",
-    re.IGNORECASE,
-)
+_ASKED = re.compile(rf"\b(?i:{_ASKING})((?:\s+(?:{_ASKED_WORD})){{1,8}})")
 _UNIT = re.compile(r"\b(?:how (?:many|much)|number of)((?: [^\s.?!]+){1,3})", re.I)
-_DENYING = "not no nor never or true false wrong incorrect yes"
+_DENYING = "not no nor never or true false wrong incorrect yes on off"
 _DENIALS = frozenset(_DENYING.split())
 
 
@@ -143,7 +93,8 @@ def _words_of(text: str) -> set[str]:
 
 def _named_by(pattern: re.Pattern[str], question: str) -> frozenset[str]:
     """Return the words that a pattern finds, each in its singular and its plural."""
-    words = frozenset(_words_of(" ".join(pattern.findall(question)))) - _DENIALS
+    found = _words_of(" ".join(pattern.findall(question)))
+    words = frozenset(word for word in found if len(word) > 1) - _DENIALS
     return words | {f"{word}s" for word in words} | {w.removesuffix("s") for w in words}
 
 
@@ -159,7 +110,7 @@ def asked_words(question: str) -> frozenset[str]:
 
 def words_of_numbers(question: str) -> frozenset[str]:
     """Return the words that may stand beside a number, its unit in the question too."""
-    return SAYING | _named_by(_UNIT, question)
+    return FILLER | COUNTING | _named_by(_UNIT, question)
 
 
 def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
@@ -170,76 +121,3 @@ def is_filler(text: str, words: Collection[str] = FILLER) -> bool:
 def is_filler_beside(read: re.Pattern[str], answer: str) -> bool:
     """Say whether all that a scorer does not read of an answer is filler words."""
     return is_filler(read.sub(" ", answer))
-
-
-def _stands_alone(answer: str, start: int, end: int) -> bool:
-    """Say whether `answer[start:end]` is no part of a longer number or word."""
-    before = answer[start - 1] if start else ""
-    after = answer[end : end + 1]
-    if before.isalnum() or before == "_" or after.isalnum() or after == "_":
-        return False
-    # A point or comma before a digit belongs to the number.
-    if before in (".", ",") and answer[start].isdigit():
-        return False
-    return not (after in (".", ",") and answer[end + 1 : end + 2].isdigit())
-
-
-def _pieces_beside(answer: str, gold: str) -> Iterator[str]:
-    """Yield the pieces of an answer between the places where the gold stands alone."""
-    piece_start = search_from = 0
-    while (at := answer.find(gold, search_from)) >= 0:
-        end = at + len(gold)
-        if _stands_alone(answer, at, end):
-            yield answer[piece_start:at]
-            piece_start = search_from = end
-        else:
-            search_from = at + 1
-    yield answer[piece_start:]
-
-
-def is_wrapper(answer: str, gold: str, question: str = "") -> bool:
-    """Say whether an answer is the gold answer with nothing but filler words around it.
-
-    The unit of the question may stand beside a number, and no word beside several. The
-    gold answer itself is one; an empty text is none and in none.
-    """
-    pieces = list(_pieces_beside(answer, gold)) if gold else []
-    gold_words = _WORD.findall(gold)
-    words = FILLER if gold_words else words_of_numbers(question)
-    if len(gold_words) > 1:
-        words = frozenset()
-    return len(pieces) > 1 and is_filler(" ".join(pieces), words)
-
-
-# -- the base scorer of the library ----------------------------------------------------
-
-# It gives `len(gold) / len(answer)` wherever the gold answer occurs in the answer as
-# text: 0.5 for `-5` or `50` where 5 is right, 0.98 for a long grid with a wrong cell
-# behind it. Here the credit stays what the library gives, but only for a wrapper. No
-# row has this fix: whoever knows the installed library asks for it, so that a new task
-# has it as well.
-
-BASE_SCORER_SHA256 = "d4c377f0ac8e002f2cc7809fd18f6359465da4faae08a43824c050926a1d83f4"
-"""Digest of the source of `ProceduralDataset.score_answer`."""
-
-
-def _wrapper_score(has_units: bool) -> FixedScore:
-    """Return the score of the gold answer and of wrappers."""
-
-    def score(answer: str, entry: Entry, library: LibraryScore) -> float:
-        gold = entry["answer"]
-        if not isinstance(gold, str) or answer == gold:
-            return library(answer)
-        question = entry.get("question", "") if has_units else ""
-        return library(answer) if is_wrapper(answer, gold, question) else 0.0
-
-    return score
-
-
-def base_fix(has_units: bool = True) -> ScorerFix:
-    """Return the fix of a task that inherits the library's base scorer."""
-    return ScorerFix(
-        scorer_sha256=BASE_SCORER_SHA256,
-        fault="Scores any text that contains the right answer, by its length.",
-        score=_wrapper_score(has_units),
-    )

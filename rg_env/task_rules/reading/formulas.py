@@ -18,22 +18,14 @@ from rg_env.task_rules.rules import Entry
 # -- notation -----------------------------------------------------------------------
 
 MAX_CHARS = 4_000
-_END = r"(?![A-Za-z])"
 _CONNECTIVES = {
-    "\u2194": rf"<-+>|<=+>|\\(?:leftrightarrow|Leftrightarrow|iff){_END}"
-    r"|[\u21d4\u27f7\u27fa\u2261]|\b(?:iff|IFF|if and only if)\b",
-    "\u2192": rf"-+>|=+>|\\(?:rightarrow|Rightarrow|to|implies|supset){_END}"
-    r"|[\u21d2\u27f6\u27f9\u2283]|\b(?:implies|IMPLIES)\b",
-    "\u2227": rf"&&?|/\\|\\(?:land|wedge|cdot){_END}|\b(?:and|AND)\b",
-    "\u2228": rf"\|\|?|\\/|\\(?:lor|vee){_END}|\b(?:or|OR)\b"
-    r"|(?<=[A-Z)\s])v(?=[A-Z(\s\u00ac~!])",
-    "\u00ac": rf"[~!\uff5e\u223c]|\\(?:neg|lnot|sim){_END}|\b(?:not|NOT)\b",
+    "\u2194": r"<-+>|<=+>|\\(?:leftrightarrow|iff)\b|\b(?:iff|IFF)\b",
+    "\u2192": r"-+>|=+>|\\(?:rightarrow|to|implies)\b|\b(?:implies|IMPLIES)\b",
+    "\u2227": r"&&?|/\\|\\(?:land|wedge)\b|\b(?:and|AND)\b",
+    "\u2228": r"\|\|?|\\/|\\(?:lor|vee)\b|\b(?:or|OR)\b",
+    "\u00ac": r"[~!]|\\(?:neg|lnot)\b|\b(?:not|NOT)\b",
 }
 _BRACKETS = str.maketrans("[]", "()")
-_FIRST = re.compile(
-    r"^(?:\u2234|\\therefore\b|\u22a2|\u22a8|\\vdash\b|(?:therefore|thus|hence)\b)\s*",
-    re.I,
-)
 _WRITTEN_SIGNS = [(re.compile(signs), sign) for sign, signs in _CONNECTIVES.items()]
 
 
@@ -41,7 +33,7 @@ def as_formula(answer: str, entry: Entry) -> str:
     """Write a formula with the connectives that its question names."""
     if len(answer) > MAX_CHARS:
         return answer
-    text = _FIRST.sub("", answer.strip())
+    text = answer
     for signs, sign in _WRITTEN_SIGNS:
         text = signs.sub(sign, text)
     return text.translate(_BRACKETS)

@@ -27,21 +27,14 @@ def _cells(line: str) -> list[str]:
     return [cell for cell in cells if cell]
 
 
-def read_grid(
-    text: str, cell: re.Pattern[str], *, compact: bool = False
-) -> Cells | None:
-    """Read the rows of a grid, which have equal lengths; None where it is none.
-
-    If `compact`, its cells, of one sign each, may stand without any space.
-    """
+def read_grid(text: str, cell: re.Pattern[str]) -> Cells | None:
+    """Read the rows of a grid, which have equal lengths; None where it is none."""
     rows = read_rows(text)
     if rows is None:
         lines = plain(text).replace(";", "\n").split("\n")
         if "[" in text:
             lines = _IN_BRACKETS.findall(text) if _BRACKETS.fullmatch(text) else []
         rows = [_cells(line) for line in lines if line.strip("|+:- \t")]
-    if compact and all(len(row) == 1 and len(row[0]) > 1 for row in rows):
-        rows = [list(row[0]) for row in rows]
     if not rows or not all(rows) or any(len(row) != len(rows[0]) for row in rows):
         return None
     return rows if all(map(cell.fullmatch, set().union(*rows))) else None
@@ -49,21 +42,14 @@ def read_grid(
 
 WHOLE = re.compile(r"-?[0-9]{1,9}")
 DECIMAL = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{0,20})?")
-DIGIT = re.compile(r"[0-9]")
-BIT = re.compile(r"[01]")
 QUEENS = re.compile(r"[_Q]")
 
 
-def with_spaces(rows: Cells) -> str:
-    """Write rows with a space between two cells."""
-    return "\n".join(" ".join(row) for row in rows)
-
-
-def grid_of(cell: re.Pattern[str], *, compact: bool = False) -> Notation:
+def grid_of(cell: re.Pattern[str]) -> Notation:
     """Return the notation of a grid that has a space between two cells."""
 
     def written(answer: str, entry: Entry) -> str:
-        rows = read_grid(answer, cell, compact=compact)
-        return answer if rows is None else with_spaces(rows)
+        rows = read_grid(answer, cell)
+        return answer if rows is None else "\n".join(map(" ".join, rows))
 
     return written

@@ -29,7 +29,7 @@ _MARK = re.compile(
 """What numbers an element: `1.`, `2)`, `(3)`, `Step 4:`."""
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019"
-BETWEEN = re.compile(rf"(?:[\s,;\u2192{_QUOTES}]|\.(?=\s|$))*")
+_BETWEEN = re.compile(rf"(?:[\s,;\u2192{_QUOTES}]|\.(?=\s|$))*")
 """What may stand between the elements of a list."""
 
 
@@ -47,44 +47,41 @@ def _without_brackets(text: str) -> str:
     return text
 
 
-def _elements(
-    text: str, element: re.Pattern[str], between: re.Pattern[str]
-) -> Iterator[re.Match[str] | None]:
+def _elements(text: str, element: re.Pattern[str]) -> Iterator[re.Match[str] | None]:
     """Yield each element, and None at the end where something else stands."""
-    number, at = 1, _end_of(between, text, 0)
+    number = 1
+    at = _end_of_gap(text, 0)
     while at < len(text):
         mark = _MARK.match(text, at)
         if mark is not None and int(mark[1]) == number:
-            number, at = number + 1, _end_of(between, text, mark.end())
+            number += 1
+            at = _end_of_gap(text, mark.end())
         match = element.match(text, at)
         yield match
         if match is None:
             return
-        at = _end_of(between, text, match.end())
+        at = _end_of_gap(text, match.end())
         if at == match.end() < len(text):
             yield None
             return
 
 
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return where what matches here ends; here, if nothing does."""
-    match = pattern.match(text, at)
+def _end_of_gap(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
     return match.end() if match else at
 
 
-def read_sequence(
-    text: str, element: re.Pattern[str], between: re.Pattern[str] = BETWEEN
-) -> list[re.Match[str]] | None:
+def read_sequence(text: str, element: re.Pattern[str]) -> list[re.Match[str]] | None:
     """Read a text, from `plain`, that holds elements; None where it holds more.
 
-    Between two elements something has to stand, and may be no more than `between`.
-    Numbers that count from 1 are marks of the elements.
+    Something has to stand between two elements. Numbers that count from 1 are marks of
+    the elements.
     """
     listed = read_list(text)
     if listed is not None:
         matches = [element.fullmatch(plain(written)) for written in listed]
     else:
-        matches = list(_elements(_without_brackets(text), element, between))
+        matches = list(_elements(_without_brackets(text), element))
     read = [match for match in matches if match is not None]
     return read if read and len(read) == len(matches) else None
 
@@ -98,42 +95,17 @@ WORD = re.compile(r"\w+")
 def list_of(
     element: re.Pattern[str],
     joined: Callable[[list[str]], str],
-    between: re.Pattern[str] = BETWEEN,
     written: Callable[[re.Match[str]], str] = operator.itemgetter(0),
-    *,
-    may_be_empty: bool = False,
 ) -> Notation:
     """Return the notation of a list, of what the pattern reads or as it is written."""
 
     def notation(answer: str, entry: Entry) -> str:
-        if may_be_empty and "".join(answer.split()) in ("[]", "()"):
-            return "[]"
-        text = plain(answer)
-        elements = read_sequence(text, element, between)
+        elements = read_sequence(plain(answer), element)
         return (
             answer if elements is None else joined([written(each) for each in elements])
         )
 
     return notation
-
-
-def in_brackets(elements: list[str]) -> str:
-    """Write a list as JSON does."""
-    return f"[{', '.join(elements)}]"
-
-
-def in_quotes(elements: list[str]) -> str:
-    """Write a list of strings as Python does."""
-    return in_brackets([f"'{element}'" for element in elements])
-
-
-def less_surplus(value: float, surplus: int, elements: int) -> float:
-    """Take back one element's share of the score for each surplus element.
-
-    Scorers that compare element by element look only as far as the gold answer goes, so
-    that the gold answer and a second one behind it score 1.0.
-    """
-    return max(0.0, min(1.0, value) - surplus / max(1, elements))
 
 
 # -- lists that are evaluated ----------------------------------------------------------

@@ -26,20 +26,8 @@ def of_short_text(notation: Notation) -> Notation:
     return written
 
 
-def in_any_case(answer: str, entry: Entry) -> str:
-    """Return the right answer for one that differs from it by upper case alone."""
-    gold = entry.get("answer")
-    if isinstance(gold, str) and answer.casefold() == gold.casefold():
-        return gold
-    return answer
-
-
-_ENDS = " .\"'`*\u201c\u201d"
-
-
-def but_for_its_ends(answer: str, entry: Entry) -> str:
-    """Return the right sentence for one without, or with more, quotes around it."""
-    gold = entry.get("answer")
-    if isinstance(gold, str) and answer.strip(_ENDS) == gold.strip(_ENDS) != "":
-        return gold
-    return answer
+def with_its_first_letter(answer: str, entry: Entry) -> str:
+    """Write the first letter as the right answer has it; any sentence has a capital."""
+    gold = entry.get("answer") or ""
+    first = gold[:1] if gold[:1].upper() == answer[:1] else answer[:1]
+    return first + answer[1:]

@@ -19,7 +19,6 @@ from rg_env.task_rules.code import codeio
 from rg_env.task_rules.rules import READABLE
 from rg_env.task_rules.table import fault_of, rejection
 from rg_env.workers.worker_pool import WorkerPool
-from tests.support.fixed_scores import both_scores
 
 Entry = dict[str, Any]
 
@@ -104,15 +103,6 @@ def test_a_number_of_another_kind_is_another_input():
         assert paid(made, answer) == READABLE
     halved = entry("def main_solution(n):\n    return n / 2", {"n": 3}, 1.5)
     assert paid(halved, '{"n": 3.0}') == paid(halved, '{"n": 3}') == 1.0
-
-
-def test_filler_words_beside_another_right_input_score_as_beside_the_gold_one():
-    made = entry(SORTED, {"data": [3, 2, 1]}, [1, 2, 3])
-    beside = 'The result: {"data": [%s]}. So this is the answer'
-    gold, other = (beside % data for data in ("3, 2, 1", "1, 2, 3"))
-    installed, found = both_scores("codeio", made, gold)
-    assert found == installed == both_scores("codeio", made, other)[1]
-    assert 0.2 <= found < 1.0
 
 
 def test_a_large_input_is_run_although_the_library_could_not_compare_it():

@@ -9,42 +9,8 @@ import pytest
 from rg_env.task_rules.reading.filler_words import (
     asked_words,
     is_filler,
-    is_wrapper,
     lead_end,
 )
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        *("5", "The answer is 5.", "5 legs", "**5**", "\\boxed{5}", "5\nSo 5."),
-        *("5 \\text{ legs}", "There are 5 legs in total.", "She has 5 left"),
-    ],
-)
-def test_filler_words_around_the_gold_answer_is_a_wrapper(answer: str) -> None:
-    assert is_wrapper(answer, "5", "How many legs are left?")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        *("", "-5", "- 5", "50", "1/5", ".5", "5.5", "5,5", "5e3", "5%", "5!", "~5"),
-        *("5#", "5 or 6", "5, 6", "five or 5", "not 5", "x5", "5_", "5²"),
-        *("<answer>5</answer>", "The answer isn't 5", "it cannot be 5", "5 percent"),
-        *("5 ducks", "\\cancel{5}", "\\sqrt{5}"),
-    ],
-)
-def test_another_number_or_a_choice_is_no_wrapper(answer: str) -> None:
-    assert not is_wrapper(answer, "5", "How many legs have 12 ducks?")
-
-
-@pytest.mark.parametrize("answer", ["True False", "not True", "Untrue", "Truex", ""])
-def test_both_choices_or_another_word_are_no_wrapper(answer: str) -> None:
-    assert not is_wrapper(answer, "True")
-
-
-def test_an_empty_gold_answer_is_in_no_wrapper() -> None:
-    assert not is_wrapper("anything", "")
 
 
 @pytest.mark.parametrize("text", ["", "The answer is", "so: ", "**", "\\boxed{}"])
@@ -62,10 +28,10 @@ def test_what_may_be_an_answer_is_no_filler(text: str) -> None:
     [
         *("The answer is ", "Answer: ", "**Answer:** ", "- **Answer:** ", "ANSWER:"),
         *("The moves are:\n", "### Final Answer\n\n", "Therefore, "),
-        *("So the answer is: ", "Key move: ", "It's ", "The simplified fraction is "),
+        *("So the answer is: ", "Moves: ", "The simplified fraction is "),
         *("Roots: ", "Total = ", "Final Answer: The final answer is "),
-        *("The list will be ", "Here is the list:", "a total of ", "Sorted list: "),
-        *("There are a total of ", "Answer:\nThe right number is "),
+        *("The list will be ", "Here is the list:", "Sorted list: "),
+        "Answer:\nThe right answer is ",
     ],
 )
 def test_what_announces_an_answer_ends_where_it_begins(lead: str) -> None:
@@ -99,7 +65,8 @@ GCD = "Find the Greatest Common Divisor (GCD) of these numbers: 12, 18. Give the
 @pytest.mark.parametrize(
     ("question", "lead"),
     [
-        *((GCD, lead) for lead in ("GCD = ", "**GCD:** ", "The GCD of 12 and 18 is ")),
+        *((GCD, lead) for lead in ("GCD = ", "**GCD:** ", "gcd(12, 18) = ")),
+        (GCD, "The GCD of 12 and 18 is "),
         (GCD, "The greatest common divisor of 12, 18 is: "),
         ("Return the maximum area of an island in grid.", "The maximum area is "),
         ("What is now the color of the left side?", "The color of the left side is "),

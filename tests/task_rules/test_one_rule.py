@@ -1,0 +1,130 @@
+"""The rule for tasks with one right answer, with scorers that say what they please."""
+
+from __future__ import annotations
+
+import pytest
+
+from rg_env.library import datasets, registry
+from rg_env.task_rules.one_rule import CONTAINED, one_answer
+from rg_env.task_rules.rules import ScorerFix
+from rg_env.task_rules.table import TABLE
+from tests.support.fixed_scores import BASE_TASKS
+
+LEGS = "How many legs have 12 ducks?"
+GRID = "1 2\n3 4"
+SAME = {
+    "5": ["5.0", "+5", "05", "(5)", "5.", "5 legs", "There are 5 legs in total.", "5,"],
+    "-5": ["-5.0", "- 5", "\u22125"],
+    "1234": ["1,234", "1234.00", "The answer is 1,234"],
+    "True": ["true", "True,", '"True"', "**True**", "The answer is: True"],
+    "[4]": ["4", "[ 4 ]", "(4)"],
+    GRID: ["[[1, 2], [3, 4]]", "1, 2\n\n3, 4\n", "[1 2]\n[3 4]"],
+    "[[1,2],[3,4]]": [GRID, "[[1.0, 2], [3, 4]]"],
+    "A B C": ["a, b, c", "['A', 'B', 'C']", "A\nB\nC"],
+    "-3.0 + 11.0i": ["-3+11i", "(-3 + 11.0i)"],
+    "The dog is here": ["the dog is here"],
+    "": [""],
+}
+"""References to answers that say nothing else."""
+
+OTHER = {
+    "5": [
+        *("", "-5", "50", "1/5", ".5", "5.5", "5,5", "5e3", "5%", "5!", "~5", "5#"),
+        *("5 or 6", "5, 6", "five or 5", "not 5", "x5", "5_", "5\u00b2", "5 ducks"),
+        *("The answer isn't 5", "5 percent", r"\cancel{5}", r"\sqrt{5}", "1,5", "5s"),
+        *("5,000", "<answer>5</answer>", "5 5", "\u0665"),
+    ],
+    "-5": ["5", "-(5)", "-5 or 5"],
+    "True": ["True False", "not True", "Untrue", "Truex", "false: True", "the answer"],
+    GRID: ["1 2\n3", "1 2\n3 4\n5", "1 2\n3 5"],
+    "1e5": ["1e05", "100000", "1e 5 e"],
+    "The dog is here": ["dog here", "the dog", "The dog is here is", "is not here"],
+    "[]": ["answer", "the result is", "[1]"],
+    "a" * 40: ["a" * 41],
+    "9" * 40 + "1": ["9" * 40 + "2"],
+}
+"""References to answers that say more, less or something else."""
+
+MISSHAPEN = {
+    "5": ["(5", "5)"],
+    "[4]": ["]4[", "[4"],
+    GRID: ["1 2 3 4", "1 2\n4 3", "[[1, 2], [3, 4", "1\n2\n3\n4"],
+    "A B C": ["C B A"],
+    "The dog is here": ["is the dog here"],
+}
+"""References to answers that say the same in another shape or order."""
+
+
+def score(
+    answer: str, gold: str | None, of_library: float, fix: ScorerFix = CONTAINED
+) -> float:
+    entry = {"answer": gold, "question": LEGS}
+    return fix.score(answer, entry, lambda text: of_library)
+
+
+def pairs(table: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(gold, answer) for gold, answers in table.items() for answer in answers]
+
+
+@pytest.mark.parametrize(("gold", "answer"), pairs(SAME))
+def test_what_says_only_the_reference_is_right_for_any_scorer(gold, answer):
+    assert score(answer, gold, 0.0) == 1.0
+
+
+@pytest.mark.parametrize(("gold", "answer"), pairs(OTHER))
+def test_what_says_anything_else_scores_nothing_where_the_scorer_says_1(gold, answer):
+    assert score(answer, gold, 1.0) == score(answer, gold, 0.9) == 0.0
+
+
+@pytest.mark.parametrize(("gold", "answer"), pairs(MISSHAPEN))
+def test_another_shape_or_order_is_right_where_the_scorer_says_so(gold, answer):
+    assert score(answer, gold, 0.9, one_answer()) == 0.45
+    assert score(answer, gold, 1.0) == 1.0
+
+
+def test_as_many_other_numbers_are_right_where_the_scorer_and_the_row_say_so():
+    several = one_answer(any_number=True)
+    assert score("A=7,B=1", "A=1,B=2", 1.0) == 0.0
+    assert score("A=7,B=1", "A=1,B=2", 0.9, several) == 0.45
+    assert score("A=7,B=1", "A=1,B=2", 1.0, several) == 1.0
+    for more in ("A=7,B=1,C=2", "A=7,A=1,B=2", "A=7,B=1 or not"):
+        assert score(more, "A=1,B=2", 1.0, several) == 0.0
+
+
+def test_case_matters_where_the_row_says_so():
+    exact = one_answer(any_case=False)
+    assert score("ANT, bee", "ant, bee", 1.0, exact) == 0.0
+    assert score("ant,bee", "ant, bee", 0.0, exact) == 1.0
+
+
+def test_punctuation_inside_an_answer_counts_where_the_row_says_so():
+    exact = one_answer(has_punctuation=True)
+    assert score("Well, now", '"Well, now."', 0.0, exact) == 1.0
+    assert score("Well now", '"Well, now."', 0.8, exact) == 0.4
+
+
+def test_words_and_signs_that_say_nothing_in_a_task_are_passed_over():
+    roles = one_answer(passed_over="is a <")
+    gold = "Zoey is a knave, Riley is a knight"
+    assert score("Zoey: knave; Riley: knight", gold, 0.0, roles) == 1.0
+    assert score("1 2", "1 < 2", 0.0, roles) == 1.0
+
+
+def test_what_the_scorer_gives_less_than_1_is_halved_or_nothing():
+    assert score("x", "5", 0.8, one_answer()) == 0.4
+    assert score("x", "5", 0.8) == 0.0
+
+
+def test_where_an_entry_has_no_reference_its_scorer_says_what_is_right():
+    assert score("x", None, 1.0) == 1.0
+    assert score("x", None, 0.8, one_answer()) == 0.4
+
+
+def test_tasks_with_the_base_scorer_have_the_rule_and_a_row_may_say_more():
+    tasks = registry.describe().tasks
+    base = {task for task in tasks if datasets.has_base_scorer(task)}
+    own = {task for task in base if task in TABLE and TABLE[task].fix}
+    assert base == {*BASE_TASKS}
+    assert {
+        t for t in tasks if datasets.fix_of(t) is CONTAINED and t in base
+    } == base - own
