@@ -56,9 +56,10 @@ nothing else: the same numbers (`5.0` is 5), words (in any case, unless case is 
 for) and signs. Words such as "the answer is" and the question's unit may stand beside
 it, and the order counts unless the library's scorer passes over it. Any other answer
 that the library scores 1.0 says more or something else, and scores 0; what the library
-scores less scores half of that. It scores 0 where a copy of the question, a constant or
-any text that contains the reference earned more than 0.25 so: in the {num_base_tasks}
-tasks with the library's base scorer (such as {base_tasks}) and in {without}.
+scores less scores half of that, but for its 0.01 for an answer that it can only read.
+It scores 0 where a copy of the question, a constant or any text that contains the
+reference earned more than 0.25 so: in the {num_base_tasks} tasks with the library's
+base scorer (such as {base_tasks}) and in {without}.
 
 The rule is also that of {ruled}.
 

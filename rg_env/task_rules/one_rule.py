@@ -10,7 +10,7 @@ An answer and the reference are read as tokens: numbers, words, signs and ends o
 An answer with the tokens of the reference is right, and so is one that has them in
 another order and that the task's own scorer gives 1.0. Another answer that the scorer
 gives 1.0 says more than the reference, or something else, and scores 0; what the scorer
-gives less scores half of that.
+gives less scores half of that, but for its 0.01 for any answer that it can read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection
 
 from rg_env.task_rules.reading.filler_words import FILLER, words_of_numbers
-from rg_env.task_rules.rules import Entry, LibraryScore, ScorerFix
+from rg_env.task_rules.rules import READABLE, Entry, LibraryScore, ScorerFix
 
 _TOKEN = re.compile(
     r"(?<=[^\W\d_])[0-9]+"  # behind a letter zeros count: 1e05 and 1e5 are two hex ones
@@ -110,7 +110,9 @@ def one_answer(
     silent = frozenset(signs) | frozenset(passed_over.split())
 
     def part_of(value: float) -> float:
-        return value / 2 if partial_credit else 0.0
+        if not partial_credit:
+            return 0.0
+        return value if value <= READABLE else value / 2
 
     def score(answer: str, entry: Entry, library: LibraryScore) -> float:
         gold = entry.get("answer")
