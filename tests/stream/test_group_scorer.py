@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 
 import jobs_for_items
 import pytest
@@ -36,7 +37,8 @@ def odd_jobs(monkeypatch):
     [("countdown", {}), ("composite", {"source_dataset": "n_queens"})],
 )
 def test_code_that_ran_in_a_scorer_spoils_no_other_group(monkeypatch, task, metadata):
-    monkeypatch.setattr(worker_pool, "BRIEF_CALLS", 1)
+    once = functools.partial(worker_pool.Trust, max_calls=1)
+    monkeypatch.setattr(group_scorer, "Trust", once)
     entry = {"question": "2 + 2?", "answer": "4", "metadata": metadata}
     answers = [("gcd", "5"), (task, jobs_for_items.TAKEOVER), (task, "5"), ("gcd", "5")]
     with contextlib.closing(WorkerPool(1)) as pool:
