@@ -6,7 +6,8 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from fractions import Fraction
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -235,25 +236,44 @@ def _written(matrix: Any) -> str:
     return "\n".join(" ".join(f"{x:g}" for x in row) for row in matrix)
 
 
-def pooled(question: str) -> set[str]:
-    """Pool a matrix with and without the windows that are cut off at its edge."""
+def _pools(question: str) -> list[list[list[Fraction]]]:
     how, size, rows = found(r"Perform (\w+) .*? size of (\d+):\n(.*)", question)
-    matrix, step = np.array(number_grid(rows)), int(size)
-    pool = np.max if how == "max" else np.mean
-    answers = set()
-    for height, width in (matrix.shape, np.array(matrix.shape) // step * step):
-        windows = [
+    matrix = np.array(number_grid(rows), dtype=object)
+    step = int(size)
+    pool = np.max if how == "max" else lambda cells: Fraction(cells.sum(), cells.size)
+    return [
+        [
             [pool(matrix[r : r + step, c : c + step]) for c in range(0, width, step)]
             for r in range(0, height, step)
         ]
-        answers.add(_written(np.round(windows, 2)))
-    return {answer for answer in answers if answer.strip()}
+        for height, width in (matrix.shape, np.array(matrix.shape) // step * step)
+        if height and width
+    ]
+
+
+def pooled(question: str) -> set[str]:
+    """Pool a matrix with and without the windows that are cut off at its edge."""
+    return {
+        _written([[float(round(cell, 2)) for cell in row] for row in pools])
+        for pools in _pools(question)
+    }
+
+
+def _is_rounded(told: str, value: Fraction) -> bool:
+    """Say whether a number is rounded to two decimals or more, a half up or down."""
+    decimals = max(2, len(told.partition(".")[2]))
+    return abs(Fraction(told) - value) <= Fraction(1, 2 * 10**decimals)
 
 
 def _pool(question: str, gold: str) -> Verdict:
-    rows = grid(re.sub(r"[\[\],]", " ", gold))
-    told = np.round([[float(x) for x in row] for row in rows], 2)
-    return one_of(pooled)(question, _written(told))
+    told = grid(re.sub(r"[\[\],]", " ", gold))
+    return right_if(
+        any(
+            [*map(len, told)] == [*map(len, pools)]
+            and all(map(_is_rounded, chain(*told), chain(*pools)))
+            for pools in _pools(question)
+        )
+    )
 
 
 def manipulated(question: str) -> set[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Literal
 
 Verdict = Literal["right", "refuted", "not unique", "not knowable"]
@@ -78,20 +79,22 @@ _UNARY: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def _value(node: ast.AST, text: str) -> Any:
+def _value(node: ast.AST, text: str, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Expression):
-        return _value(node.body, text)
+        return _value(node.body, text, names)
     if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, text), _value(node.right, text)
+        left, right = (_value(side, text, names) for side in (node.left, node.right))
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_value(node.operand, text))
+        return _UNARY[type(node.op)](_value(node.operand, text, names))
+    if isinstance(node, ast.Name):
+        return names[node.id]
     if isinstance(node, ast.Constant):
         written = ast.get_source_segment(text, node) or ""
         return Fraction(written) if "." in written else int(written, 0)
     raise ValueError(f"{text!r} is no arithmetic")
 
 
-def exact(expression: str) -> Any:
+def exact(expression: str, names: Mapping[str, Any] = MappingProxyType({})) -> Any:
     text = expression.strip()
-    return _value(ast.parse(text, mode="eval"), text)
+    return _value(ast.parse(text, mode="eval"), text, names)
