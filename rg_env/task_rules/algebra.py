@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.expressions import ExpressionBounds, expression_guard
-from rg_env.task_rules.reading.filler_words import is_filler
 from rg_env.task_rules.reading.numbers import as_number
 from rg_env.task_rules.rules import (
     Entry,
@@ -22,7 +21,7 @@ from rg_env.task_rules.rules import (
 # -- complex_arithmetic ----------------------------------------------------------------
 
 
-_TERM = re.compile(r"[+-]?[^+-]+")
+_TERM = re.compile(r"[+-]?[^+-]+|[+-]")
 
 
 def _complex(text: str) -> complex:
@@ -61,16 +60,8 @@ _EMPTY = frozenset({"", '""', "''", "[]", "{}", "()", r"\{\}", "\u2205"})
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
-def _is_number(piece: str) -> bool:
-    try:
-        float(piece)
-    except ValueError:
-        return False
-    return True
-
-
 _EQUATION_TERM = re.compile(r"([+-]?)(\d*)\*?(?:([a-z])(?:\*\*(\d+))?)?")
-_ROOT = re.compile(r"\s*[+-]?\d{1,20}(?:\.\d{0,20})?\s*")
+_ROOT = re.compile(r"\s*[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})\s*")
 _UNIT = Fraction(1, 10_000)
 """One unit of the last decimal place that the question asks for."""
 
@@ -103,14 +94,14 @@ def _are_the_roots(answer: str, entry: Entry) -> bool:
     pieces = answer.split(",")
     metadata = entry.get("metadata", {})
     gold = sorted(Fraction(str(root)) for root in metadata.get("real_solutions", ()))
-    if len(pieces) != len(gold) or not all(map(_ROOT.fullmatch, pieces)):
+    if len(pieces) != len(gold):
         return False
     given, polynomial = sorted(map(Fraction, pieces)), metadata["polynomial_expr"]
     return all(_is_root(a, b, polynomial) for a, b in zip(given, gold, strict=True))
 
 
 def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score numbers with only filler words beside them, or that there are no solutions.
+    """Score numbers with nothing beside them, or that there are no solutions.
 
     Other numbers than the roots score by their distance.
     """
@@ -121,8 +112,7 @@ def _solutions(answer: str, entry: Entry, library: LibraryScore) -> float:
         is_empty = "".join(answer.split()) in _EMPTY
         has_digit = any(char.isdigit() for char in answer)
         return library(answer) if (says_so or is_empty) and not has_digit else 0.0
-    unread = " ".join(piece for piece in answer.split(",") if not _is_number(piece))
-    if not is_filler(unread):
+    if not all(map(_ROOT.fullmatch, answer.split(","))):
         return 0.0
     value = library(answer)
     if value == 1.0 or _are_the_roots(answer, entry):

@@ -26,8 +26,9 @@ _TOKEN = re.compile(
     r"|(?P<number>(?:[-+][ \t]*)?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))"
     r"|[^\W0-9_]+|\n|[^\w\s]|_"
 )
-_PASSED_OVER = frozenset("()[]{}'\"\u2018\u2019\u201c\u201d\u00ab\u00bb`*\\,;:.=")
-_ROW_END = re.compile(r"\][\s,;]*\[")
+_PASSED_OVER = "()[]{}'\"\u2018\u2019\u201c\u201d\u00ab\u00bb`*\\,;:.="
+_AROUND = " \t\n$[]()\"'`*\u201c\u201d"
+_ROW_END = re.compile(r"\][\s,;]*\[|;")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 Tokens = list[str]
@@ -41,7 +42,9 @@ def _number(text: str) -> str:
 
 
 def _tokens(text: str, passed_over: Collection[str], any_case: bool) -> Tokens:
-    text = _ROW_END.sub("\n", text.replace("\u2212", "-").strip(" \t\n$[]()"))
+    # A period before a digit is a part of it.
+    text = text.replace("\u2212", "-").strip(_AROUND).rstrip(f"{_AROUND}.")
+    text = _ROW_END.sub("\n", text)
     found: Tokens = []
     for match in _TOKEN.finditer(text.casefold() if any_case else text):
         token = _number(match[0]) if match["number"] else match[0]
@@ -55,10 +58,15 @@ def _is_number(tokens: Tokens) -> bool:
 
 
 def _without_fillers(tokens: Tokens, right: Tokens, entry: Entry) -> Tokens:
-    """Leave out the words of a sentence that says the reference."""
+    """Leave out the words around a reference of one word, or of none."""
+    if sum(map(str.isalpha, right)) > 1:
+        return tokens
     question = entry.get("question", "")
     fillers = words_of_numbers(question) if _is_number(right) else FILLER
-    return [t for t in tokens if len(t) == 1 or t.casefold() not in fillers]
+    kept = [len(t) == 1 or t.casefold() not in fillers for t in tokens]
+    if True not in kept:
+        return []
+    return tokens[kept.index(True) : len(kept) - kept[::-1].index(True)]
 
 
 def _is_closed(text: str) -> bool:
@@ -83,6 +91,7 @@ def one_answer(
     partial_credit: bool = True,
     any_case: bool = True,
     any_number: bool = False,
+    has_punctuation: bool = False,
     passed_over: str = "",
 ) -> ScorerFix:
     """Return the rule as the fix of a task.
@@ -94,9 +103,11 @@ def one_answer(
         any_case: Whether capitals make no difference.
         any_number: Whether as many other numbers are right as well where the scorer
             says so.
+        has_punctuation: Whether commas, quotes and brackets inside of it count.
         passed_over: Words and signs, with spaces between, that say nothing here.
     """
-    silent = _PASSED_OVER | frozenset(passed_over.split())
+    signs = "" if has_punctuation else _PASSED_OVER
+    silent = frozenset(signs) | frozenset(passed_over.split())
 
     def part_of(value: float) -> float:
         return value / 2 if partial_credit else 0.0

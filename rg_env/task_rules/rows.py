@@ -214,6 +214,7 @@ ROWS = (
             " that 10 is right in 53 of 100 items",
         ),
     ),
+    TaskRules("path_star", notation=lists.list_of(lists.WHOLE, " ".join)),
     # -- induction ---------------------------------------------------------------------
     TaskRules(
         "acre",

@@ -38,7 +38,7 @@ OTHER = {
     "True": ["True False", "not True", "Untrue", "Truex", "false: True", "the answer"],
     GRID: ["1 2\n3", "1 2\n3 4\n5", "1 2\n3 5"],
     "1e5": ["1e05", "100000", "1e 5 e"],
-    "The dog is here": ["dog here", "the dog", "dog here is not the"],
+    "The dog is here": ["dog here", "the dog", "The dog is here is", "is not here"],
     "[]": ["answer", "the result is", "[1]"],
     "a" * 40: ["a" * 41],
     "9" * 40 + "1": ["9" * 40 + "2"],
@@ -95,6 +95,12 @@ def test_case_matters_where_the_row_says_so():
     exact = one_answer(any_case=False)
     assert score("ANT, bee", "ant, bee", 1.0, exact) == 0.0
     assert score("ant,bee", "ant, bee", 0.0, exact) == 1.0
+
+
+def test_punctuation_inside_an_answer_counts_where_the_row_says_so():
+    exact = one_answer(has_punctuation=True)
+    assert score("Well, now", '"Well, now."', 0.0, exact) == 1.0
+    assert score("Well now", '"Well, now."', 0.8, exact) == 0.4
 
 
 def test_words_and_signs_that_say_nothing_in_a_task_are_passed_over():

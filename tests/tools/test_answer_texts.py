@@ -73,7 +73,7 @@ def test_cars_that_cannot_move_free_nobody():
 
 def test_three_scorers_score_the_same_answers():
     item = sampled_items("gcd", [DEFAULTS], 1, 1)[0]
-    found = scores(item, [item.right, f"**{item.right}**", "x"])
+    found = scores(item, [item.right, f"<b>{item.right}</b>", "x"])
     assert found["library"] == [1.0, pytest.approx(0.2, abs=0.1), 0.0]
     assert found["exact"][0] == 1.0 > found["exact"][1]
     assert found["normalized"] == [1.0, 1.0, 0.0]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from rg_env.task_rules.reading.filler_words import is_filler_beside
 from rg_env.task_rules.reading.lists import (
@@ -229,48 +228,21 @@ RUSH_HOUR = TaskRules(
 # -- sokoban ---------------------------------------------------------------------------
 
 # The library plays every letter it finds. Behind a solution further moves often change
-# nothing, so a right walk and a wrong one beside it score 1.0. What stands between two
-# moves says where a walk ends: where it is something else than between most of them,
-# and behind each piece of several letters.
-
-# A correct answer is one walk, perhaps in lines of some dozen letters.
-MAX_WALKS = 100
+# nothing, so a right walk and a wrong one beside it score 1.0. A walk in several pieces
+# ends here with the move that solves the puzzle.
 
 _MOVES = re.compile(r"\b[LRUD]+\b")
 _MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
-_PARTING = frozenset("\n,;>→-[](){}")
-
-
-def walks_of(moves: Sequence[str], between: Sequence[str]) -> list[str]:
-    """Return the walks that moves make, given the text between each two of them.
-
-    Moves are letters, or pieces of several; at least one.
-    """
-    if any(len(move) > 1 for move in moves):
-        return list(moves)
-    gaps = ["".join(sign for sign in gap if sign in _PARTING) for gap in between]
-    usual = Counter(gaps).most_common(1)[0][0] if gaps else ""
-    walks = [moves[0]]
-    for gap, move in zip(gaps, moves[1:], strict=True):
-        if gap == usual:
-            walks[-1] += move
-        else:
-            walks.append(move)
-    return walks
 
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score moves with filler words beside them, and not one solution beside others."""
-    moves = list(_MOVES.finditer(answer))
-    if not moves or not is_filler_beside(_MOVES_AND_ARROWS, answer):
+    """Score moves with filler words beside them, and no piece behind a solution."""
+    if not is_filler_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
-    between = [answer[a.end() : b.start()] for a, b in pairwise(moves)]
-    walks = walks_of([move[0] for move in moves], between)
-    if len(walks) > MAX_WALKS:
-        return 0.0
-    if len(walks) > 1 and any(library(walk) == 1.0 for walk in walks):
-        return 0.0
-    return library(answer)
+    pieces = _MOVES.findall(answer)
+    walk = "".join(pieces)
+    goes_on = len(pieces) > 1 and library(walk[:-1]) == 1.0
+    return 0.0 if goes_on else library(walk)
 
 
 SOKOBAN = TaskRules(

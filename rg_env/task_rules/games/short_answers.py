@@ -17,7 +17,7 @@ from rg_env.task_rules.rules import (
 
 EMOJI_MYSTERY = TaskRules(
     "emoji_mystery",
-    fix=one_answer(any_case=False),
+    fix=one_answer(any_case=False, has_punctuation=True),
 )
 
 

@@ -166,7 +166,7 @@ def _in_the_questions_variable(text: str, variable: str, question: str) -> str:
 def _as_antiderivative(answer: str, entry: Entry) -> str:
     """Write functions as sympy does: `sin(x)**2` for `sin**2(x)`."""
     variable = str(entry.get("metadata", {}).get("variable", "x"))
-    text = _LONG_NAMES.sub("a", answer)
+    text = _LONG_NAMES.sub("a", answer.replace("\u221a(", "sqrt("))
     text = _LOG_OF_BARS.sub(r"\1(abs(\2))", _RAISED_NAME.sub(r"\1\3**\2", text))
     return _in_the_questions_variable(text, variable, entry.get("question", ""))
 
