@@ -7,7 +7,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -236,41 +236,32 @@ def _written(matrix: Any) -> str:
     return "\n".join(" ".join(f"{x:g}" for x in row) for row in matrix)
 
 
-def _pools(question: str) -> list[list[list[Fraction]]]:
+def _pools(question: str) -> list[Any]:
     how, size, rows = found(r"Perform (\w+) .*? size of (\d+):\n(.*)", question)
-    matrix = np.array(number_grid(rows), dtype=object)
-    step = int(size)
-    pool = np.max if how == "max" else lambda cells: Fraction(cells.sum(), cells.size)
-    return [
-        [
+    matrix, step = np.array(number_grid(rows)) * Fraction(1), int(size)
+    pool = np.max if how == "max" else np.mean
+    pools = []
+    for height, width in (matrix.shape, np.array(matrix.shape) // step * step):
+        windows = [
             [pool(matrix[r : r + step, c : c + step]) for c in range(0, width, step)]
             for r in range(0, height, step)
         ]
-        for height, width in (matrix.shape, np.array(matrix.shape) // step * step)
-        if height and width
-    ]
+        pools.append(np.array(windows))
+    return [each for each in pools if each.size]
 
 
 def pooled(question: str) -> set[str]:
     """Pool a matrix with and without the windows that are cut off at its edge."""
-    return {
-        _written([[float(round(cell, 2)) for cell in row] for row in pools])
-        for pools in _pools(question)
-    }
-
-
-def _is_rounded(told: str, value: Fraction) -> bool:
-    """Say whether a number is rounded to two decimals or more, a half up or down."""
-    decimals = max(2, len(told.partition(".")[2]))
-    return abs(Fraction(told) - value) <= Fraction(1, 2 * 10**decimals)
+    return {_written(np.round(pools.astype(float), 2)) for pools in _pools(question)}
 
 
 def _pool(question: str, gold: str) -> Verdict:
-    told = grid(re.sub(r"[\[\],]", " ", gold))
+    """Compare at the two decimals that are asked for; a half goes up or down."""
+    rows = grid(re.sub(r"[\[\],]", " ", gold))
+    told = np.array([[Fraction(x) for x in row] for row in rows])
     return right_if(
         any(
-            [*map(len, told)] == [*map(len, pools)]
-            and all(map(_is_rounded, chain(*told), chain(*pools)))
+            told.shape == pools.shape and (abs(told - pools) <= Fraction(1, 200)).all()
             for pools in _pools(question)
         )
     )

@@ -53,17 +53,29 @@ def _number_format(question: str, gold: str) -> Verdict:
     if len({round(value, MADE_DECIMALS) for value in values.values()}) == 1:
         return "not knowable"
     pick = max if size == "largest" else min
+    # The gold answer is a float, and a candidate one as these formats show it.
     ways = [format(float(gold), form) for form in ("f", ",", ".15e")]
     return right_if(pick(values, key=values.__getitem__) in ways)
 
 
 def _product(question: str, gold: str) -> Verdict:
-    expression = found(r":\s*([^\n]*)", question.split("When performing")[0])[0]
-    names = {
-        name: sympy.Poly(sympy.Symbol(name))
-        for name in re.findall(r"[a-zA-Z]", expression)
-    }
-    return right_if(exact(expression, names) - exact(gold, names) == 0)
+    """Compare the values at two large numbers.
+
+    Two polynomials that agree at both and differ elsewhere would have a difference with
+    both as roots, which no wrong coefficient or exponent makes.
+    """
+    text = question.split("When performing")[0]
+    expression = found(r":\s*([^\n]*)", text)[0]
+
+    def value(polynomial: str, base: int) -> int:
+        def number(name: re.Match[str]) -> str:
+            return f"({base + 7_919 * ord(name[0])})"
+
+        return int(exact(re.sub(r"[a-zA-Z]", number, polynomial)))
+
+    return right_if(
+        all(value(expression, at) == value(gold, at) for at in (10**6 + 3, 10**9 + 7))
+    )
 
 
 def _integral(question: str, gold: str) -> Verdict:

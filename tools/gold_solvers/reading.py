@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, Literal
 
 Verdict = Literal["right", "refuted", "not unique", "not knowable"]
@@ -79,22 +78,20 @@ _UNARY: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def _value(node: ast.AST, text: str, names: Mapping[str, Any]) -> Any:
+def _value(node: ast.AST, text: str) -> Any:
     if isinstance(node, ast.Expression):
-        return _value(node.body, text, names)
+        return _value(node.body, text)
     if isinstance(node, ast.BinOp):
-        left, right = (_value(side, text, names) for side in (node.left, node.right))
+        left, right = _value(node.left, text), _value(node.right, text)
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_value(node.operand, text, names))
-    if isinstance(node, ast.Name):
-        return names[node.id]
+        return _UNARY[type(node.op)](_value(node.operand, text))
     if isinstance(node, ast.Constant):
         written = ast.get_source_segment(text, node) or ""
         return Fraction(written) if "." in written else int(written, 0)
     raise ValueError(f"{text!r} is no arithmetic")
 
 
-def exact(expression: str, names: Mapping[str, Any] = MappingProxyType({})) -> Any:
+def exact(expression: str) -> Any:
     text = expression.strip()
-    return _value(ast.parse(text, mode="eval"), text, names)
+    return _value(ast.parse(text, mode="eval"), text)
