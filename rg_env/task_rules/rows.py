@@ -108,6 +108,10 @@ ROWS = (
         ),
     ),
     TaskRules(
+        "string_splitting",
+        fix=one_answer(partial_credit=False, passed_over="a b c x y z"),  # `A: 0, B: 1`
+    ),
+    TaskRules(
         "word_sequence_reversal",
         fix=one_answer(partial_credit=False, any_case=False),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rg_env.task_rules.one_rule import one_answer
 from rg_env.task_rules.reading.lists import literal_guard
 from rg_env.task_rules.rules import Entry, TaskRules, seldom
 
@@ -62,4 +63,8 @@ def _each_rule_in_turn(entry: Entry) -> list[Entry]:
     return [{**entry, "answer": " ".join(map(str, counts))}]
 
 
-STRING_SYNTHESIS = TaskRules("string_synthesis", other_readings=_each_rule_in_turn)
+STRING_SYNTHESIS = TaskRules(
+    "string_synthesis",
+    fix=one_answer(partial_credit=False, passed_over="a b c"),  # `[A]=3 [B]=0`
+    other_readings=_each_rule_in_turn,
+)
