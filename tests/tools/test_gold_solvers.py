@@ -40,3 +40,20 @@ def test_the_right_answer_is_told_from_that_to_another_question(task):
                 with contextlib.suppress(LookupError, TypeError, ValueError):
                     verdicts.append(SOLVERS[task](question, str(other["answer"])))
     assert "right" not in verdicts
+
+
+@pytest.mark.parametrize(
+    ("task", "seed", "more"),
+    [
+        ("intermediate_integration", 2, " + x/10**9"),
+        ("number_format", 0, "001"),
+        ("simple_integration", 1, " + x/10**9"),
+        ("time_intervals", 7, "1"),
+    ],
+)
+def test_an_answer_that_is_nearly_right_is_refuted(task, seed, more):
+    entry = datasets.make_entry(task, {}, seed)
+    verdicts = [
+        SOLVERS[task](entry["question"], entry["answer"] + end) for end in ("", more)
+    ]
+    assert verdicts == ["right", "refuted"]

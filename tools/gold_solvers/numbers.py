@@ -40,22 +40,30 @@ def _filtering(question: str, gold: str) -> Verdict:
     return right_if(ast.literal_eval(gold) == kept)
 
 
+MADE_DECIMALS = 3
+"""Of the numbers of number_format; further ones are noise of a float."""
+
+
 def _number_format(question: str, gold: str) -> Verdict:
     size, listed = found(
         r"pick the (largest|smallest) number of the following candidates: ([^\n]*)",
         question,
     )
-    values = [Decimal(word.replace(",", "")) for word in listed.split()]
-    if max(values) - min(values) < Decimal("1e-5"):
+    values = {word: Decimal(word.replace(",", "")) for word in listed.split()}
+    if len({round(value, MADE_DECIMALS) for value in values.values()}) == 1:
         return "not knowable"
-    wanted = max(values) if size == "largest" else min(values)
-    # The gold answer is a float with nine digits before the point; a candidate shows
-    # what its format leaves of it. Others are farther away.
-    return right_if(abs(wanted - Decimal(gold)) < Decimal("1e-5"))
+    pick = max if size == "largest" else min
+    # The gold answer is a float, and a candidate one as these formats show it.
+    ways = [format(float(gold), form) for form in ("f", ",", ".15e")]
+    return right_if(pick(values, key=values.__getitem__) in ways)
 
 
 def _product(question: str, gold: str) -> Verdict:
-    """Compare the values at large numbers: polynomials that differ do so there."""
+    """Compare the values at two large numbers.
+
+    Two polynomials that agree at both and differ elsewhere would have a difference with
+    both as roots, which no wrong coefficient or exponent makes.
+    """
     text = question.split("When performing")[0]
     expression = found(r":\s*([^\n]*)", text)[0]
 
@@ -76,14 +84,16 @@ def _integral(question: str, gold: str) -> Verdict:
     (unknown,) = expression.free_symbols or {sympy.Symbol("x")}
     if re.search(r"\b(?:or|and|not|if|is|in)\b|[=<>\n]", gold):
         raise ValueError(f"{gold!r} is no formula")
-    told = sympy.sympify(gold)
+    told = sympy.sympify(gold, rational=True)
     if not told.free_symbols <= {unknown, sympy.Symbol("C")}:
         raise ValueError(f"{gold!r} has other letters")
     difference = expression - sympy.diff(told, unknown)
+    # No proof: sympy finds none for many. But what is not zero has coefficients of a
+    # few digits, and no reason to vanish in 30 digits at three places.
     return right_if(
         all(
-            abs(complex(difference.subs(unknown, at).evalf())) < 1e-6
-            for at in (0.37, 1.21, 2.3)
+            abs(difference.evalf(40, subs={unknown: sympy.Rational(at)})) < 1e-30
+            for at in ("37/100", "121/100", "23/10")
         )
     )
 
@@ -206,7 +216,7 @@ def _time_intervals(question: str, gold: str) -> Verdict:
     start, end = map(_moment, between.groups())
     took = abs(end - start)
     if gold.endswith(("day", "days")):
-        return right_if(int(gold.split()[0]) == took.days)
+        return right_if(took == DAY * int(gold.split()[0]))
     days, text = re.split(r" days?, ", gold) if "day" in gold else ("0", gold)
     parts = [Fraction(part) for part in text.split(":")] + [Fraction(0)]
     told = int(days) * 86400 + parts[0] * 3600 + parts[1] * 60 + parts[2]
@@ -251,7 +261,10 @@ def _puzzle24(question: str, gold: str) -> Verdict:
 
 
 def powers(question: str) -> set[str]:
-    """Return a power with three digits; the sign of a base may belong to the power."""
+    """Return a power with three digits; the sign of a base may belong to the power.
+
+    The question asks for no more digits, and the scorer compares no more.
+    """
     base, exponent = found(r"Compute (-?[\d.]+)\^(-?\d+)", question)
     value = Decimal(base) ** int(exponent)
     return {f"{one:.2e}" for one in (value, -abs(value) if base[0] == "-" else value)}

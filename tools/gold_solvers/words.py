@@ -110,7 +110,11 @@ def _manipulation(question: str, gold: str) -> Verdict:
 
 
 def _caesar(question: str, gold: str) -> Verdict:
-    """Judge a text by how its letters were shifted; the text has the letters A to Z."""
+    """Judge a text by how its letters were shifted; the text has the letters A to Z.
+
+    Any shift is let through, since the solver knows no English: the library shifts a
+    line of a book by one number and gives the line, which no other shift is.
+    """
     text = found(r": ([A-Z\W]+)\. Provide", question)[0]
     pairs = [(a, b) for a, b in zip(text, gold, strict=True) if a.isalpha()]
     shifts = {(ord(a) - ord(b)) % 26 for a, b in pairs}
@@ -160,7 +164,11 @@ def _made(program: str, given: Mapping[str, Any], state: int) -> Any:
 
 
 def _codeio(question: str, gold: str) -> Verdict:
-    """Run the program on the input shown, or on that of the answer."""
+    """Run the program on the input shown, or on that of the answer.
+
+    Floats may differ by 1e-12, as in the scorer: a gold answer that is off by less
+    costs no exact answer its score.
+    """
     shows, text, program = found(_PARTS, question)
     answer = json.loads(gold)
     given = ast.literal_eval(text) if shows == "input" else answer
