@@ -66,7 +66,12 @@ def _without_fillers(tokens: Tokens, right: Tokens, entry: Entry) -> Tokens:
     kept = [len(t) == 1 or t.casefold() not in fillers for t in tokens]
     if True not in kept:
         return []
-    return tokens[kept.index(True) : len(kept) - kept[::-1].index(True)]
+    end = len(kept) - kept[::-1].index(True)
+    behind = tokens[end:]
+    # `No solution` says another thing than `No is the solution`.
+    if behind and not _is_number(right) and behind[0].casefold() not in ("is", "\n"):
+        return tokens
+    return tokens[kept.index(True) : end]
 
 
 def _is_closed(text: str) -> bool:
