@@ -128,7 +128,7 @@ case(
 
 # -- arithmetic ------------------------------------------------------------------------
 
-case("gsm_symbolic", "a negative answer", {1.0: ["-1"], 0.005: ["1"]}, answer="-1")
+case("gsm_symbolic", "a negative answer", {1.0: ["-1"], 0.01: ["1"]}, answer="-1")
 case(
     "gsm_symbolic",
     "what denies or changes the number is wrong",
