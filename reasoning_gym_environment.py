@@ -117,7 +117,7 @@ system_prompt = SYSTEM_PROMPT
 
 
 class _MixinsFirst(type(BaseEnv)):  # type: ignore[misc]
-    """Has a mixin that is named behind `ReasoningGymEnv` called before it.
+    """Has a mixin of `BaseEnv` that is named behind `ReasoningGymEnv` called before it.
 
     Its hooks replace those of the framework, so nothing behind it would be called.
     """
@@ -253,6 +253,7 @@ class ReasoningGymEnv(
             LibraryError: reasoning-gym cannot be used.
         """
         config = self.config
+        self._refuse_uncalled()  # what was assigned to the instance
         if system_prompt is not SYSTEM_PROMPT:  # assigned: a setting, which files name
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)

@@ -86,7 +86,7 @@ class GroupRewards:
         dataset, entry = first["dataset_obj"], first["rg_item"]
         if score := self._helper("_score_answer_with_both_formats"):
             values = await asyncio.to_thread(
-                lambda: [as_unit(score(a, entry, dataset)) for a in answers]
+                lambda: [as_unit(float(score(a, entry, dataset))) for a in answers]
             )
             return [
                 Score(value, outcome_of(value), answer)

@@ -200,7 +200,7 @@ class OldNames:
     def _own(self, name: str) -> Any:
         """Return a helper that was replaced; None if it is ours, or there is none."""
         helper = getattr(self, name, None)
-        is_ours = getattr(helper, "__func__", None) is vars(OldNames).get(name)
+        is_ours = getattr(helper, "__func__", helper) is getattr(OldNames, name, None)
         return None if is_ours else helper
 
     def _refuse_uncalled(self) -> None:
@@ -218,7 +218,9 @@ class OldNames:
         if self.config.tasks is not None:
             why = f"{type(self).__name__}._get_task_names chooses the tasks"
             raise SettingError(why, "env.tasks")
-        self.config.tasks = list(names())
+        if not (chosen := list(names())):
+            raise SettingError(f"{type(self).__name__}._get_task_names names no task")
+        self.config.tasks = chosen
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:

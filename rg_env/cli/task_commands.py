@@ -136,10 +136,10 @@ def chosen_tasks(
 ) -> list[str]:
     """Return the tasks that match a name and a category, where those are given."""
     with in_section("command line: "):
-        choices = build_selection(library, StreamSettings(names or None))
-    chosen = sorted({choice.task for choice in choices})
-    if categories:
-        chosen = [t for t in chosen if library.tasks[t].category in categories]
+        by_name = build_selection(library, StreamSettings(names or None))
+        of = StreamSettings(categories=categories or None)
+        in_category = {choice.task for choice in build_selection(library, of)}
+    chosen = sorted({choice.task for choice in by_name} & in_category)
     if not chosen:
         raise SettingError("command line: no such task is in such a category")
     return chosen

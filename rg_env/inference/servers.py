@@ -232,10 +232,9 @@ class Servers:
         return self._why_none() is not None or self._failing_s() >= OUTAGE_AFTER_S
 
     def _why_none(self) -> Failure | None:
-        """Return why no server can be queried now; None if one can."""
-        if not all(client.is_out for client in self.clients):
-            return None
-        return self.clients[0].failure if self.clients else SILENCE
+        """Return why none of the servers can be queried now; None if one can."""
+        is_down = self.clients and all(client.is_out for client in self.clients)
+        return self.clients[0].failure if is_down else None
 
     def start(self, *, give_up_after_s: float | None) -> None:
         """Set `gave_up` after so many seconds without an answer while requests fail."""

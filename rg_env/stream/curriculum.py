@@ -342,6 +342,8 @@ class Feedback:
     def details(self) -> dict[str, dict[str, Any]]:
         """Return the level and the results of each task that had a group, by task.
 
+        Counts that a caller has set have no other results beside them.
+
         Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
         accuracy is known from the first group on.
         """
@@ -349,13 +351,15 @@ class Feedback:
         return {
             task: {
                 "complexity": self.curriculum.get(
-                    task, progress.level_history[task][-1]
+                    task, (progress.level_history.get(task) or [None])[-1]
                 ),
                 "groups_processed": groups,
                 "recent_accuracy": progress.recent_accuracy(task),
-                "history_length": len(progress.history[task]),
-                "adjustable": len(progress.history[task]) >= MIN_GROUPS,
-                "groups_with_variance": progress.variance_counts[task] / groups,
+                "history_length": len(progress.history.get(task, [])),
+                "adjustable": len(progress.history.get(task, [])) >= MIN_GROUPS,
+                "groups_with_variance": (
+                    progress.variance_counts.get(task, 0) / max(1, groups)
+                ),
                 "adaptive_weight": adaptive.weight_of(task) if adaptive else 1.0,
             }
             for task, groups in sorted(progress.group_counts.items())

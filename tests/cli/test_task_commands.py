@@ -108,6 +108,7 @@ def test_names_and_categories_narrow_the_list(names, categories, chosen):
     [
         (["gdc"], [], "command line: .*unknown task 'gdc'; did you mean 'gcd'"),
         (["gcd"], ["games"], "no such task is in such a category"),
+        ([], ["gams"], "unknown category 'gams'; did you mean 'games'"),
     ],
 )
 def test_what_matches_nothing_is_refused(names, categories, expected):

@@ -393,12 +393,29 @@ async def test_the_tasks_of_an_own_list_are_those_that_are_sampled():
         assert env.task_names == ["gcd"]
     with pytest.raises(SettingError, match=r"env\.tasks: Own\._get_task_names chooses"):
         await build_env(cls=cls).setup()
+    cls._get_task_names = lambda self: []
+    with pytest.raises(SettingError, match="_get_task_names names no task"):
+        await build_env(cls=cls, tasks=None).setup()
 
 
 @pytest.mark.parametrize("name", UNCALLED)
 def test_a_helper_that_is_never_called_is_refused(name):
     with pytest.raises(SettingError, match=f"Own.{name} is never called"):
         build_env(cls=type("Own", (ReasoningGymEnv,), {name: lambda self: None}))
+
+
+async def test_a_helper_that_is_never_called_is_refused_on_an_instance_too():
+    env = build_env()
+    env._get_complexity_params_for_task = lambda *how: {}
+    with pytest.raises(SettingError, match="is never called"):
+        await env.setup()
+
+
+async def test_a_helper_that_forgets_its_score_gives_none():
+    env = build_env()
+    env._score_answer_with_both_formats = lambda *how: None
+    with pytest.raises(TypeError, match="NoneType"):
+        await env.score([rollout(RIGHT)])
 
 
 async def test_own_curriculum_stats_are_logged(tmp_path):
@@ -431,6 +448,7 @@ def test_a_mixin_behind_the_class_gets_what_is_sent(tmp_path):
 
 async def test_what_has_no_server_or_no_file_says_so():
     env = ReasoningGymEnv(env_config(), [server_config()], testing=True)
+    assert not env._servers.is_down  # else the log names a server without a URL
     env.test_items_with_scorers = [(OWN_ENTRY, Exact())]
     with pytest.raises(RunError, match="testing=True there is no inference server"):
         await env.evaluate()

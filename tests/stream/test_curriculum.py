@@ -238,6 +238,8 @@ def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task()
     }
     assert followed.details() == {"maze": details}
     assert followed.table() == (["task", *details], [["maze", *details.values()]])
+    followed.progress.group_counts["sudoku"] = 0  # as a caller may set it
+    assert followed.details()["sudoku"]["history_length"] == 0
 
 
 def test_a_group_without_variance_lowers_the_weight_of_its_task():
