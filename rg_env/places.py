@@ -33,6 +33,8 @@ def check_writable(field: str, path: Path, *, is_folder: bool = False) -> None:
     there = path
     try:
         while not there.exists():
+            if there.is_symlink() and (is_folder or there != path):
+                raise OSError(errno.ENOENT, "a link to nothing")
             there = there.parent
         if is_folder or there != path:
             tempfile.TemporaryFile(dir=there).close()

@@ -18,7 +18,7 @@ from typing import Any
 
 import uvicorn
 from starlette.responses import JSONResponse
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rg_env.errors import shown
 from rg_env.logs import is_worth_a_line
@@ -127,6 +127,19 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Connection(H11Protocol):
+    """One whose heads and trailers have at most 64 KiB, and wait for their replies.
+
+    httptools has no such limits: a client without the secret would fill the memory.
+    """
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; a reply to its head would fail, with a traceback."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        super().send_400_response(msg)
+
+
 def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
     """Return a factory of uvicorn's connections, which closes old idle ones."""
     # uvicorn's `limit_concurrency` would refuse the newest, whoever holds the others.
@@ -144,7 +157,7 @@ def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
                 if is_worth_a_line(closed):
                     text = "closed %d idle connections: over %d newer ones came"
                     logger.warning(text, closed, most_newer)
-        newest.append(AutoHTTPProtocol(**named))
+        newest.append(_Connection(**named))
         return newest[-1]  # type: ignore[no-any-return]
 
     return connection

@@ -11,6 +11,7 @@ covered: harm done without the sandbox.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import logging
@@ -48,9 +49,18 @@ def load(order: str) -> None:
         raise TypeError("it is not a function, or an `async` one")
 
 
-def call(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def call(args: tuple[Any, ...], named: dict[str, Any], split: bool) -> Any:
     """Call the scorer, in a worker."""
+    if args and split:
+        with contextlib.suppress(ValueError):  # of a function in C
+            by_place = inspect.signature(_scorer).bind_partial(*args).arguments
+            if "completions" in by_place:
+                raise TypeError("a batch must be given as `completions=`")
     return _scorer(*args, **named)
+
+
+def _is_batch(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict))
 
 
 @functools.cache  # without a lock, which a fork could leave taken in the child
@@ -113,7 +123,7 @@ class guard:  # noqa: N801 - it is used as a function
         memory_gib: float = 2.0,
         split: bool = True,
     ) -> None:
-        if min(cpu_seconds, wall_seconds, memory_gib) <= 0:
+        if not all(limit > 0 for limit in (cpu_seconds, wall_seconds, memory_gib)):
             raise SettingError("seconds and memory must be above 0", "guard")
         place = scorer if isinstance(scorer, str) else _place_of(scorer)
         module, _, self.__name__ = place.rpartition(":")
@@ -138,7 +148,7 @@ class guard:  # noqa: N801 - it is used as a function
         """Return what the scorer returns for these plain values, or None."""
         pool = _pool_of(*self._workers)
         begin = functools.partial(pool.submit, call, args, **self._limits)
-        futures = [begin(part) for part in self._calls(named)]
+        futures = [begin(part, self._split) for part in self._calls(named)]
         return self._rewards(named, [f.exception() or f.result() for f in futures])
 
     async def acall(self, *args: Any, **named: Any) -> Any:
@@ -147,7 +157,7 @@ class guard:  # noqa: N801 - it is used as a function
 
         async def answer(part: dict[str, Any]) -> Any:
             try:
-                return await pool.run(call, args, part, **self._limits)
+                return await pool.run(call, args, part, self._split, **self._limits)
             except PoolError as error:
                 return error
 
@@ -157,19 +167,17 @@ class guard:  # noqa: N801 - it is used as a function
     def _calls(self, named: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the arguments of each call."""
         named = {name: v for name, v in named.items() if name not in NO_VALUES}
-        batch = named.get("completions")
-        if not self._split or not isinstance(batch, list):
+        batch = named.get("completions", "")
+        if not self._split or not _is_batch(batch):
             return [named]
         size = len(batch)
-        columns = {
-            n: v for n, v in named.items() if isinstance(v, list) and len(v) == size
-        }
+        columns = {n: v for n, v in named.items() if _is_batch(v) and len(v) == size}
         return [named | {n: [v[i]] for n, v in columns.items()} for i in range(size)]
 
     def _rewards(self, named: dict[str, Any], answers: Sequence[Any]) -> Any:
         """Return what the answers to all calls mean."""
-        batch = named.get("completions")
-        if isinstance(batch, list):
+        batch = named.get("completions", "")
+        if _is_batch(batch):
             size = 1 if self._split else len(batch)
             return [self._kept(v) for answer in answers for v in _each(answer, size)]
         (answer,) = answers

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.processes
 COMMAND = [sys.executable, "-m", "rg_env.cli.console", "score-server", "--port=0"]
 SECRET = "0123456789abcdef"
 HEAD = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+NO_CHUNK = HEAD.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked") + b"-\r\n"
 REASONING = {"type": "reasoning", "summary": []}
 COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</answer>"]
 
@@ -380,13 +381,20 @@ def test_held_connections_without_the_secret_keep_nobody_out(tmp_path):
         held.callback(process.terminate)
         address = ("127.0.0.1", int(process.stdout.readline().split(b":")[-1]))
         health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        for begun in [b"", b"GET", health, health + b"GET", HEAD % 100] * 80:
+        for begun in [b"", b"GET", health, health + b"GET", HEAD % 1, NO_CHUNK] * 80:
             client = held.enter_context(socket.create_connection(address))
             client.sendall(begun)
         url = "http://{}:{}/{}/items?start=0".format(*address, SECRET)
         with urllib.request.urlopen(url, timeout=GUARD_S) as reply:
             assert positions(json.load(reply)) == [0]
     assert "idle connections: over 128 newer" in log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_head_without_an_end_is_refused(start):
+    with start(secret=SECRET).connect() as client:
+        client.sendall(b"GET /".ljust(2**16 + 1, b"x"))
+        assert client.recv(12) == b"HTTP/1.1 400"
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ def test_a_wrong_command_line_is_one_sentence_and_status_2(argv, expected, capsy
         (["process", "--env.data_path_to_save_groups=pipe"], "env.data_path_to_save"),
         (["process", "--env.data_path_to_save_groups=/dev/full"], "env.data_path_to"),
         (["evaluate", "--env.data_dir_to_save_evals=file/a"], "env.data_dir_to_save"),
+        (["evaluate", "--env.data_dir_to_save_evals=loop"], "env.data_dir_to_save"),
         (["screen", "--out=file/a.yaml"], "--out"),
         (["launch", "--launch.folder=file", "--launch.model=m"], "launch.folder"),
         (["demo", "--dumps=file"], "--dumps"),
@@ -125,6 +126,7 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
 ):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
+    (tmp_path / "loop").symlink_to("loop")
     for name in ("file", "a.json"):
         (tmp_path / name).touch()
     settings = ["--openai.base_url", NOWHERE, "--env.use_wandb=false"]
@@ -134,6 +136,7 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "a.json",
         "file",
+        "loop",
         "pipe",
     ]
 

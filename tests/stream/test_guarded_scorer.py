@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
 
+import numpy
 import pytest
 
 from rg_env import guard
@@ -82,6 +83,15 @@ def test_no_completion_or_call_decides_what_another_one_gets():
     assert rewards == [0.0] * 40
     reward = guard(HOSTILE)
     assert [reward(text) for text in [SPOIL, IS_SPOILT] * 8] == [0.0] * 16
+
+
+def test_a_batch_is_split_in_any_kind_of_sequence_and_refused_without_its_name():
+    reward = guard("jobs_for_guard:each")
+    texts = [SPOIL, IS_SPOILT]
+    for batch in (tuple(texts), numpy.array(texts)):
+        assert reward(completions=batch) == [0.0, 0.0]
+    assert reward(texts) is None
+    assert reward.counts == {"returned": 4, "raised": 1}
 
 
 @pytest.mark.parametrize("split", [True, False])
