@@ -229,20 +229,20 @@ RUSH_HOUR = TaskRules(
 
 # The library plays every letter it finds. Behind a solution further moves often change
 # nothing, so a right walk and a wrong one beside it score 1.0. A walk in several pieces
-# ends here with the move that solves the puzzle.
+# ends here with the move that solves the puzzle, and no piece alone solves it.
 
 _MOVES = re.compile(r"\b[LRUD]+\b")
 _MOVES_AND_ARROWS = re.compile(rf"{_MOVES.pattern}|->|→")
 
 
 def _score_walk(answer: str, entry: Entry, library: LibraryScore) -> float:
-    """Score moves with filler words beside them, and no piece behind a solution."""
+    """Score moves with filler words beside them, and nothing beside a solution."""
     if not is_filler_beside(_MOVES_AND_ARROWS, answer):
         return 0.0
     pieces = _MOVES.findall(answer)
     walk = "".join(pieces)
-    goes_on = len(pieces) > 1 and library(walk[:-1]) == 1.0
-    return 0.0 if goes_on else library(walk)
+    others = {walk[:-1], *pieces} if len(pieces) > 1 else ()
+    return 0.0 if 1.0 in map(library, others) else library(walk)
 
 
 SOKOBAN = TaskRules(

@@ -80,6 +80,7 @@ def test_more_moves_behind_a_solution_are_not_paid(pair):
     for entry in entries("sokoban"):
         gold = entry["answer"]
         assert fixed_score("sokoban", entry, pair.format(gold, "LR")) == 0.0
+        assert fixed_score("sokoban", entry, pair.format("LR", gold)) == 0.0
         arrows = " -> ".join(gold)
         assert fixed_score("sokoban", entry, pair.format(arrows, "L -> R")) == 0.0
 
