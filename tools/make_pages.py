@@ -211,13 +211,14 @@ repeating a part of it or filling blanks; {num_learned} of them learn from the a
 to similar items. {num_phrases} fixed texts such as `-1`, the most common right answers,
 and sums of the numbers are tried too. A forest learned on {learned} items chooses among
 all these. The best of {finalists} finalists answers {measured} fresh items (at least
-{least} where items are slow), from which come the figures and their 95 % intervals.
+{least} where items are slow, and in the tasks that were measured again on 2026-11-28,
+whose scores had changed), from which come the figures and their 95 % intervals.
 
 In {num_tasks} of {all_tasks} tasks, a strategy scores at least {worth}. In these, one
 scores more than {shown_from}, so that scores say little about a model (`screen` and
 `report` warn). The figures are those with the default parameters and, in parentheses,
 the lowest and highest on the scale (`-`: less than {worth}; `python -m
-tools.make_baselines`, 2026-11-24 to 27; `rg_env/library/baselines.json` has all):
+tools.make_baselines`, 2026-11-24 to 28; `rg_env/library/baselines.json` has all):
 
 {table}
 """
