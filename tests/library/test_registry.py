@@ -73,7 +73,7 @@ def project(tmp_path, repo_root):
     """A copy of the rooms that know the library, without the submodule's folder."""
     for name in ("library", "task_rules", "reward"):
         shutil.copytree(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
-    for name in ("__init__.py", "errors.py"):
+    for name in ("__init__.py", "errors.py", "installation.py"):
         shutil.copy2(repo_root / "rg_env" / name, tmp_path / "rg_env" / name)
     return tmp_path
 

@@ -68,7 +68,7 @@ def line_of(make_entry, task, answer, seed=3, params=None, **more):
 
 SCORES = {
     "right": ((1.0, 1.0, 1.0), "right"),
-    "formatted": (("saved", "saved", 1.0), "right"),
+    "formatted": (("saved", 1.0, 1.0), "right"),
     "wrong": ((0.0, 0.0, 0.0), "wrong"),
     "twice": ((0.0, 0.0, 0.0), "several_answers"),
     "untagged": ((0.0, 0.0, 0.0), "no_answer"),

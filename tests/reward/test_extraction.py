@@ -375,7 +375,7 @@ def test_exactly_one_answer_is_an_answer(answers, between):
         *("<|channel|>a<|constrain|>", "<|message|>", "<|end|>", "<think:x", "t"),
         *("analysis", "assistantfinal", "Here is my thought process:", "Here is my "),
         *("Here is my thought process: Here is my response", "commentaryA"),
-        *("<a", "<a ", "<a>", "</a>", "[a]", "<|a", "</plan><plan><answer>5</answer>"),
+        *("<a", "<a ", "<a>", "</a>", "[a]", "<|a", "</plan><answer>5</answer><plan>"),
     ],
 )
 def test_megabytes_of_hostile_text_are_read_in_one_pass(piece):

@@ -76,7 +76,7 @@ def test_a_task_whose_items_no_level_changes_is_measured_at_its_defaults(
 def test_what_is_best_on_some_items_is_measured_on_others(pool: WorkerPool) -> None:
     best = asyncio.run(measure(pool, ("syllogism", {}, 250.0)))
     assert best is not None and best["items"] == MEASURED_ON * LEAST_SHARE
-    assert 0.4 < best["value"] < 0.8
+    assert 0.4 < best["value"] < 0.95
 
 
 def test_what_scores_little_is_no_baseline(pool: WorkerPool) -> None:

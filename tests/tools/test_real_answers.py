@@ -64,7 +64,7 @@ def test_differences_and_verdicts_are_counted(said):
     assert "library scores 0.5 more: 9 of 72 answers" in said
     assert "| gcd | fix | 9 | 0 | 9 | 0 |" in said
     assert "ours scores 0.5 more: 9 of 72 answers" in said
-    assert "| gcd | normalization | 9 | 9 | 0 | 0 |" in said
+    assert "| gcd | fix | 9 | 9 | 0 | 0 |" in said
     assert "| all | 54 | 0 | 18 | 0 | 0 |" in said
 
 
