@@ -2,9 +2,9 @@
 
     python loop_probe.py REPORT FILE serve --env.x y
 
-From its first event loop on, a line of REPORT every second is the JSON of pairs: a time
-on the monotonic clock in seconds, and how late a sleep of 5 ms ended then, in ms. Only
-the standard library is imported before the file itself.
+While an event loop of its main thread runs, a line of REPORT every second is the JSON
+of pairs: a time on the monotonic clock in seconds, and how late a sleep of 5 ms ended
+then, in ms. Only the standard library is imported before the file itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import asyncio
 import json
 import runpy
 import sys
+import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +42,13 @@ def main() -> None:
         asyncio.BaseEventLoop.run_until_complete,
     )
 
+    watched = weakref.WeakSet[asyncio.BaseEventLoop]()
+
     def run(loop: asyncio.BaseEventLoop, main: Any) -> Any:
-        asyncio.BaseEventLoop.run_until_complete = plain  # other loops are as they are
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or loop in watched:  # which it runs again to close
+            return plain(loop, main)
+        watched.add(loop)
         watching = loop.create_task(watch(report))
         try:
             return plain(loop, main)
