@@ -59,7 +59,8 @@ def test_it_scores_in_an_environment_that_holds_nothing_else(
     assert done.stdout == "[1.0, 0.0]\nset()\n", done.stderr
     # The commands need what an extra brings, and say so.
     command = python.with_name("reasoning-gym-environment")
-    refused = run(command, "--version", folder=tmp_path)
+    assert run(command, "--version", folder=tmp_path).returncode == 0
+    refused = run(command, "tasks", folder=tmp_path)
     assert refused.returncode == 2
     assert "pip install 'reasoning-gym-environment[atropos]'" in refused.stderr
 
