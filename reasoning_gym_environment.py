@@ -145,7 +145,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         ledger: Counts how every rollout ended.
         metrics: Counters of the run.
         eval_metrics: Name and value of each number of the newest evaluation.
-        max_token_len: What the trainer asks sequences to stay below, in tokens; 0 or
+        max_token_len: The trainer's limit, which sequences stay below, in tokens; 0 or
             less for no limit.
         process_mode: Whether `process` or `evaluate` runs; they give up in time.
     """
@@ -153,7 +153,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
-    screen: ScreenRun | None = None  # what `screen` samples
+    screen: ScreenRun | None = None  # in `screen` alone
     server_cls: Any
 
     exit_status = view("_lifetime.exit_status")
@@ -228,7 +228,9 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     def _build_run(self, server: APIServerConfig) -> None:
         """Build the parts of a training's run, and of an evaluation's."""
-        config, servers, metrics = self.config, self._servers, self.metrics
+        config = self.config
+        servers = self._servers
+        metrics = self.metrics
         limit = lambda: self.limit_tokens  # noqa: E731
         requests = RolloutRequests(config, self.tokenizer, server)
         self._requests = requests
@@ -265,7 +267,8 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         """The longest sequence that may be generated, in tokens."""
         # The framework drops a whole group when one of its sequences reaches the
         # trainer's limit.
-        limit, trainer = self.config.max_token_length, self.max_token_len
+        limit = self.config.max_token_length
+        trainer = self.max_token_len
         return min(limit, trainer - 1) if trainer > 0 else int(limit)
 
     @property
@@ -297,7 +300,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
             LibraryError: reasoning-gym cannot be used.
         """
         config = self.config
-        self._refuse_uncalled()  # what was assigned to the instance
+        self._refuse_uncalled()  # helpers that were assigned to the instance
         if system_prompt is not SYSTEM_PROMPT:  # assigned: a setting, which files name
             config.system_prompt = config.system_prompt or system_prompt
         start_checks.check_template(config.tokenizer_name, self.tokenizer)
@@ -322,7 +325,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     async def close(self) -> None:
         """End everything this environment began, in this order; may be called twice."""
         await self._lifetime.close(
-            # The checkpoint counts how all rollouts ended and what the dumps lost.
+            # The checkpoint counts how rollouts ended and those that the dumps lost.
             self._end_groups,
             self._dumps.close,
             self._close_rows,

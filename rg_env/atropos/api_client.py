@@ -2,8 +2,8 @@
 
 A killed environment stays registered, and if it had a minimum allocation, the API makes
 no more batches. Therefore every environment looks at the API's numbers every
-`LOOK_EVERY_S` while a batch is held up: no step passes although what waits would fill
-the part of a batch allotted to nobody.
+`LOOK_EVERY_S` while a batch is held up: no step passes although the waiting groups
+would fill the part of a batch that is not allotted.
 
     without a group there, at the second look      it registers again
     sees another one without, at `LOOKS` looks     it ends that registration
@@ -49,14 +49,19 @@ T = TypeVar("T")
 
 JSON = {"Content-Type": "application/json"}
 
-REQUEST_TIMEOUT_S, FRONT_TIMEOUT_S, LEAVE_WITHIN_S = 60.0, 5.0, 2.0
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0  # between two tries
+REQUEST_TIMEOUT_S = 60.0
+FRONT_TIMEOUT_S = 5.0
+LEAVE_WITHIN_S = 2.0
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 10.0  # between two tries
 POLL_S = 1.0  # between two questions to an API that waits for its trainer
 SAY_AGAIN_S = 60.0  # between two lines about one outage
 STATUS_TRIES = 4  # a single failed status does not mean that the API has forgotten us
 
-LOOK_EVERY_S, LOOKS = 15.0, 4  # the promise of the module needs this many
-UNIT, MARK = 1e-3, 0.37  # products are rounded to it; the mark is a part of it
+LOOK_EVERY_S = 15.0
+LOOKS = 4  # the promise of the module needs this many
+UNIT = 1e-3
+MARK = 0.37  # products are rounded to it; the mark is a part of it
 ALL_FREE = 1 - 1e-9  # a part of a batch above it is all, but for rounding
 
 _now = time.time  # the monotonic clock stands still while a machine is suspended
@@ -129,14 +134,16 @@ class ApiSession:
         if self._http is None:
             connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE_S)
             self._http = aiohttp.ClientSession(connector=connector)
-        status, what = None, f"{method} {path}"
+        status = None
+        request = f"{method} {path}"
         how: dict[str, Any] = {"headers": None if payload is None else headers}
         how |= {"timeout": aiohttp.ClientTimeout(total=timeout_s)}
         how |= {"allow_redirects": False, "data": payload}
         sending = self._http.request(method, self.url + path, **how)
         try:
             async with sending as http:
-                content, status = await http.read(), http.status
+                content = await http.read()
+                status = http.status
             words = body_summary(content.decode("utf-8", "replace"))
             if status >= FIRST_REDIRECT:
                 words = f"status {status}: {http.headers.get('Location') or words}"
@@ -148,8 +155,8 @@ class ApiSession:
         except orjson.JSONDecodeError:  # as of a proxy in place of the API
             words = f"the reply is no JSON: {words}"
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise self._error(f"{what}: {no_reply(error).text}") from error
-        raise self._error(f"{what}: {words}", status)
+            raise self._error(f"{request}: {no_reply(error).text}") from error
+        raise self._error(f"{request}: {words}", status)
 
     def _error(self, text: str, status: int | None = None) -> ApiError:
         secret = urlsplit(self.url).path  # which run-api may have
@@ -230,7 +237,7 @@ class ApiSession:
             await asyncio.sleep(POLL_S)
 
     async def register(self, name: str, config: Any) -> dict[str, Any]:
-        """Register, once the trainer has started; return what the API says."""
+        """Register, once the trainer has started; return the reply of the API."""
         if self.env_id is None:
             await self.find()
         length = config.max_token_length
@@ -250,8 +257,9 @@ class ApiSession:
             log("waiting for the trainer: the API says %r", reply["status"])
             log = logger.debug
             await asyncio.sleep(POLL_S)
-        self.env_id, name = reply["env_id"], reply["wandb_name"]
-        # The newest status is of a former API, whose steps ours have not passed.
+        self.env_id = reply["env_id"]
+        name = reply["wandb_name"]
+        # The newest status is of a former API; our steps have not passed those.
         self.status["current_step"] = reply["starting_step"]
         self._begin_looks()
         logger.info("registered as environment %s (%s)", self.env_id, name)
@@ -272,7 +280,8 @@ class ApiSession:
 
     def queue(self, more: int = 0) -> tuple[int | None, int, int]:
         """Return our number, the step and how many groups of ours wait there."""
-        step, waiting = self.status["current_step"], self.status.get("self_queue_size")
+        step = self.status["current_step"]
+        waiting = self.status.get("self_queue_size")
         return self.env_id, step, (waiting or 0) + more
 
     async def _status_of(self, env_id: int | None) -> dict[str, Any]:
@@ -285,7 +294,8 @@ class ApiSession:
         status = await self._status_of(env_id)
         # We may have registered again meanwhile, under another number.
         if env_id == self.env_id:
-            self.status, self._status_s = status, time.monotonic()
+            self.status = status
+            self._status_s = time.monotonic()
 
     async def renew_status(self) -> bool:
         """Request our status until the API answers; return whether it knows us."""
@@ -311,16 +321,19 @@ class ApiSession:
 
         Return whether others may end our registration, or have: it has to be renewed.
         """
-        passed_s, status = _now() - self._looked_s, self.status
+        passed_s = _now() - self._looked_s
+        status = self.status
         if self.env_id is None or passed_s < LOOK_EVERY_S:
             return False
         queue = await self.request("GET", "/status", needs=("queue_size",))
-        waiting, free = queue["queue_size"], status["unallocated_fraction"]
+        waiting = queue["queue_size"]
+        free = status["unallocated_fraction"]
         # A sole environment may send so much, whatever the minima of others.
         would_do = (waiting + 1) * status["max_group_size"] >= batch_size * free
         is_same_step = status["current_step"] == self._step
         is_held_up = is_same_step and waiting > 0 and would_do and free < ALL_FREE
-        self._step, self._looked_s = status["current_step"], _now()
+        self._step = status["current_step"]
+        self._looked_s = _now()
         without = await self._others_without_group() if is_held_up else []
         self._looks = {env_id: self._looks.get(env_id, 0) + 1 for env_id in without}
         for env_id, looks in self._looks.items():

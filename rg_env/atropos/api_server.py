@@ -2,7 +2,7 @@
 
 The framework's API needs 57 ms of CPU time for a group, 41 of them in FastAPI's
 `jsonable_encoder`, which visits every number of a batch. Endpoints, queue and batching
-are the framework's own; what an endpoint returns is encoded by pydantic, the body of a
+are the framework's own; the reply of an endpoint is encoded by pydantic, the body of a
 request is decoded by msgspec, and gzip compresses at level 1: a twelfth of the time of
 level 9, for a body that is 6 % longer. Values that these would treat differently are
 left to the slow ones, so replies are identical.
@@ -34,7 +34,7 @@ class _QuickRequest(Request):
             try:
                 self._json = msgspec.json.decode(body)
             except (ValueError, RecursionError):
-                # NaN, 1e999, a lone surrogate; and what is no JSON gets its own words.
+                # NaN, 1e999, a lone surrogate; a body that is no JSON gets its words.
                 self._json = json.loads(body)
         return self._json
 

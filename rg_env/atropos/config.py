@@ -46,7 +46,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-ASK_EVERY_S, ANSWERS_WITHIN_S = 0.5, 3.0
+ASK_EVERY_S = 0.5
+ANSWERS_WITHIN_S = 3.0
 LOCAL_PORTS = range(9004, 9008)  # where the framework expects servers by default
 
 
@@ -63,7 +64,7 @@ class ReasoningGymEnvConfig(CheckedSettings, BaseEnvConfig):
 
 
 class ServerSettings(CheckedServer, APIServerConfig):
-    """What `APIServerConfig` says of a server, checked."""
+    """The checked settings of a server, as in `APIServerConfig`."""
 
 
 def checked_kind(kind: type[APIServerConfig]) -> type[APIServerConfig]:
@@ -91,9 +92,9 @@ def server_list(
     tokenizer_name: str,
     slurm: bool,
 ) -> list[APIServerConfig]:
-    """Return the servers of the run, each with what the framework's clients need.
+    """Return the servers of the run with all fields that the framework's clients need.
 
-    `tokenizer_name` is for servers whose config names none. With `slurm`, the framework
+    `tokenizer_name` is for servers without one. With `slurm`, the framework
     finds their URLs in the variables of a Slurm job.
     """
     servers: list[APIServerConfig] = []
@@ -121,7 +122,7 @@ def server_list(
     if any(extra_body_of(s) != extra_body_of(servers[0]) for s in servers[1:]):
         raise SettingError(
             "openai.extra_body: all servers must have the same, since a trainer is told"
-            " once what is sampled with"
+            " once the settings of sampling"
         )
     variables = {"SLURM_JOB_NODELIST", "NUM_TRAINING_NODES"}
     if slurm and (not variables <= os.environ.keys() or "INFER_TP" in os.environ):
@@ -132,7 +133,7 @@ def server_list(
     return servers
 
 
-# -- a model and a tokenizer that nobody has named -------------------------------------
+# -- a model and a tokenizer that no setting names -------------------------------------
 
 
 def _at(server: Any, request: Callable[[Connection], Awaitable[T]]) -> T:
@@ -155,7 +156,8 @@ def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str
     """
     if server.base_url == SIMULATED:
         return {SIMULATED: str(TOKENIZER_FOLDER)}
-    ends_s, log = time.monotonic() + give_up_s, logger.warning
+    ends_s = time.monotonic() + give_up_s
+    log = logger.warning
     while True:
         try:
             rows = _at(server, lambda to: to.models(ANSWERS_WITHIN_S))
@@ -171,10 +173,10 @@ def served_models(server: Any, give_up_s: float, *, is_needed: bool) -> dict[str
             may_come = fault.how == NOTHING or fault.status == UNAVAILABLE
             if not may_come and not is_needed:
                 return {}
-            what = f"{fault.at(server.base_url)}; set --openai.base_url"
+            text = f"{fault.at(server.base_url)}; set --openai.base_url"
             if not may_come or time.monotonic() >= ends_s:
-                raise RunError(what) from error
-        log("%s, or start the server, which is waited for", what)
+                raise RunError(text) from error
+        log("%s, or start the server, which is waited for", text)
         log = logger.debug
         time.sleep(ASK_EVERY_S)
 
@@ -198,7 +200,7 @@ def with_model(
     names_tokenizer: bool,
     trains: bool,
 ) -> tuple[Any, list[Any]]:
-    """Return settings with a model and a tokenizer where nobody has named them.
+    """Return settings with a model and a tokenizer where no setting names them.
 
     The model is the only one of the server. The tokenizer is that of the first server's
     model; none is used if texts are enough and the model's name is neither a folder nor
@@ -207,9 +209,11 @@ def with_model(
     defaults = (START_MODEL, DEFAULT_TOKENIZER)
     follows = not names_tokenizer and config.tokenizer_name in defaults
     limit_s = math.inf if trains else config.give_up_after_s
-    changed, tokenizers = [], []
+    changed = []
+    tokenizers = []
     for server, is_named in zip(servers, named, strict=True):
-        name, models = server.model_name, {}
+        name = server.model_name
+        models = {}
         lacks = bool(server.base_url) and not is_named and name == START_MODEL
         lacks = lacks or server.base_url == SIMULATED
         if server.base_url and (lacks or follows):

@@ -39,7 +39,7 @@ API_KEYS = frozenset(
         *("images", "distill_token_ids", "distill_logprobs"),
     }
 )
-"""What the API keeps of a group; rows for people carry more."""
+"""The fields of a group that the API keeps; rows for people carry more."""
 
 
 def is_short(groups: Any) -> bool:
@@ -52,7 +52,9 @@ class Trainer:
     """The API, with the trainer behind it; dumps keep a group that it did not take."""
 
     def __init__(self, env: BaseEnv, session: ApiSession, dumps: Dumps) -> None:
-        self._env, self._session, self._dumps = env, session, dumps
+        self._env = env
+        self._session = session
+        self._dumps = dumps
         # One group at a time, so that the status tells whether it has arrived.
         self._sending = asyncio.Lock()
 
@@ -104,7 +106,8 @@ class Trainer:
         If a restarted API gets a group before its trainer has registered, it ignores
         the trainer from then on.
         """
-        session, is_list = self._session, isinstance(groups, list)
+        session = self._session
+        is_list = isinstance(groups, list)
         env_id = session.env_id
         payload: list[Mapping[str, Any]] = [
             {key: value for key, value in group.items() if key in API_KEYS}

@@ -61,7 +61,8 @@ class Evaluation:
 
     Attributes:
         folder: Where the newest one is once it is complete, if it was saved.
-        shows_json, shows_tasks: What `evaluate` prints.
+        shows_json: Whether `evaluate` prints JSON instead of a table.
+        shows_tasks: Whether the table has a row for each task.
     """
 
     folder: Path | None = None
@@ -256,7 +257,7 @@ class Samples:
         return [row for row in self._rows if row is not None]
 
     async def fill(self, run: Run, most: int) -> None:
-        """Have a run complete what is missing, `most` at once, with a progress bar."""
+        """Have a run complete the missing ones, `most` at once, with a progress bar."""
         total = len(self.missing)
         with WorkProgress("evaluation", total, "completions") as self._progress:
             await Window().run_all(run, most)
@@ -301,9 +302,9 @@ def _summary(rows: Sequence[Row]) -> EvalSummary:
 
 
 def _show(summary: EvalSummary, *, as_json: bool, with_tasks: bool) -> None:
-    """Print the table of an evaluation, and list what was not evaluated."""
+    """Print the table of an evaluation, and the outcomes."""
     if as_json:
-        print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - what was asked for
+        print(json.dumps(summary.as_json(), indent=2))  # noqa: T201 - it was asked for
         return
     console = Console()
     console.width = width_of(console)

@@ -27,7 +27,8 @@ thinking_open where the chat template began the thinking."""
 
 def scored_rollout(completed: Completed, score: Score) -> Rollout:
     """Return a completion with its score, which is its reward too."""
-    length, formats = completion_tokens(completed["masks"]), score.formats
+    length = completion_tokens(completed["masks"])
+    formats = score.formats
     return Rollout(
         conversation=[dict(message) for message in completed["messages"]],
         score=score.value,
@@ -58,7 +59,7 @@ class GroupRewards:
         self.pool: WorkerPool | None = None
 
     async def score(self, group: Group) -> None:
-        """Set the rollouts of a group, whose rewards are the scores.
+        """Set the rollouts of a group; their rewards are the scores.
 
         Raises:
             ScoringUnavailableError: The worker pool gave no scores.
@@ -90,7 +91,8 @@ class GroupRewards:
     async def _scores_of_answers(
         self, answers: list[str], first: Completed
     ) -> list[Score]:
-        dataset, entry = first["dataset_obj"], first["rg_item"]
+        dataset = first["dataset_obj"]
+        entry = first["rg_item"]
         if score := self._own_helper("_score_answer_with_both_formats"):
             values = await asyncio.to_thread(
                 lambda: [as_unit(float(score(a, entry, dataset))) for a in answers]

@@ -9,7 +9,7 @@ the hook in the place of each part that a subclass, a mixin or an instance repla
     postprocess_histories   one more sink, before the group is delivered
     handle_send_to_api      the sinks that deliver the group
 
-The methods of `Hooks` are what `super()` finds. They get what the framework gives them,
+`super()` finds the methods of `Hooks`. They get what the framework gives them,
 and work on the group of the task that calls them.
 
 Mends B4, B7, B8 and B13 of docs/host_defects.md: the framework cancels groups in flight
@@ -68,7 +68,7 @@ class Hooks(BaseEnv):
     """The hooks that a group passes, from its item to its delivery, and an evaluation.
 
     An item is `(messages, entry, dataset)`: the prompt; a dict with question, answer
-    and `metadata`, whose `source_dataset` is the task's name; and an object with
+    and `metadata` with the task's name in `source_dataset`; and an object with
     `score_answer(answer, entry) -> float`. A subclass that returns such items from
     `get_next_item` has them queried and scored; None says that there are no more.
     """
@@ -92,7 +92,7 @@ class Hooks(BaseEnv):
         return group_at_work() or Group(item, self.ledger, in_flight=in_flight)
 
     async def get_next_item(self) -> Item:
-        """Return the next item of the stream whose prompt leaves room for an answer."""
+        """Return the next item of the stream that leaves room for an answer."""
         return await self._new_items.next()
 
     async def collect_trajectories(
@@ -156,7 +156,7 @@ class Hooks(BaseEnv):
         group.data = scored_data
         group.is_for_trainer = do_send_to_api
         limit = self.max_token_len if abort_on_any_max_length_exceeded else 0
-        with contextlib.suppress(Refused):  # what is refused has its ending
+        with contextlib.suppress(Refused):  # refused rollouts have their ending
             await self._checks.check(group, limit)
             for sink in self._deliveries(to_trainer=do_send_to_api):
                 await sink.take(group)
@@ -197,7 +197,7 @@ class OwnRollouts(Own):
     completions = 0  # the hook counts those that it queries
 
     async def complete(self, group: Group) -> None:
-        """Have the hook collect a group; what it puts back is sampled again."""
+        """Have the hook collect a group; items that it puts back are sampled again."""
         with working_on(group):
             data, again = await self._env.collect_trajectories(group.item)
         self._env.backlog += [
@@ -252,7 +252,7 @@ def _keep(group: Group, data: Any) -> None:
 
 
 def with_hooks(env: Hooks, *, to_trainer: bool) -> Run:
-    """Return the run of an environment, whose parts call the hooks that are its own."""
+    """Return the run of an environment; its parts call the replaced hooks."""
     run = env._run
     scored = list(env._scored_sinks)
     delivering = [env._checks, *env._deliveries(to_trainer=to_trainer)]

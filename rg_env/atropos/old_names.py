@@ -47,7 +47,8 @@ UNCALLED = (
 def view(path: str) -> Any:
     """Return an attribute that is the one at a path of names: read and set there."""
     owner, _, name = path.rpartition(".")
-    get, get_owner = attrgetter(path), attrgetter(owner)
+    get = attrgetter(path)
+    get_owner = attrgetter(owner)
     return property(get, lambda self, value: setattr(get_owner(self), name, value))
 
 
@@ -144,7 +145,8 @@ class OldNames:
 
     @task_complexity_levels.setter
     def task_complexity_levels(self, levels: Mapping[str, float]) -> None:
-        new, current = dict(levels), self._feedback.curriculum
+        new = dict(levels)
+        current = self._feedback.curriculum
         current.clear()
         current.update(new)
 
@@ -170,8 +172,9 @@ class OldNames:
     def _validate_discovered_tasks(
         self, task_names_to_validate: Sequence[str], rg_package_or_none: Any
     ) -> list[str]:
-        """Return the names whose dataset the package can build; none without one."""
-        valid, seed = [], self._settings.seed
+        """Return the names of the datasets that the package, if any, can build."""
+        valid = []
+        seed = self._settings.seed
         for name in () if rg_package_or_none is None else task_names_to_validate:
             try:
                 rg_package_or_none.create_dataset(name, size=1, seed=seed)[0]
@@ -203,7 +206,7 @@ class OldNames:
         return own_method(self, name, OldNames)
 
     def _refuse_uncalled(self) -> None:
-        """Refuse a class whose helpers the original called and nothing calls here."""
+        """Refuse own helpers that the original called and nothing calls here."""
         for name in UNCALLED:
             if self._own(name) is not None:
                 where = f"{type(self).__name__}.{name}"
@@ -223,7 +226,7 @@ class OldNames:
 
     @property
     def _settings(self) -> ReasoningGymEnvConfig:
-        """The settings; the defaults on what `__new__` made, whatever it was given."""
+        """The settings; the defaults on an object that `__new__` alone has made."""
         given = vars(self).get("config")
         if isinstance(given, ReasoningGymEnvConfig):
             return given

@@ -85,8 +85,8 @@ class Processing:
                 await self._window.run(self._next_work, self._may_begin)
             finally:
                 if self._is_short:
-                    what = f"{self._env.curr_step} of {total} groups were written"
-                    logger.error("only %s; the same command continues", what)
+                    there = f"{self._env.curr_step} of {total} groups were written"
+                    logger.error("only %s; the same command continues", there)
 
     @property
     def _missing(self) -> int:

@@ -23,10 +23,10 @@ from rg_env.stream.prefetch import NoItemsError, PrefetchedItems
 
 logger = logging.getLogger(__name__)
 
-# Items whose prompt leaves no room before the run ends.
+# Items in a row without room for an answer before the run ends.
 LONG_PROMPTS_IN_A_ROW = 200
 
-# What the framework's managed server writes.
+# The framework's managed server writes them.
 PROMPT_MASK = -100
 PROMPT_LOGPROB = 1.0
 
@@ -120,7 +120,7 @@ class RolloutRequests:
 
 
 class NewItems:
-    """The source of new items, whose prompts leave room for an answer.
+    """The source of new items with prompts that leave room for an answer.
 
     Args:
         requests: Makes the prompts.
@@ -213,7 +213,7 @@ class Completions:
     async def query(
         self, item: Any, on_reply: Callable[[], None] | None = None, first: int = 0
     ) -> list[dict[str, Any]]:
-        """Return what the hook `score` takes of each completion of an item, shape (G,).
+        """Return rollouts of an item, as the hook `score` takes them, shape (G,).
 
         `first` is the number of the first completion.
         """

@@ -3,7 +3,7 @@
 Mends B1, B3, B5, B11, B20 and B26 of docs/host_defects.md: the framework starts groups
 without yielding, waits for 5 s at the start and for a tick before it uses a free slot,
 misses steps, loses the error of an evaluation, takes the API's step for the trainer's,
-and does not say who blocks a batch by a minimum allocation that nobody fills.
+and does not say who blocks a batch by an unfilled minimum allocation.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Serving(Hooks):
     """The hooks of `serve`, which feeds a trainer until its last step."""
 
     metrics: Metrics
-    _hooked_run: Run  # whose parts call hooks
+    _hooked_run: Run  # its parts call replaced hooks
     _window: Window
     _session: ApiSession
     _checkpoints: Checkpoints
-    _querying: set[str]  # groups whose completions a server is generating
+    _querying: set[str]  # groups that a server is generating completions for
     eval_runner: asyncio.Task[Any] | None
     items_sent_this_step: int
     running_items: dict[str, Any]
@@ -71,7 +71,8 @@ class Serving(Hooks):
         await self.get_server_info()
         self._checkpoints.begin()
         await self.get_status()
-        config, session = self.config, self._session
+        config = self.config
+        session = self._session
         if config.worker_timeout > 0:
             self._hooked_run.score_within_s = config.worker_timeout
         filling = asyncio.create_task(self._keep_filled())
@@ -98,11 +99,11 @@ class Serving(Hooks):
                 await filling  # which ends only by an error
         finally:
             await cancel_and_wait([filling])
-        # What came since the last step that was seen to pass is not logged yet.
+        # The groups since the last step that was seen to pass are not logged yet.
         await self._log_if_enough_was_sent()
 
     async def _end_groups(self) -> None:
-        """End what is in flight after a short grace, and evaluations at once."""
+        """End groups in flight after a short grace, and evaluations at once."""
         evaluations = cancel_and_wait([self.eval_runner, *self.eval_workers])
         workers = cancel_and_wait(self._window.workers, IN_FLIGHT_GRACE_S)
         await asyncio.gather(evaluations, workers)
@@ -116,7 +117,7 @@ class Serving(Hooks):
         await self._start_wandb(self.config.wandb_name)
 
     async def register_env(self) -> None:
-        """Register at the API, and take over what it says of the run.
+        """Register at the API, and take over the run's settings from its reply.
 
         The first registration loads the checkpoint, unless the run is at step 0.
         """
@@ -230,12 +231,15 @@ class Serving(Hooks):
         Source: atroposlib 0.4.0, BaseEnv.add_train_workers() and env_manager();
         differs: workers that are running are never cancelled because of this.
         """
-        config, status, most = self.config, self._session.status, self.max_num_workers
+        config = self.config
+        status = self._session.status
+        most = self.max_num_workers
         if self._evaluates and config.eval_handling == EvalHandlingEnum.STOP_TRAIN:
             return False
         if self._evaluates and config.eval_handling == EvalHandlingEnum.LIMIT_TRAIN:
             most = int(most * config.eval_limit_ratio)
-        size, batches = config.group_size, config.max_batches_offpolicy
+        size = config.group_size
+        batches = config.max_batches_offpolicy
         # Those that wait for scoring or the API leave the servers' places to others.
         in_flight = len(self._window.workers)
         room = min(most - len(self._querying), 2 * most - in_flight)

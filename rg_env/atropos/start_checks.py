@@ -1,6 +1,6 @@
 """The checks that come before any work: server type, tokenizer, W&B.
 
-Each raises SettingError, whose sentence begins with the setting.
+Each raises a SettingError that begins with the setting.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from rg_env.workers.worker_pool import WorkerPool
 logger = logging.getLogger(__name__)
 
 _HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
-NO_TOKENIZER = "none"  # what `env.tokenizer_name` is where only texts are wanted
+NO_TOKENIZER = "none"  # `env.tokenizer_name` where only texts are wanted
 
 
-# -- what a command needs --------------------------------------------------------------
+# -- needs of a command ----------------------------------------------------------------
 
 
 def check_can_train(config: Any, server_types: Sequence[str]) -> None:
@@ -82,7 +82,8 @@ def check_command(name: str, config: Any, servers: Sequence[Any]) -> None:
             allowed = "at least 1, groups of `process`"
             raise not_allowed("env.total_steps", total, allowed)
     prompt = config.system_prompt or built_in_prompt(config.answer_format)
-    least, limit = len(prompt.split()), config.max_token_length  # a token a word
+    least = len(prompt.split())
+    limit = config.max_token_length  # a token a word
     if limit <= least:
         expected = f"more than the {least} words of the system prompt"
         raise not_allowed("env.max_token_length", limit, expected)
@@ -129,7 +130,7 @@ def workers_of(config: Any) -> WorkerPool:
 
 
 def checked_workers(config: Any) -> WorkerPool:
-    """Return the workers of a run whose settings the library takes."""
+    """Return the workers of a run after the library has accepted its settings."""
     pool = workers_of(config)
     asyncio.run(check_items(pool, config))
     return pool
@@ -168,13 +169,13 @@ def refusing_bad_tokenizer(config: Any, servers: Iterable[Any]) -> Iterator[None
     fields = {
         server.tokenizer_name: "openai.tokenizer_name"
         for server in servers
-        if server.server_type != "openai"  # whose client loads none
+        if server.server_type != "openai"  # its client loads none
     }
     fields[config.tokenizer_name] = "env.tokenizer_name"
     try:
         yield
     except Exception as error:
-        # Tokenizers raise any kind of exception. What was downloaded before is local.
+        # Tokenizers raise any kind of exception. One that was downloaded is local.
         # The import takes seconds, which `launch` does without.
         from atroposlib.envs.base import AutoTokenizer
 

@@ -1,4 +1,4 @@
-"""What a trainer gets of a group, and the checks that each group passes before."""
+"""The data of a group for the trainer, and the checks that it passes before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TrainerData:
         self.sampled_with = {**own, **sampling_extra_of(server)}
 
     async def take(self, group: Group) -> None:
-        """Set the data of a group; refuse one whose rewards are equal, if it is set."""
+        """Set the data of a group; refuse equal rewards if that is set."""
         config = self._config
         if config.ensure_scores_are_not_same and not has_variance(group.rewards):
             raise Refused(Ending.ZERO_VARIANCE)
@@ -82,7 +82,7 @@ class TrainerData:
 
 
 class Checks:
-    """The sink that refuses what cannot be delivered."""
+    """The sink that refuses groups that cannot be delivered."""
 
     def __init__(self, env: BaseEnv) -> None:
         self._env = env
@@ -115,7 +115,7 @@ class Checks:
     async def _fault_of(
         self, part: dict[str, Any], is_for_trainer: bool, limit_tokens: int
     ) -> str | None:
-        """Return why a group cannot be delivered; set what the API expects in it."""
+        """Return why a group cannot be delivered; set the fields of the API."""
         config = self._env.config
         rows = part.get("tokens", [])
         size = (part.get("group_overrides") or {}).get("group_size", config.group_size)

@@ -1,7 +1,7 @@
 """A group: an item on its way, the scores of its completions, and how they ended.
 
 A line of a dump (docs/output_files.md) is a group with all that explains it.
-`item_id`, `rollouts[].conversation` and `.score` are what the original wrote. The entry
+`item_id`, `rollouts[].conversation` and `.score` are those of the original. The entry
 is `create_dataset(task, seed=seed, size=1, **params)[0]`.
 """
 
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 
 
 class Ending(str, enum.Enum):
-    """How a rollout ended: a word, and what it means."""
+    """How a rollout ended: a word and its meaning."""
 
     meaning: str
 
@@ -88,7 +88,7 @@ class Ledger:
         return f"{self.queried} rollouts queried ({outcomes or 'none back yet'})"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the ledger as plain values, without what is in flight."""
+        """Return the ledger as plain values, without rollouts in flight."""
         known = self.queried - self.in_flight
         return {"queried": known, "outcomes": dict(self.outcomes)}
 
@@ -100,7 +100,8 @@ class Ledger:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             names = "`queried` and `outcomes`"
             raise ValueError(f"the ledger needs {names} ({error!r})") from error
-        self.queried, self.outcomes = queried, outcomes
+        self.queried = queried
+        self.outcomes = outcomes
         self.tell()
 
 
@@ -132,14 +133,14 @@ class Group:
     """The rollouts of one item, from the item to their ending.
 
     Attributes:
-        item: (messages, entry, dataset), or what a subclass samples.
+        item: (messages, entry, dataset), or the item of a subclass.
         tries: How often groups of this item were lost before.
         first: Number of its first completion, among all of its item.
-        known: What its source has put down for the sinks.
-        completions: What the hook `score` takes of each completion, shape (G,).
+        known: Facts that its source passes on to the sinks.
+        completions: A dict for each, as the hook `score` takes it, shape (G,).
         entry, dataset: Those of the item that was completed.
         rollouts: The scored completions, shape (G,).
-        data: What the trainer gets, as the newest hook returned it: one group, a list
+        data: The data for the trainer, as the newest hook returned it: a group, a list
             of several, or None where there is none.
         in_flight: Number of its rollouts that were queried and have not ended.
         began_s: When the work on it began, by `time.monotonic`.
@@ -178,14 +179,14 @@ class Group:
         self.ledger.query(rollouts)
 
     def keep(self, data: Any) -> None:
-        """Take over what a hook returned; rollouts that it added count as queried."""
+        """Take over the data of a hook; rollouts that it added count as queried."""
         self.data = data or None  # an empty list is no data either
         self.query(max(0, rollouts_in(data) - self.in_flight))
 
     def end(self, ending: Ending, rollouts: int | None = None) -> None:
         """Count the ending of some of its rollouts in flight, or of all of them.
 
-        Every rollout ends here, and once: what has ended is no longer in flight.
+        Every rollout ends here, and once: an ended rollout is no longer in flight.
         """
         ended = self.in_flight if rollouts is None else min(rollouts, self.in_flight)
         self.in_flight -= ended
@@ -197,7 +198,7 @@ class Group:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What makes the item again, in this order; {} for an item from outside."""
+        """The values that make the item again; {} for an item from outside."""
         item = self.dataset
         if not isinstance(item, Item):
             return {}
@@ -232,7 +233,7 @@ class Group:
 
     @property
     def rewards(self) -> list[float]:
-        """What the trainer got, shape (G,)."""
+        """The rewards that the trainer got, shape (G,)."""
         return [rollout.reward for rollout in self.rollouts]
 
     @property

@@ -193,7 +193,7 @@ class Run:
 
 
 class Window:
-    """The in-flight window: what is worked on at once.
+    """The in-flight window: the groups that are worked on at once.
 
     `freed` is set when another may perhaps begin.
     """
@@ -210,13 +210,13 @@ class Window:
     ) -> None:
         """Begin work while it may.
 
-        `next_work` returns what is done next, None where there is nothing.
+        `next_work` returns the next work, None where there is none.
         """
         while may_begin() and (work := await next_work()) is not None:
             worker = asyncio.get_running_loop().create_task(work)
             self.workers.add(worker)
             worker.add_done_callback(self._note_end)
-            # It begins now; and what else is due does not wait for a whole burst.
+            # It begins now; and other work that is due does not wait for a whole burst.
             await asyncio.sleep(0)
 
     def _note_end(self, worker: asyncio.Task[Any]) -> None:
