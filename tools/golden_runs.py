@@ -109,12 +109,14 @@ def read(path: Path) -> Any:
     return sorted(rows, key=lambda row: (row.get("index", 0), str(row)))
 
 
-def files() -> Iterator[tuple[str, Any]]:
-    for path in sorted(Path().rglob("*.*"), key=lambda path: normalized(str(path))):
+def files() -> list[tuple[str, Any]]:
+    found = list[tuple[str, Any]]()
+    for path in Path().rglob("*.*"):
         is_timed = "served" in path.parts and path.stem.endswith("metrics")
         is_read = path.suffix in {".json", ".jsonl", ".yaml", ".txt", ".part"}
         if path.is_file() and is_read and not is_timed:
-            yield normalized(str(path)), read(path)
+            found.append((normalized(str(path)), read(path)))
+    return sorted(found, key=str)  # names of two runs may be equal now
 
 
 # -- a command -------------------------------------------------------------------------
