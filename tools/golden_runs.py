@@ -231,6 +231,12 @@ TOKENIZER = f"--env.tokenizer_name={CHECKOUT / 'rg_env/demo/tokenizer'}"
 EVALUATES = "rollout_and_score_eval"
 SCORING = ("score", "_extract_final_answer", EVALUATES)
 PLACES = ("subclass", "before", "behind", "instance")
+EASY_AND_SHORT = {
+    "complexity_mode": 0.0,
+    "total_steps": 12,
+    "max_token_length": 230,
+    "system_prompt": "Answer.",
+}
 UNSCORED = "ScoringUnavailableError"
 SAME = "ensure_scores_are_not_same"
 
@@ -247,7 +253,8 @@ RUNS: dict[str, list[Callable[[], Any]]] = {
     "no messages": [command("process", include_messages="false")],
     "variance": [command("process", total_steps=8, **{SAME: "true"})],
     "penalty": [
-        command("process", complexity_mode=0.0, length_penalty_counts="completion")
+        command("process", length_penalty_counts=counts, **EASY_AND_SHORT)
+        for counts in ("completion", "prompt_and_completion")
     ],
     "truncated": [command("process", max_token_length=420)],
     "boxed": [command("process", answer_format="boxed")],
