@@ -23,11 +23,11 @@ from rg_env.atropos.rollout_requests import Completions
 from rg_env.inference.connection import sampling_extra_of
 from rg_env.off_loop import off_loop
 from rg_env.results.result_files import NUMBERS, EvaluationFiles, settings_text
-from rg_env.results.samples import NOT_USED, Row, brief, key_of, sample_of
+from rg_env.results.samples import NOT_USED, Row, sample_of
 from rg_env.results.terminal import WorkProgress, width_of
-from rg_env.reward.score import UNSCORED, outcome_of
+from rg_env.reward.score import outcome_of
 from rg_env.run.group import Group, Rollout
-from rg_env.run.loop import Lost, Run, Window
+from rg_env.run.loop import Run, Window
 
 if TYPE_CHECKING:
     from rg_env.results.summary import EvalSummary
@@ -110,13 +110,22 @@ class Evaluation:
         if is_alone:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
             await env._requests.check_evaluation(questions, env.eval_limit_tokens)
+        completions = range(config.eval_completions)
+        known = [
+            self._known(entry, handle, n)
+            for entry, handle in items
+            for n in completions
+        ]
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
             settings_text(config, env._servers.clients, env._dumps.versions),
-            len(items) * config.eval_completions,
+            known,
             resumes=is_alone,
+            has_tokens=config.tokenizer_name != start_checks.NO_TOKENIZER,
         ) as files:
-            rows = [*await self._samples(items, files), *self._not_used()]
+            sampled = [item for item in items for _ in completions]
+            await self._complete(sampled, files)
+            rows = [*files.rows, *self._not_used()]
             summary = await off_loop(_summary, rows)
             env.eval_metrics = list(summary.metrics().items())
             _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
@@ -127,35 +136,28 @@ class Evaluation:
         if is_alone and (summary.overall is None or not is_kept):
             env._lifetime.fail()
 
-    async def _samples(
-        self, items: Sequence[tuple[Mapping[str, Any], Any]], files: EvaluationFiles
-    ) -> list[Row]:
-        """Request all completions that `files` lacks, concurrently.
-
-        Returns a line per completion, without messages, shape (N * k,), same order.
-        """
-        completions = range(self._env.config.eval_completions)
-        known = [self._known(*item, n) for item in items for n in completions]
-        sampled = [item for item in items for _ in completions]
-        samples = Samples(known, files, has_tokens=self._has_tokens)
+    async def _complete(self, sampled: Sequence[Any], files: EvaluationFiles) -> None:
+        """Request all completions that `files` lacks, concurrently."""
         groups = (
-            Group(self._whole(sampled[i]), first=known[i]["completion"], known=i)
-            for i in samples.missing
+            Group(self._whole(sampled[i]), first=files.known[i]["completion"], known=i)
+            for i in files.missing
         )
+        model: Any = self._model
+        reward: Any = self._reward
         if own_method(self._env, "rollout_and_score_eval", Hooks):
-            own = OwnEvaluation(self._env)
-            run = Run(Given(groups), own, own, [samples])
-        else:
-            run = Run(Given(groups), self._model, self._reward, [samples])
-        run.tries = 1
-        run.fatal = (Exception,)
-        run.on_given_up = samples.give_up
-        await samples.fill(run, self._env.config.max_eval_workers)
-        return samples.rows
-
-    @property
-    def _has_tokens(self) -> bool:
-        return bool(self._env.config.tokenizer_name != start_checks.NO_TOKENIZER)
+            model = reward = OwnEvaluation(self._env)
+        run = Run(
+            Given(groups),
+            model,
+            reward,
+            [files],
+            tries=1,
+            fatal=(Exception,),
+            on_given_up=files.give_up,
+        )
+        with WorkProgress("evaluation", len(files.missing), "completions") as progress:
+            files.progress = progress
+            await Window().run_all(run, self._env.config.max_eval_workers)
 
     def _line(self, task: str, **fields: Any) -> Row:
         """Return a line of a task with the category, the model, a preset if any."""
@@ -231,67 +233,6 @@ class Given:
     async def next(self) -> Group | None:
         """Return the next group, None after the last one."""
         return next(self._groups, None)
-
-
-class Samples:
-    """The sink of an evaluation: a sample of each completion, in the order of items.
-
-    `known` has the fields of each line that are known before, shape (N * k,); `files`
-    has the lines that are there already.
-    """
-
-    def __init__(
-        self, known: Sequence[Row], files: EvaluationFiles, *, has_tokens: bool
-    ) -> None:
-        there = {key_of(row): row for row in files.done}
-        self._known = known
-        self._files = files
-        self._has_tokens = has_tokens
-        self._rows = [there.get(key_of(row)) for row in known]
-        self._scores = [float(row["score"]) for row in self._rows if row is not None]
-        self.missing = [i for i, row in enumerate(self._rows) if row is None]
-
-    @property
-    def rows(self) -> list[Row]:
-        """The lines that there are, without messages."""
-        return [row for row in self._rows if row is not None]
-
-    async def fill(self, run: Run, most: int) -> None:
-        """Have a run complete the missing ones, `most` at once, with a progress bar."""
-        total = len(self.missing)
-        with WorkProgress("evaluation", total, "completions") as self._progress:
-            await Window().run_all(run, most)
-
-    async def take(self, group: Group) -> None:
-        """Keep the sample of a scored completion."""
-        (rollout,) = group.rollouts
-        row = {"score": rollout.score, "outcome": rollout.outcome}
-        if rollout.conversation:  # else a subclass has queried by itself
-            has_tokens = self._has_tokens
-            row = {
-                "answer": rollout.answer,
-                **row,
-                "finish_reason": rollout.finish_reason,
-                "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
-                "completion_tokens": rollout.completion_tokens if has_tokens else None,
-                "messages": list(rollout.conversation),
-            }
-        row = {**self._known[group.known], **row}
-        await self._files.keep(row)
-        self._scores.append(rollout.score)
-        self._put(group, row)
-
-    async def give_up(self, group: Group, why: Exception) -> None:
-        """Keep a sample without a score."""
-        outcome = "request_failed" if isinstance(why, Lost) else UNSCORED
-        known = self._known[group.known]
-        self._put(group, {**known, "outcome": outcome, "reason": str(why)})
-
-    def _put(self, group: Group, row: Row) -> None:
-        self._rows[group.known] = brief(row)
-        scores = self._scores
-        mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
-        self._progress.advance(mean)
 
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:

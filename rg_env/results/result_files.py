@@ -23,9 +23,11 @@ from rg_env.json_lines import LineFile, encode_group, quick, readable
 from rg_env.logs import is_worth_a_line
 from rg_env.off_loop import off_loop, release_gil
 from rg_env.places import check_writable
-from rg_env.results.samples import Row, read_rows
+from rg_env.results.samples import Row, brief, key_of, read_rows
+from rg_env.results.terminal import WorkProgress
+from rg_env.reward.score import UNSCORED
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
-from rg_env.run.loop import RunStoppedError
+from rg_env.run.loop import Lost, RunStoppedError
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
 from rg_env.stream.curriculum import Count, Share
@@ -246,25 +248,55 @@ class EvaluationFiles:
     items, completions and scores are the same. Otherwise an existing evaluation is left
     unchanged, and the new one goes to `folder_1`.
 
-    `wanted` None keeps nothing. `resumes` says whether an evaluation may be continued,
-    and fails if it cannot be kept; not in `serve`, whose model has learned. `done` has
-    what an earlier run has left.
+    It is the sink of an evaluation's groups: `known` of a group is the place of its
+    completion.
+
+    Args:
+        wanted: The folder; None keeps nothing.
+        settings: Those of the run, as YAML.
+        known: The fields of each line before its completion, shape (N * k,).
+        resumes: Whether an evaluation may be continued, and fails if it cannot be kept;
+            not in `serve`, where the model has learned since.
+        has_tokens: Whether numbers of tokens are known.
+
+    Attributes:
+        missing: Places of the completions that no earlier run has left.
     """
 
+    progress: WorkProgress
+
     def __init__(
-        self, wanted: str | None, settings: str, completions: int, *, resumes: bool
+        self,
+        wanted: str | None,
+        settings: str,
+        known: Sequence[Row],
+        *,
+        resumes: bool,
+        has_tokens: bool,
     ) -> None:
-        self._wanted, self._settings = wanted, settings
-        self._completions, self._resumes = completions, resumes
+        self._wanted = wanted
+        self._settings = settings
+        self._resumes = resumes
+        self._has_tokens = has_tokens
         self._file: LineFile | None = None
         self._kept = 0
-        self.done: Sequence[Row] = ()
+        self._done: Sequence[Row] = ()
+        self.known = known
 
     async def __aenter__(self) -> EvaluationFiles:
         """Begin the evaluation, or continue one that was ended."""
         if self._wanted is not None:
             await off_loop(self._begin, self._wanted.rstrip("/"))
+        there = {key_of(row): row for row in self._done}
+        self._rows = [there.get(key_of(row)) for row in self.known]
+        self._scores = [float(row["score"]) for row in self.rows]
+        self.missing = [i for i, row in enumerate(self._rows) if row is None]
         return self
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines that there are, without messages, in the order of `known`."""
+        return [row for row in self._rows if row is not None]
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
         """Close the samples; say where they are if the evaluation was interrupted."""
@@ -278,7 +310,7 @@ class EvaluationFiles:
 
     def _log_end(self, how: str, file: LineFile) -> None:
         folder, refused = file.path.parent, len(file.waiting) + file.lost
-        there = f"{len(self.done) + self._kept - refused} of {self._completions}"
+        there = f"{len(self._done) + self._kept - refused} of {len(self.known)}"
         option = f"; --env.data_dir_to_save_evals {folder} continues it"
         option = option if self._resumes else ""
         logger.warning(
@@ -304,10 +336,10 @@ class EvaluationFiles:
                 self._file.open().cut()
                 if is_there:
                     rows = read_rows(path)
-                    self.done = [row for row in rows if row.get("score") is not None]
+                    self._done = [row for row in rows if row.get("score") is not None]
                     logger.info(
                         "continuing the evaluation in %s: %d of %d samples are there",
-                        *(folder, len(self.done), self._completions),
+                        *(folder, len(self._done), len(self.known)),
                     )
             except BlockingIOError:
                 continue  # another process writes it
@@ -315,10 +347,40 @@ class EvaluationFiles:
                 logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
             return
 
-    async def keep(self, sample: Row) -> None:
-        """Write a sample; while the disk takes none it waits in memory."""
+    async def take(self, group: Group) -> None:
+        """Write the sample of a scored completion.
+
+        While the disk takes none it waits in memory.
+        """
+        (rollout,) = group.rollouts
+        row = {"score": rollout.score, "outcome": rollout.outcome}
+        if rollout.conversation:  # else a subclass has queried by itself
+            has_tokens = self._has_tokens
+            row = {
+                "answer": rollout.answer,
+                **row,
+                "finish_reason": rollout.finish_reason,
+                "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
+                "completion_tokens": rollout.completion_tokens if has_tokens else None,
+                "messages": list(rollout.conversation),
+            }
+        row = {**self.known[group.known], **row}
         self._kept += 1
-        await off_loop(self._write, [sample])
+        await off_loop(self._write, [row])
+        self._scores.append(rollout.score)
+        self._put(group, row)
+
+    async def give_up(self, group: Group, why: Exception) -> None:
+        """Note a completion that has no score."""
+        outcome = "request_failed" if isinstance(why, Lost) else UNSCORED
+        row = {**self.known[group.known], "outcome": outcome, "reason": str(why)}
+        self._put(group, row)
+
+    def _put(self, group: Group, row: Row) -> None:
+        self._rows[group.known] = brief(row)
+        scores = self._scores
+        mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
+        self.progress.advance(mean)
 
     def _write(self, samples: Iterable[Row]) -> None:
         if self._file is None:
@@ -336,7 +398,7 @@ class EvaluationFiles:
         Nothing is written of an evaluation without any score. One whose requests were
         given up can be continued.
         """
-        if self._file is None or not (self._kept or self.done):
+        if self._file is None or not (self._kept or self._done):
             return None
         await off_loop(self._write, [row for row in rows if row.get("score") is None])
         if gave_up or self._file.waiting or self._file.lost:
