@@ -1,10 +1,10 @@
-"""How a command ends: by a signal, by an error, or because its work is done.
+"""How a command shuts down: by a signal, by an error, or because its work is done.
 
 Ctrl-C, SIGTERM and a closed terminal (SIGHUP) are handled where something must be
-undone: in the event loop of a command, whose work they cancel, and in `undoing`. The
-first one ends it in order, a second one at once. Everywhere else, for example during
-imports, they keep their default action and end the process immediately; its child
-processes notice that and end too.
+undone: in `run` and `Lifetime.run`, whose work they cancel, and in `undoing`. The first
+one ends the process in order within a time limit, a second one at once. Everywhere
+else, for example during imports, they keep their default action and end the process
+immediately; its child processes notice that and end too.
 
 Mends B2, B15 and B18 of docs/host_defects.md: the framework handles no signal, closes
 nothing and never calls `close()`.
@@ -12,15 +12,18 @@ nothing and never calls `close()`.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import atexit
 import contextlib
+import dataclasses
 import gc
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar
@@ -32,14 +35,14 @@ logger = logging.getLogger(__name__)
 # From a signal to the end of the process, whatever hangs; `docker stop` waits 10 s.
 END_WITHIN_S = 9.0
 
-# What groups in flight get at the end to be answered, scored and sent.
+# Groups in flight get it at the end to be answered, scored and sent.
 IN_FLIGHT_GRACE_S = 2.0
 
-# What a cancelled task gets to end.
+# A cancelled task gets it to end.
 CLOSE_GRACE_S = 2.0
 
 T = TypeVar("T")
-EndingStep = Callable[[], Awaitable[object]]
+ClosingStep = Callable[[], Awaitable[object]]
 
 # Added to a signal's number it is the exit status.
 EXIT_SIGNAL = 128
@@ -52,6 +55,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 COLLECT_AFTER = (100_000, 50, 10)
 
 _is_heard: ContextVar[bool] = ContextVar("is_heard", default=False)
+_signal_s: float | None = None  # when the first signal came, on the monotonic clock
 
 
 # -- signals ---------------------------------------------------------------------------
@@ -67,14 +71,6 @@ def stop_at_interrupt() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _heard_here() -> list[signal.Signals]:
-    """Return the signals to hear; `nohup` has SIGHUP ignored, and so it stays."""
-    if threading.current_thread() is not threading.main_thread():
-        return []
-    is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [s for s in SIGNALS if not (s == signal.SIGHUP and is_nohup)]
-
-
 def _let_go_of_terminal() -> None:
     """Show the cursor; go on without a terminal that is closed."""
     for fd in (1, 2):
@@ -87,76 +83,71 @@ def _let_go_of_terminal() -> None:
 
 
 @contextlib.contextmanager
-def signals_cancel(
-    task: asyncio.Task[Any],
-    note: Callable[[signal.Signals], None],
-    end_within_s: float | None = END_WITHIN_S,
+def _hearing(
+    stop: Callable[[signal.Signals], object],
     at_once: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
-    """Have the first signal cancel a task, and the second one end the process.
+    """Have the first signal call `stop`, and the second one end the process.
 
-    Inside another one, and in another thread than the main one, it does nothing: the
-    outer task is the one that is cancelled. The task gets `end_within_s` to end in,
-    None for as long as it takes. A second signal has `at_once` done, in any state.
+    The second one calls `at_once` before, whatever hangs. In another thread than the
+    main one, no signal is heard.
     """
-    loop = asyncio.get_running_loop()
-    signals = [] if _is_heard.get() else _heard_here()
-    before = {number: signal.getsignal(number) for number in signals}
+    has_come = False
 
-    def end_at_once(number: int, frame: object) -> None:
-        for each in SIGNALS:
-            signal.signal(each, signal.SIG_DFL)
-        with contextlib.suppress(Exception):  # the end is what was asked for
-            at_once()
-        os.kill(os.getpid(), number)
+    def hear(number: int, frame: object) -> None:
+        nonlocal has_come
+        if has_come:
+            signal.signal(number, signal.SIG_DFL)
+            with contextlib.suppress(Exception):  # the user asked for the end
+                at_once()
+            os.kill(os.getpid(), number)
+        else:
+            has_come = True
+            _let_go_of_terminal()
+            stop(signal.Signals(number))
 
-    def stop(number: signal.Signals) -> None:
-        _let_go_of_terminal()
-        for other in signals:
-            loop.remove_signal_handler(other)
-            # Not a handler of the event loop, which may be what hangs.
-            signal.signal(other, end_at_once)
-            before[other] = signal.SIG_DFL  # also where what is cancelled has left
-        if end_within_s is not None:
-            _end_in_time(EXIT_SIGNAL + number, end_within_s)
-        note(number)
-        task.cancel()
-
-    for number in signals:
-        loop.add_signal_handler(number, stop, number)
-    outer = _is_heard.set(True)
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in SIGNALS if is_main}
+    if before.get(signal.SIGHUP) is signal.SIG_IGN:
+        del before[signal.SIGHUP]  # `nohup` has it ignored, and so it stays
+    for number in before:
+        signal.signal(number, hear)
     try:
         yield
     finally:
-        _is_heard.reset(outer)
-        for number in signals:
-            loop.remove_signal_handler(number)
-            signal.signal(number, before[number] or signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
-_guards: list[threading.Timer] = []
+@contextlib.contextmanager
+def undoing() -> Iterator[None]:
+    """Have a signal raise where work without an event loop stands, to be undone.
 
-
-def _end_in_time(status: int, within_s: float) -> None:
-    """End this process when its end takes too long.
-
-    What hangs then may hold the event loop or a thread that Python would wait for.
+    Raises:
+        SystemExit: A signal came; the status is 128 plus its number.
     """
 
-    def give_up() -> NoReturn:
-        logger.error("the end takes over %g s: ending at once", within_s)
-        os._exit(status)
+    def stop(number: signal.Signals) -> NoReturn:
+        raise SystemExit(EXIT_SIGNAL + number)
 
-    timer = threading.Timer(within_s, give_up)
-    timer.daemon = True
-    timer.start()
-    _guards.append(timer)
+    with _hearing(stop):
+        yield
+
+
+def _begin(status: int) -> None:
+    """Begin the time after which this process ends, with a status, whatever hangs."""
+    global _signal_s
+    _signal_s = time.monotonic()
+    # A `threading.Thread` takes a lock, which the interrupted line may hold.
+    _thread.start_new_thread(_give_up, (status,))
     atexit.register(_leave, status)
 
 
-def is_ending() -> bool:
-    """Return whether a signal ends this process, so that nothing new may begin."""
-    return bool(_guards)
+def _give_up(status: int) -> NoReturn:
+    # Other threads may hang: the event loop's, or one that Python would wait for.
+    time.sleep(END_WITHIN_S)
+    logger.error("the end takes over %g s: ending at once", END_WITHIN_S)
+    os._exit(status)
 
 
 def _leave(status: int) -> NoReturn:
@@ -173,81 +164,28 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def run(
-    work: Coroutine[Any, Any, T],
-    note: Callable[[signal.Signals], None] = lambda number: None,
-    end_within_s: float | None = END_WITHIN_S,
-    at_once: Callable[[], object] = lambda: None,
-) -> T:
-    """Run a coroutine as `asyncio.run` does; a signal cancels it, see `signals_cancel`.
-
-    Raises:
-        SystemExit: A signal came; the status is 128 plus its number.
-    """
-    came: list[signal.Signals] = []
-
-    def note_first(number: signal.Signals) -> None:
-        came.append(number)
-        note(number)
-
-    async def heard() -> T:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - this is one
-        try:
-            with signals_cancel(task, note_first, end_within_s, at_once):
-                return await work
-        finally:
-            # If nothing has awaited it, Python would warn.
-            work.close()
-
-    try:
-        result = asyncio.run(heard())
-    except asyncio.CancelledError:
-        if not came:
-            raise
-    if came:
-        raise SystemExit(EXIT_SIGNAL + came[0])
-    return result
-
-
-@contextlib.contextmanager
-def undoing() -> Iterator[None]:
-    """Have a signal raise where work without an event loop stands, to be undone.
-
-    Raises:
-        SystemExit: A signal came; the status is 128 plus its number.
-    """
-    signals = _heard_here()
-
-    def stop(number: int, frame: object) -> NoReturn:
-        for other in signals:
-            signal.signal(other, signal.SIG_DFL)
-        _let_go_of_terminal()
-        raise SystemExit(EXIT_SIGNAL + number)
-
-    before = {number: signal.signal(number, stop) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
+def is_ending() -> bool:
+    """Return whether a signal ends this process, so that nothing new may begin."""
+    return _signal_s is not None
 
 
 # -- tasks -----------------------------------------------------------------------------
 
 
 async def cancel_and_wait(tasks: Iterable[Any], grace_s: float = 0.0) -> None:
-    """Cancel tasks after a grace, and wait for their end; some may be None or over."""
+    """Cancel tasks after a grace, and wait for their end; some may be None or over.
+
+    After a signal, the grace counts from it.
+    """
     running = [t for t in tasks if isinstance(t, asyncio.Future) and not t.done()]
-    if running and grace_s:
-        await asyncio.wait(running, timeout=grace_s)
+    if not running:
+        return
+    now_s = time.monotonic()
+    begin_s = now_s if _signal_s is None else _signal_s
+    await asyncio.wait(running, timeout=max(0.0, begin_s + grace_s - now_s))
     for task in running:
         task.cancel()
-    if running:
-        await asyncio.wait(running, timeout=CLOSE_GRACE_S)
-
-
-# -- an environment --------------------------------------------------------------------
+    await asyncio.wait(running, timeout=CLOSE_GRACE_S)
 
 
 @contextlib.contextmanager
@@ -267,36 +205,61 @@ def _collector_spared() -> Iterator[None]:
         gc.unfreeze()
 
 
-class Lifetime:
-    """From the beginning to the end of one environment, with its exit status."""
+def _log_signal(number: signal.Signals) -> None:
+    logger.warning(
+        "%s: shutting down; a second signal ends the process at once", number.name
+    )
 
-    def __init__(self) -> None:
-        self.exit_status = 0
-        self._is_closed = False
+
+@dataclasses.dataclass
+class Lifetime:
+    """From the beginning to the end of one command, with its exit status.
+
+    Attributes:
+        note: Called in the event loop after the first signal.
+        at_once: Called at the second signal, in any state of the process.
+        is_limited: Whether the process ends `END_WITHIN_S` after the first signal.
+    """
+
+    note: Callable[[signal.Signals], object] = _log_signal
+    at_once: Callable[[], object] = lambda: None
+    is_limited: bool = True
+    exit_status: int = 0
+    _is_closed: bool = False
 
     def fail(self) -> None:
         """Have the process end with status 1, unless a signal ends it."""
         self.exit_status = self.exit_status or EXIT_FAILED
 
-    def _note(self, number: signal.Signals) -> None:
-        logger.warning(
-            "%s: shutting down; a second signal ends the process at once", number.name
-        )
-        self.exit_status = EXIT_SIGNAL + number
+    async def run(
+        self,
+        work: Coroutine[Any, Any, T],
+        close: ClosingStep = lambda: asyncio.sleep(0),
+    ) -> T:
+        """Run until the work ends, fails or a signal cancels it; then close.
 
-    async def run(self, work: Coroutine[Any, Any, None], close: EndingStep) -> None:
-        """Run until the work ends, fails or a signal comes; then close.
+        Inside the work of another one no signal is heard: the outer work is cancelled.
 
         Raises:
             SystemExit: With `exit_status`, if that is not 0.
         """
-        task = asyncio.get_running_loop().create_task(work)
+        loop = asyncio.get_running_loop()
+        is_inner = _is_heard.get()
+        _is_heard.set(True)  # the work keeps this value
+        task = loop.create_task(work)
+        _is_heard.set(is_inner)
 
-        async def end() -> None:
-            await cancel_and_wait([task])
-            await close()
+        def cancel(number: signal.Signals) -> None:
+            self.note(number)
+            task.cancel()
 
-        hearing = signals_cancel(task, self._note, END_WITHIN_S)
+        def stop(number: signal.Signals) -> None:
+            self.exit_status = EXIT_SIGNAL + number
+            if self.is_limited:
+                _begin(self.exit_status)
+            loop.call_soon_threadsafe(cancel, number)
+
+        hearing = contextlib.nullcontext() if is_inner else _hearing(stop, self.at_once)
         with _collector_spared(), hearing:
             try:
                 await task
@@ -305,16 +268,16 @@ class Lifetime:
                 if not self.exit_status:
                     raise
             finally:
-                closing = asyncio.ensure_future(end())
+                closing = asyncio.ensure_future(close())
                 try:
                     await asyncio.shield(closing)
-                except asyncio.CancelledError:  # a second one ends nothing half
+                finally:  # a second cancellation ends nothing half
                     await asyncio.wait([closing])
-                    raise
         if self.exit_status:
             raise SystemExit(self.exit_status)
+        return task.result()
 
-    async def close(self, *steps: EndingStep) -> None:
+    async def close(self, *steps: ClosingStep) -> None:
         """Run the closing steps in order, also if one fails; at a second call, nothing.
 
         It raises what the last step that failed raised.
@@ -325,3 +288,12 @@ class Lifetime:
         async with contextlib.AsyncExitStack() as last_to_first:
             for step in reversed(steps):
                 last_to_first.push_async_callback(step)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine as `asyncio.run` does; a signal cancels it, see `Lifetime.run`.
+
+    Raises:
+        SystemExit: A signal came; the status is 128 plus its number.
+    """
+    return asyncio.run(Lifetime(note=lambda number: None).run(work))

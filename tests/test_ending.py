@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import signal
+import time
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.support.worker_attacks import start_script
 @pytest.fixture(autouse=True)
 def handlers(monkeypatch):
     """Put all handlers back, and let nothing end the test's own process."""
-    monkeypatch.setattr(ending, "_end_in_time", lambda status, within_s: None)
+    monkeypatch.setattr(ending, "_begin", lambda status: None)
     before = {number: signal.getsignal(number) for number in ending.SIGNALS}
     yield before
     for number, handler in before.items():
@@ -44,10 +45,9 @@ def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
 
 @pytest.mark.parametrize("number", ending.SIGNALS)
 def test_a_signal_cancels_and_is_the_status(number):
-    noted = []
     with pytest.raises(SystemExit) as end:
-        ending.run(sent(number), noted.append)
-    assert (end.value.code, noted) == (128 + number, [number])
+        ending.run(sent(number))
+    assert end.value.code == 128 + number
 
 
 def test_an_error_is_raised_as_it_is(handlers):
@@ -73,12 +73,9 @@ def test_a_closed_terminal_does_not_end_what_nohup_has_started():
 def test_of_two_that_hear_the_outer_one_is_cancelled():
     inner = []
 
-    async def hear():
-        with ending.signals_cancel(asyncio.current_task(), inner.append):
-            await sent(signal.SIGTERM)
-
     async def work():
-        await asyncio.create_task(hear())
+        hearing = Lifetime(note=inner.append).run(sent(signal.SIGTERM))
+        await asyncio.create_task(hearing)
 
     with pytest.raises(SystemExit) as end:
         ending.run(work())
@@ -102,10 +99,22 @@ def test_work_without_a_loop_is_undone(number, handlers):
 
 
 @pytest.mark.processes
-def test_a_signal_ends_a_process_without_taking_its_objects_apart(tmp_path):
-    source = """
-import asyncio, atexit, os
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("await asyncio.sleep(60)", "undone\n"),
+        ("time.sleep(60)", ""),
+    ],
+    ids=["is cancelled", "holds up the event loop"],
+)
+def test_a_signal_ends_a_process_in_time_and_takes_no_objects_apart(
+    tmp_path, work, expected
+):
+    source = f"""
+import asyncio, atexit, os, time
 from rg_env import ending
+
+ending.END_WITHIN_S = 3.0
 
 class Kept:
     def __del__(self):
@@ -116,13 +125,25 @@ atexit.register(print, "undone")
 
 async def work():
     os.kill(os.getpid(), 15)
-    await asyncio.sleep(60)
+    {work}
 
 ending.run(work())
 """
     with start_script(tmp_path, source) as script:
-        said = script.communicate()[0]
-    assert (said, script.returncode) == ("undone\n", 128 + signal.SIGTERM)
+        said = script.communicate(timeout=30)[0]
+    assert (said, script.returncode) == (expected, 128 + signal.SIGTERM)
+
+
+@pytest.mark.parametrize("has_signal", [False, True])
+def test_the_grace_of_tasks_in_flight_counts_from_the_signal(monkeypatch, has_signal):
+    async def run():
+        task = asyncio.create_task(asyncio.sleep(0.1))
+        await ending.cancel_and_wait([task, None], grace_s=60.0)
+        return task.cancelled()
+
+    if has_signal:
+        monkeypatch.setattr(ending, "_signal_s", time.monotonic() - 100.0)
+    assert asyncio.run(run()) is has_signal
 
 
 # -- an environment --------------------------------------------------------------------
@@ -176,14 +197,14 @@ def test_a_failure_is_an_exit_status_once_all_is_closed():
 
 @pytest.mark.parametrize("number", ending.SIGNALS)
 def test_a_signal_cancels_the_work_closes_and_names_itself(number):
-    closed = []
+    done = []
 
     async def close():
-        closed.append(True)
+        done.append("closed")
 
     with pytest.raises(SystemExit) as end:
-        asyncio.run(Lifetime().run(sent(number), close))
-    assert (end.value.code, closed) == (ending.EXIT_SIGNAL + number, [True])
+        asyncio.run(Lifetime(note=done.append).run(sent(number), close))
+    assert (end.value.code, done) == (128 + number, [number, "closed"])
 
 
 def test_an_end_that_has_begun_is_not_cut_short_by_a_cancellation():

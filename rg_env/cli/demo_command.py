@@ -69,7 +69,8 @@ def demo(command: SettingsCommand, given: Given, steps: int, **own: Any) -> int:
     own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
     note = "\n{}: shutting down; a second signal ends the process at once"
     work = _demo(loaded(command.env_cls), total_steps=steps, **own)
-    return ending.run(work, lambda number: print(note.format(number.name), flush=True))
+    lifetime = ending.Lifetime(lambda n: print(note.format(n.name), flush=True))
+    return asyncio.run(lifetime.run(work))
 
 
 async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:

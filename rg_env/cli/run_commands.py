@@ -247,10 +247,13 @@ def launch(command: SettingsCommand, given: Given) -> int:
     with taken(plan):
         try:
             text = "%s: shutting down; a second signal ends everything at once"
-            note = lambda number: logger.warning(text, number.name)  # noqa: E731
-            # Without a limit: the trainer gets all the time that it needs to end.
             run = TrainingRun(plan)
-            ending.run(run.run(), note, end_within_s=None, at_once=run.kill_all)
+            lifetime = ending.Lifetime(
+                note=lambda number: logger.warning(text, number.name),
+                at_once=run.kill_all,
+                is_limited=False,  # the trainer gets all the time that it needs to end
+            )
+            asyncio.run(lifetime.run(run.run()))
         finally:
             if plan.policy.is_dir():
                 print(f"weights: {plan.policy}", flush=True)
