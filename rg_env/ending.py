@@ -1,10 +1,10 @@
 """How a command shuts down: by a signal, by an error, or because its work is done.
 
 Ctrl-C, SIGTERM and a closed terminal (SIGHUP) are handled where something must be
-undone: in `run` and `Lifetime.run`, whose work they cancel, and in `undoing`. The first
-one ends the process in order within a time limit, a second one at once. Everywhere
-else, for example during imports, they keep their default action and end the process
-immediately; its child processes notice that and end too.
+undone: in `run` and `Lifetime.run`, whose work they cancel, and in `handling_signals`.
+The first one ends the process in order within a time limit, a second one at once.
+Everywhere else, for example during imports, they keep their default action and end the
+process immediately; its child processes notice that and end too.
 
 Mends B2, B15 and B18 of docs/host_defects.md: the framework handles no signal, closes
 nothing and never calls `close()`.
@@ -82,15 +82,25 @@ def _let_go_of_terminal() -> None:
             os.close(nowhere)
 
 
+def _exit(number: signal.Signals) -> NoReturn:
+    raise SystemExit(EXIT_SIGNAL + number)
+
+
 @contextlib.contextmanager
-def _hearing(
-    stop: Callable[[signal.Signals], object],
+def handling_signals(
+    stop: Callable[[signal.Signals], object] = _exit,
     at_once: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
     """Have the first signal call `stop`, and the second one end the process.
 
-    The second one calls `at_once` before, whatever hangs. In another thread than the
-    main one, no signal is heard.
+    By default, the first one raises `SystemExit` with 128 plus its number, so that
+    work without an event loop is undone. The second one calls `at_once` before the end,
+    whatever hangs. In another thread than the main one, no signal is handled.
+
+    For example, a folder that is gone after a signal:
+
+        with handling_signals(), tempfile.TemporaryDirectory() as folder:
+            fill(folder)
     """
     has_come = False
 
@@ -117,21 +127,6 @@ def _hearing(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-
-
-@contextlib.contextmanager
-def undoing() -> Iterator[None]:
-    """Have a signal raise where work without an event loop stands, to be undone.
-
-    Raises:
-        SystemExit: A signal came; the status is 128 plus its number.
-    """
-
-    def stop(number: signal.Signals) -> NoReturn:
-        raise SystemExit(EXIT_SIGNAL + number)
-
-    with _hearing(stop):
-        yield
 
 
 def _begin(status: int) -> None:
@@ -181,8 +176,8 @@ async def cancel_and_wait(tasks: Iterable[Any], grace_s: float = 0.0) -> None:
     if not running:
         return
     now_s = time.monotonic()
-    begin_s = now_s if _signal_s is None else _signal_s
-    await asyncio.wait(running, timeout=max(0.0, begin_s + grace_s - now_s))
+    left_s = (_signal_s or now_s) + grace_s - now_s
+    await asyncio.wait(running, timeout=left_s)
     for task in running:
         task.cancel()
     await asyncio.wait(running, timeout=CLOSE_GRACE_S)
@@ -205,23 +200,15 @@ def _collector_spared() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _log_signal(number: signal.Signals) -> None:
-    logger.warning(
-        "%s: shutting down; a second signal ends the process at once", number.name
-    )
-
-
 @dataclasses.dataclass
 class Lifetime:
     """From the beginning to the end of one command, with its exit status.
 
     Attributes:
-        note: Called in the event loop after the first signal.
         at_once: Called at the second signal, in any state of the process.
         is_limited: Whether the process ends `END_WITHIN_S` after the first signal.
     """
 
-    note: Callable[[signal.Signals], object] = _log_signal
     at_once: Callable[[], object] = lambda: None
     is_limited: bool = True
     exit_status: int = 0
@@ -250,7 +237,8 @@ class Lifetime:
         _is_heard.set(is_inner)
 
         def cancel(number: signal.Signals) -> None:
-            self.note(number)
+            text = "%s: shutting down; a second signal ends everything at once"
+            logger.info(text, number.name)
             task.cancel()
 
         def stop(number: signal.Signals) -> None:
@@ -259,8 +247,8 @@ class Lifetime:
                 _begin(self.exit_status)
             loop.call_soon_threadsafe(cancel, number)
 
-        hearing = contextlib.nullcontext() if is_inner else _hearing(stop, self.at_once)
-        with _collector_spared(), hearing:
+        handling = handling_signals(stop, self.at_once)
+        with _collector_spared(), contextlib.nullcontext() if is_inner else handling:
             try:
                 await task
             except asyncio.CancelledError:
@@ -296,4 +284,4 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         SystemExit: A signal came; the status is 128 plus its number.
     """
-    return asyncio.run(Lifetime(note=lambda number: None).run(work))
+    return asyncio.run(Lifetime().run(work))

@@ -63,7 +63,7 @@ def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Pat
     # Beside its place, since a rename does not lead to another disk.
     near = folder if is_own else folder.parent
     check_writable("--out", near, is_folder=True)
-    with ending.undoing(), contextlib.ExitStack() as stack:
+    with ending.handling_signals(), contextlib.ExitStack() as stack:
         near.mkdir(parents=True, exist_ok=True)
         work = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=near)
         stack.callback(shutil.rmtree, work, ignore_errors=True)

@@ -71,15 +71,14 @@ def test_a_closed_terminal_does_not_end_what_nohup_has_started():
 
 
 def test_of_two_that_hear_the_outer_one_is_cancelled():
-    inner = []
+    inner = Lifetime()
 
     async def work():
-        hearing = Lifetime(note=inner.append).run(sent(signal.SIGTERM))
-        await asyncio.create_task(hearing)
+        await asyncio.create_task(inner.run(sent(signal.SIGTERM)))
 
     with pytest.raises(SystemExit) as end:
         ending.run(work())
-    assert (end.value.code, inner) == (143, [])
+    assert (end.value.code, inner.exit_status) == (143, 0)
 
 
 @pytest.mark.parametrize("number", ending.SIGNALS)
@@ -87,7 +86,7 @@ def test_work_without_a_loop_is_undone(number, handlers):
     undone = []
 
     def work():
-        with ending.undoing(), contextlib.closing(io.StringIO()) as file:
+        with ending.handling_signals(), contextlib.closing(io.StringIO()) as file:
             undone.append(file)
             send(number)
 
@@ -196,15 +195,16 @@ def test_a_failure_is_an_exit_status_once_all_is_closed():
 
 
 @pytest.mark.parametrize("number", ending.SIGNALS)
-def test_a_signal_cancels_the_work_closes_and_names_itself(number):
-    done = []
+def test_a_signal_cancels_the_work_closes_and_names_itself(number, logged):
+    closed = []
 
     async def close():
-        done.append("closed")
+        closed.append(True)
 
     with pytest.raises(SystemExit) as end:
-        asyncio.run(Lifetime(note=done.append).run(sent(number), close))
-    assert (end.value.code, done) == (128 + number, [number, "closed"])
+        asyncio.run(Lifetime().run(sent(number), close))
+    assert (end.value.code, closed) == (128 + number, [True])
+    assert f"{number.name}: shutting down" in logged.text
 
 
 def test_an_end_that_has_begun_is_not_cut_short_by_a_cancellation():

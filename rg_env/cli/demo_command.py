@@ -67,10 +67,7 @@ def demo(command: SettingsCommand, given: Given, steps: int, **own: Any) -> int:
     check_writable("--dumps", Path(own["dumps"]), is_folder=True)
     settings, _ = given.over(command.start)
     own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
-    note = "\n{}: shutting down; a second signal ends the process at once"
-    work = _demo(loaded(command.env_cls), total_steps=steps, **own)
-    lifetime = ending.Lifetime(lambda n: print(note.format(n.name), flush=True))
-    return asyncio.run(lifetime.run(work))
+    return ending.run(_demo(loaded(command.env_cls), total_steps=steps, **own))
 
 
 async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:

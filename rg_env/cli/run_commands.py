@@ -246,13 +246,9 @@ def launch(command: SettingsCommand, given: Given) -> int:
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
     with taken(plan):
         try:
-            text = "%s: shutting down; a second signal ends everything at once"
             run = TrainingRun(plan)
-            lifetime = ending.Lifetime(
-                note=lambda number: logger.warning(text, number.name),
-                at_once=run.kill_all,
-                is_limited=False,  # the trainer gets all the time that it needs to end
-            )
+            # Without a limit: the trainer gets all the time that it needs to end.
+            lifetime = ending.Lifetime(at_once=run.kill_all, is_limited=False)
             asyncio.run(lifetime.run(run.run()))
         finally:
             if plan.policy.is_dir():
