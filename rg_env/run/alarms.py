@@ -1,8 +1,7 @@
 """Alarms: signs that a policy is rewarded for nothing, or that samples are wasted.
 
-    alarms = Alarms()  # for the whole training
-    for line in alarms.take(item.task, item.gold, score(item, completions)):
-        print(line)
+    alarms = Alarms(print)  # for the whole training
+    alarms.take(item.task, item.gold, score(item, completions))
 
 Pure: groups go in as they are scored, lines for the log, counts and rows come out. The
 memory is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
@@ -127,11 +126,16 @@ OF_TASKS: dict[str, Callable[[Window], str | None]] = {
 class Alarms:
     """Watches the groups of one run of any trainer.
 
+    Args:
+        on_alarm: Called with a line for the log at the first, second, fourth ... time
+            that an alarm rings.
+
     Attributes:
         counts: How often each alarm rang, by name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_alarm: Callable[[str], object]) -> None:
+        self._on_alarm = on_alarm
         self.counts: Counter[str] = Counter(dict.fromkeys(OF_TASKS, 0))
         self._groups = 0
         self._reported = 0
@@ -144,8 +148,8 @@ class Alarms:
 
     def take(
         self, task: str, gold: object, results: Sequence[Result], truncated: int = 0
-    ) -> list[str]:
-        """Take in the results of one item; return lines for the log.
+    ) -> None:
+        """Take in the results of one item.
 
         Args:
             task: Its task.
@@ -153,13 +157,9 @@ class Alarms:
             results: Those of all its completions, with what was the reward as value;
                 those without a score do not count.
             truncated: How many of the completions were cut off.
-
-        Returns:
-            Lines for the first, second, fourth ... time that each alarm rings.
         """
-        lines = list[str]()
         if all(result.value is None for result in results):
-            return lines
+            return
         self._groups += 1
         # Where there is no one gold answer, the question stands for it.
         gold = f"#{self._groups}" if gold is None else str(gold)
@@ -171,18 +171,18 @@ class Alarms:
                 self._quiet_for[name, place] -= 1
                 is_quiet = self._quiet_for[name, place] > 0
                 sentence = None if is_quiet else condition(window)
-                if sentence is not None and self._ring(name, place, sentence):
-                    of_kind = f"(alarm {self.counts[name]} of this kind)"
-                    lines.append(f"alarm {name}: {place}: {sentence} {of_kind}")
-        return lines
+                if sentence is not None:
+                    self._ring(name, place, sentence)
 
-    def _ring(self, name: str, place: str, sentence: str) -> bool:
-        """Count an alarm; return whether the log names it."""
+    def _ring(self, name: str, place: str, sentence: str) -> None:
         self._quiet_for[name, place] = WINDOW
         self._rung[name, place] += 1
         self._sentences[name, place] = sentence
         self.counts[name] += 1
-        return is_worth_a_line(self.counts[name])
+        count = self.counts[name]
+        if is_worth_a_line(count):
+            of_kind = f"(alarm {count} of this kind)"
+            self._on_alarm(f"alarm {name}: {place}: {sentence} {of_kind}")
 
     def news(self) -> list[list[Any]]:
         """Return a row for each alarm and task that rang, the commonest first.

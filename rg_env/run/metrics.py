@@ -36,24 +36,16 @@ class _Counters:
     """Counts groups between one log and the next.
 
     Attributes:
-        alarms: The alarms of the groups, whose lines go to `on_alarm`.
+        alarms: The alarms of the groups.
         outcomes: Number of rollouts so far, by outcome.
         values: Values since the newest log, by metric; a metric is their mean.
     """
 
     def __init__(self, on_alarm: Callable[[str], object] = _warn) -> None:
-        self.alarms = Alarms()
+        self.alarms = Alarms(on_alarm)
         self.outcomes: Counter[str] = Counter()
         self.values: defaultdict[str, list[float]] = defaultdict(list)
-        self._on_alarm = on_alarm
         self._outcomes_logged: Counter[str] = Counter()
-
-    def _count(
-        self, task: str, gold: object, results: Sequence[Result], truncated: int
-    ) -> None:
-        self.outcomes.update(result.outcome for result in results)
-        for line in self.alarms.take(task, gold, results, truncated):
-            self._on_alarm(line)
 
     def _since_log(self, alarms: Mapping[str, int]) -> dict[str, float]:
         """Return means and shares since the last call, and counts of alarms."""
@@ -79,7 +71,8 @@ class GroupLog(_Counters):
         `truncated` is how many of them were cut off. Those without a score count as
         `unscored` alone.
         """
-        self._count(item.task, item.entry.get("answer"), results, truncated)
+        self.alarms.take(item.task, item.entry.get("answer"), results, truncated)
+        self.outcomes.update(result.outcome for result in results)
         self.values["unscored"] += [result.value is None for result in results]
         scores = [result.value for result in results if result.value is not None]
         if not scores:
@@ -134,13 +127,14 @@ class Metrics(_Counters):
         if group.level is not None:
             self.values["train/level"].append(group.level)
         results = [Result(r.reward, r.outcome, r.answer) for r in rollouts]
-        self._count(group.task, group.gold_answer, results, sum(is_cut))
-        self._log(group)
+        self.alarms.take(group.task, group.gold_answer, results, sum(is_cut))
+        outcomes = Counter(rollout.outcome for rollout in rollouts)
+        self.outcomes += outcomes
+        self._log(group, outcomes)
 
-    def _log(self, group: Group) -> None:
+    def _log(self, group: Group, outcomes: Counter[str]) -> None:
         is_due = self.groups == 1 or self.groups % GROUP_LINE_EVERY == 0
         at_level = "" if group.level is None else f" at level {group.level:.2f}"
-        outcomes = Counter(rollout.outcome for rollout in group.rollouts)
         logger.log(
             logging.INFO if is_due else logging.DEBUG,
             "group %d: %s%s, mean score %.3f (%s)",
