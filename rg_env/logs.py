@@ -49,7 +49,8 @@ class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
         self.stream = sys.stderr
         package, _, module = record.name.partition(".")
         if package != OWN_LOGGER:
-            record.msg, record.args = " ".join(record.getMessage().split()), ()
+            record.msg = " ".join(record.getMessage().split())
+            record.args = ()
         elif record.levelno <= logging.DEBUG:
             package = module.rpartition(".")[2]
         else:
