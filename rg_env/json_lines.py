@@ -59,9 +59,7 @@ class LineFile:
             BlockingIOError: Another process keeps the lock.
             OSError: The disk refuses.
         """
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self.close()
         check_regular(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered, so that a line outlives this process once it is appended.

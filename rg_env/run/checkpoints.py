@@ -69,7 +69,17 @@ def load(
     name = "JSON"
     try:
         state = json.loads(source.read_bytes())
-        _refuse_other(source, state.get("version"), state["settings"], settings)
+        then = {**state["settings"], "version": state["version"]}
+        now = {**settings, "version": VERSION}
+        both = sorted(then.keys() | now.keys())
+        different = [key for key in both if then.get(key) != now.get(key)]
+        if different:
+            first = different[0]
+            raise BadCheckpointError(
+                f"{source} is of a run with another {first}: {then.get(first)!r}, now"
+                f" {now.get(first)!r}; its items would not be those of this run, so"
+                f" restore {', '.join(different)}, or move the file away"
+            )
         own = dict(state.get("data", {}))
         for name, part in parts.items():
             part.load_state_dict(state[name])
@@ -80,26 +90,6 @@ def load(
             part.load_state_dict(before[each])
         raise BadCheckpointError(f"{source}: {name}: {error!r}") from error
     return own
-
-
-def _refuse_other(
-    source: Path, version: object, then: Mapping[str, Any], now: Mapping[str, Any]
-) -> None:
-    """Refuse a checkpoint of another version or with other settings."""
-    if version != VERSION:
-        raise BadCheckpointError(
-            f"{source} has version {version!r}, needed is {VERSION}; move it away to"
-            " begin anew"
-        )
-    both = sorted(then.keys() | now.keys())
-    different = [key for key in both if then.get(key) != now.get(key)]
-    if different:
-        first = different[0]
-        raise BadCheckpointError(
-            f"{source} is of a run with another {first}: {then.get(first)!r}, now"
-            f" {now.get(first)!r}; its items would not be those of this run,"
-            f" so set {', '.join(different)} as it was, or move the file away"
-        )
 
 
 class Checkpoints:
