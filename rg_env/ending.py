@@ -62,7 +62,7 @@ _signal_s: float | None = None  # when the first signal came, on the monotonic c
 
 
 def stop_at_interrupt() -> None:
-    """Have SIGINT end this process at once, outside of what hears it.
+    """Have SIGINT end this process at once, wherever no signal is handled.
 
     Python would raise KeyboardInterrupt in whatever line it comes, which some libraries
     swallow, and others are left half done by.
@@ -268,7 +268,7 @@ class Lifetime:
     async def close(self, *steps: ClosingStep) -> None:
         """Run the closing steps in order, also if one fails; at a second call, nothing.
 
-        It raises what the last step that failed raised.
+        It raises the error of the last step that failed.
         """
         if self._is_closed:
             return

@@ -24,7 +24,7 @@ PROGRESS_LOGGER = "rg_env.results.terminal"
 
 
 class _OneLine(logging.Formatter):
-    """Escapes what would steer a terminal, or look like a line of its own."""
+    """Escapes characters that would steer a terminal, or look like another line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         record.message = printable(record.message)

@@ -4,7 +4,7 @@ There is one such thread: several would take turns at the interpreter's lock, an
 event loop would wait for all of them. A function that works in it for long calls
 `release_gil` again and again: left to itself, the interpreter passes its lock, the GIL,
 on only after 5 ms, and not at all during one long call of a library.
-What takes less than a millisecond is done in place: a change of threads costs more.
+Work of less than a millisecond is done in place: a change of threads costs more.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ OF_TASKS: dict[str, Callable[[Window], str | None]] = {
     "no_variance": _no_variance,
     **OF_SHARES,
 }
-"""Each alarm, to what rings it in the newest groups of a task; some ring for all."""
+"""Each alarm with its condition on the newest groups of a task, or of all tasks."""
 
 
 class Alarms:
@@ -154,8 +154,8 @@ class Alarms:
         Args:
             task: Its task.
             gold: Its reference answer, None where there are many.
-            results: Those of all its completions, with what was the reward as value;
-                those without a score do not count.
+            results: Those of all its completions, with the reward as value; those
+                without a score do not count.
             truncated: How many of the completions were cut off.
         """
         if all(result.value is None for result in results):

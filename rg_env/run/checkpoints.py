@@ -223,7 +223,7 @@ class Checkpoints:
         state |= {name: part.state_dict() for name, part in self.parts().items()}
         if data:
             state["data"] = dict(data)
-        # One name for all steps: what a killed process left is written over.
+        # One name for all steps: the rest of a killed process is written over.
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / ".part"
         with part.open("w", encoding="utf-8") as file:
@@ -266,7 +266,7 @@ class Checkpoints:
         logger.info("continuing from %s at item %d", source, self._env.iter)
 
     def _continue_ledger(self) -> None:
-        """Continue the ledger, and count what was in flight at a kill."""
+        """Continue the ledger, and count the rollouts in flight at a kill."""
         path = self.folder / "ledger.json"
         try:
             if text := path.read_bytes():  # else no run was begun there

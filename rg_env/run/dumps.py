@@ -128,7 +128,7 @@ class DumpWriter:
     def finish(self, *, is_last: bool = False) -> Path | None:
         """Complete the file and return its path; None if the disk refuses.
 
-        At last, what the disk refuses is counted lost.
+        The last time, groups that the disk refuses are counted lost.
         """
         self._hand_over()
         file = self._file
@@ -152,7 +152,7 @@ class DumpWriter:
         return complete
 
     def close(self) -> None:
-        """Complete the file being written; what the disk refuses is counted lost."""
+        """Complete the file being written; groups that the disk refuses are lost."""
         self.finish(is_last=True)
         if self._file is not None:
             self._file.close()
@@ -230,7 +230,8 @@ class Dumps:
         self._step = {"step": step}
         if self._config.dump_metrics and not self._is_closed:
             path = Path(self.folder, METRICS_FOLDER, f"{self.run_uuid}_metrics.jsonl")
-            self._numbers = file = self._numbers or LineFile(path)
+            file = self._numbers or LineFile(path)
+            self._numbers = file
             head = {"step": step, "time": _now(), "kind": kind, "model": self.model}
             self._thread.submit(lambda: file.put(line_of(head, values, alarms)))
 
@@ -239,7 +240,7 @@ class Dumps:
         await self._run(writer.finish)
 
     async def close(self) -> None:
-        """Complete all files after what is still being written; may be called twice."""
+        """Complete all files after the lines that wait; may be called twice."""
         if self._is_closed:
             return
         self._is_closed = True
