@@ -95,7 +95,7 @@ def start() -> None:
     logging.getLogger(PROGRESS_LOGGER).setLevel(logging.INFO)
 
 
-def is_worth_a_line(count: int, new: int = 1) -> bool:
+def is_sampled(count: int, new: int = 1) -> bool:
     """Return whether the first, second, fourth, eighth and so on is among the newest.
 
     Args:

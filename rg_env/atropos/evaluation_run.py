@@ -15,8 +15,8 @@ from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import scored_rollout
 from rg_env.atropos.pipeline import Flight, Pipeline, current_group
 from rg_env.atropos.result_files import NUMBERS, EvaluationFiles, settings_text
+from rg_env.executor import in_thread
 from rg_env.inference.connection import RequestFailedError, sampling_extra_of
-from rg_env.off_loop import off_loop
 from rg_env.results.samples import NOT_USED, Row, brief, key_of, sample_of
 from rg_env.results.sources import METRICS
 from rg_env.results.terminal import WorkProgress, width_of
@@ -103,7 +103,7 @@ class Evaluating(Pipeline):
             resumes=self.process_mode,
         ) as files:
             rows = [*await self._samples(items, files), *self._not_used()]
-            summary = await off_loop(_summary, rows)
+            summary = await in_thread(_summary, rows)
             self.eval_metrics = list(summary.metrics().items())
             _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
             gave_up = self._servers.gave_up.is_set()

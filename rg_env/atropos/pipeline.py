@@ -40,13 +40,13 @@ from atroposlib.envs.base import APIServerConfig, BaseEnv, ScoredDataGroup
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.result_files import RowRefusedError
 from rg_env.atropos.rollout_requests import RolloutRequests, completion_tokens
-from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
+from rg_env.executor import in_thread
 from rg_env.inference.connection import RequestFailedError
 from rg_env.inference.servers import Servers
-from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import off_loop
+from rg_env.logs import is_sampled
 from rg_env.run.group import Ending, Group, Sink, listed, rollouts_in
 from rg_env.run.metrics import Metrics
+from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.stream.group_scorer import ScoringUnavailableError
 from rg_env.stream.prefetch import PrefetchedItems
 
@@ -187,7 +187,7 @@ class Pipeline(BaseEnv):
             otherwise = Ending.FAILED
             self.metrics.events["errors"] += 1
             count = self.metrics.events["errors"]
-            if is_worth_a_line(count):
+            if is_sampled(count):
                 logger.error("a group failed (error %d)", count, exc_info=error)
             await asyncio.sleep(ERROR_PAUSE_S)
             # Else all of it was delivered before the error.
@@ -332,6 +332,6 @@ class Pipeline(BaseEnv):
             return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
         if config.include_messages and part.get("messages") is None:
             decode = self.tokenizer.decode
-            texts = await off_loop(lambda: [*map(decode, part["tokens"])])
+            texts = await in_thread(lambda: [*map(decode, part["tokens"])])
             part["messages"] = [[{"role": "user", "content": text}] for text in texts]
         return None

@@ -21,7 +21,7 @@ from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.pipeline import Flight, Pipeline
 from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError, counted, not_allowed
-from rg_env.off_loop import off_loop
+from rg_env.executor import in_thread
 from rg_env.results.sources import metrics_beside
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Ending, Group
@@ -76,7 +76,7 @@ class Processing(Pipeline):
         servers, versions = self._servers.clients, self._dumps.versions
         settings = settings_text(self.config, servers, versions)
         # The rows of a screen are read again, also where none is missing.
-        items.sampled, results = await off_loop(
+        items.sampled, results = await in_thread(
             rows.resume, settings, total, even_complete=self.screen is not None
         )
         self.config.data_path_to_save_groups = str(rows.path)

@@ -19,10 +19,10 @@ import msgspec
 import yaml
 
 from rg_env.errors import RunError
+from rg_env.executor import in_thread, release_gil
 from rg_env.installation import VERSION
-from rg_env.json_lines import LineFile, encode_group, quick, readable
-from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import off_loop, release_gil
+from rg_env.line_file import LineFile, encode_group, quick, readable
+from rg_env.logs import is_sampled
 from rg_env.places import check_writable
 from rg_env.results.samples import Row, read_rows
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
@@ -144,13 +144,13 @@ class RowWriter:
         """Write the row of a group; the ending of one that nobody else gets."""
         for part in listed(group.data):
             try:
-                await off_loop(self.write, part)
+                await in_thread(self.write, part)
             except OSError as error:
                 why = f"env.data_path_to_save_groups: {self.path}: {error}"
                 if not group.is_for_trainer:
                     raise RowRefusedError(why) from error
                 # The trainer's group is worth more than the copy of it.
-                if is_worth_a_line(self.rows_lost):
+                if is_sampled(self.rows_lost):
                     logger.error("row %d is lost: %s", self.rows_lost, why)
             if not group.is_for_trainer:
                 group.end(Ending.WRITTEN, rollouts_in(part))
@@ -267,7 +267,7 @@ class EvaluationFiles:
     async def __aenter__(self) -> EvaluationFiles:
         """Begin the evaluation, or continue one that was ended."""
         if self._wanted is not None:
-            await off_loop(self._begin, self._wanted.rstrip("/"))
+            await in_thread(self._begin, self._wanted.rstrip("/"))
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -322,7 +322,7 @@ class EvaluationFiles:
     async def keep(self, sample: Row) -> None:
         """Write a sample; while the disk takes none it waits in memory."""
         self._kept += 1
-        await off_loop(self._write, [sample])
+        await in_thread(self._write, [sample])
 
     def _write(self, samples: Iterable[Row]) -> None:
         if self._file is None:
@@ -342,7 +342,7 @@ class EvaluationFiles:
         """
         if self._file is None or not (self._kept or self.done):
             return None
-        await off_loop(self._write, [row for row in rows if row.get("score") is None])
+        await in_thread(self._write, [row for row in rows if row.get("score") is None])
         if gave_up or self._file.waiting or self._file.lost:
             how = "was given up" if gave_up else "lacks what the disk has refused"
             self._log_end(how, self._file)

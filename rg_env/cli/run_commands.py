@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rg_env import ending, logs
+from rg_env import logs, shutdown
 from rg_env.cli.command import START, Number, flag, loaded, option, rendered
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
@@ -166,7 +166,7 @@ def screen(
     file that selects the tasks and levels whose groups have reward variance.
     """
     from rg_env.atropos.process_run import ScreenRun, screen_text
-    from rg_env.json_lines import read_groups
+    from rg_env.line_file import read_groups
     from rg_env.results.screening import screen_rows, table_for
 
     if out.suffix != ".yaml":
@@ -248,7 +248,7 @@ def launch(command: SettingsCommand, given: Given) -> int:
         try:
             run = TrainingRun(plan)
             # Without a limit: the trainer gets all the time that it needs to end.
-            lifetime = ending.Lifetime(at_once=run.kill_all, is_limited=False)
+            lifetime = shutdown.Lifetime(at_once=run.kill_all, is_limited=False)
             asyncio.run(lifetime.run(run.run()))
         finally:
             if plan.policy.is_dir():

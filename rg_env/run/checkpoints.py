@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError
-from rg_env.json_lines import try_lock
+from rg_env.line_file import try_lock
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Ledger
 from rg_env.stream.curriculum import Feedback

@@ -23,14 +23,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rg_env.json_lines import (
+from rg_env.executor import release_gil
+from rg_env.line_file import (
     PART_SUFFIX,
     LineFile,
     encode_group,
     readable,
     recover_unfinished,
 )
-from rg_env.off_loop import release_gil
 from rg_env.run.group import Group, is_worth_keeping
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rg_env.json_lines import MOST_WAITING, LineFile, read_groups
+from rg_env.line_file import MOST_WAITING, LineFile, read_groups
 from rg_env.run.dumps import Dumps, DumpWriter, line_of
 from rg_env.run.group import Rollout
 from tests.support.groups import scored

@@ -9,17 +9,17 @@ import time
 
 import pytest
 
-from rg_env import ending
-from rg_env.ending import Lifetime
+from rg_env import shutdown
 from rg_env.errors import EXIT_FAILED
+from rg_env.shutdown import Lifetime
 from tests.support.worker_attacks import start_script
 
 
 @pytest.fixture(autouse=True)
 def handlers(monkeypatch):
     """Put all handlers back, and let nothing end the test's own process."""
-    monkeypatch.setattr(ending, "_begin", lambda status: None)
-    before = {number: signal.getsignal(number) for number in ending.SIGNALS}
+    monkeypatch.setattr(shutdown, "_begin", lambda status: None)
+    before = {number: signal.getsignal(number) for number in shutdown.SIGNALS}
     yield before
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -35,18 +35,18 @@ async def sent(number):
 
 
 def handlers_now():
-    return {number: signal.getsignal(number) for number in ending.SIGNALS}
+    return {number: signal.getsignal(number) for number in shutdown.SIGNALS}
 
 
 def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
-    assert ending.run(asyncio.sleep(0, "done")) == "done"
+    assert shutdown.run(asyncio.sleep(0, "done")) == "done"
     assert handlers_now() == handlers
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
+@pytest.mark.parametrize("number", shutdown.SIGNALS)
 def test_a_signal_cancels_and_is_the_status(number):
     with pytest.raises(SystemExit) as end:
-        ending.run(sent(number))
+        shutdown.run(sent(number))
     assert end.value.code == 128 + number
 
 
@@ -55,7 +55,7 @@ def test_an_error_is_raised_as_it_is(handlers):
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        ending.run(work())
+        shutdown.run(work())
     assert handlers_now() == handlers
 
 
@@ -67,7 +67,7 @@ def test_a_closed_terminal_does_not_end_what_nohup_has_started():
         await asyncio.sleep(0.01)
         return "done"
 
-    assert ending.run(work()) == "done"
+    assert shutdown.run(work()) == "done"
 
 
 def test_of_two_that_hear_the_outer_one_is_cancelled():
@@ -77,16 +77,16 @@ def test_of_two_that_hear_the_outer_one_is_cancelled():
         await asyncio.create_task(inner.run(sent(signal.SIGTERM)))
 
     with pytest.raises(SystemExit) as end:
-        ending.run(work())
+        shutdown.run(work())
     assert (end.value.code, inner.exit_status) == (143, 0)
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
+@pytest.mark.parametrize("number", shutdown.SIGNALS)
 def test_work_without_a_loop_is_undone(number, handlers):
     undone = []
 
     def work():
-        with ending.handling_signals(), contextlib.closing(io.StringIO()) as file:
+        with shutdown.handling_signals(), contextlib.closing(io.StringIO()) as file:
             undone.append(file)
             send(number)
 
@@ -111,9 +111,9 @@ def test_a_signal_ends_a_process_in_time_and_takes_no_objects_apart(
 ):
     source = f"""
 import asyncio, atexit, os, time
-from rg_env import ending
+from rg_env import shutdown
 
-ending.END_WITHIN_S = 3.0
+shutdown.END_WITHIN_S = 3.0
 
 class Kept:
     def __del__(self):
@@ -126,7 +126,7 @@ async def work():
     os.kill(os.getpid(), 15)
     {work}
 
-ending.run(work())
+shutdown.run(work())
 """
     with start_script(tmp_path, source) as script:
         said = script.communicate(timeout=30)[0]
@@ -137,11 +137,11 @@ ending.run(work())
 def test_the_grace_of_tasks_in_flight_counts_from_the_signal(monkeypatch, has_signal):
     async def run():
         task = asyncio.create_task(asyncio.sleep(0.1))
-        await ending.cancel_and_wait([task, None], grace_s=60.0)
+        await shutdown.cancel_and_wait([task, None], grace_s=60.0)
         return task.cancelled()
 
     if has_signal:
-        monkeypatch.setattr(ending, "_signal_s", time.monotonic() - 100.0)
+        monkeypatch.setattr(shutdown, "_signal_s", time.monotonic() - 100.0)
     assert asyncio.run(run()) is has_signal
 
 
@@ -194,7 +194,7 @@ def test_a_failure_is_an_exit_status_once_all_is_closed():
     assert (end.value.code, closed) == (EXIT_FAILED, [EXIT_FAILED])
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
+@pytest.mark.parametrize("number", shutdown.SIGNALS)
 def test_a_signal_cancels_the_work_closes_and_names_itself(number, logged):
     closed = []
 

@@ -28,10 +28,12 @@ RELEASE_EVERY_S = 0.001
 
 @functools.cache
 def _thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="off-loop")
+    return ThreadPoolExecutor(1, thread_name_prefix="executor")
 
 
-async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def in_thread(
+    function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
     """Run a function in the thread; one that has begun cannot be cancelled."""
     call = functools.partial(function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_thread(), call)

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import orjson
 from isal import igzip
 
-from rg_env.off_loop import keep_gil
+from rg_env.executor import keep_gil
 from rg_env.places import check_regular
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class LineFile:
         self._is_refused = False
 
     def open(self, *, is_left: bool = False) -> LineFile:
-        """Open and lock it; `is_left` takes only a file that no living process can have.
+        """Open and lock it; `is_left` takes only a file that no living process has.
 
         Raises:
             BlockingIOError: Another process keeps the lock.

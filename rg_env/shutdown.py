@@ -159,7 +159,7 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def is_ending() -> bool:
+def has_begun() -> bool:
     """Return whether a signal ends this process, so that nothing new may begin."""
     return _signal_s is not None
 
