@@ -101,13 +101,12 @@ class DumpWriter:
 
     def _hand_over(self) -> None:
         """Give the file the groups that it does not have yet."""
-        new = self._buffer[self._handed_over :]
-        del self._buffer[self._handed_over :]
-        for group in new:
-            if not self._put(group):
+        # Another thread may append some at the same time.
+        while self._handed_over < len(self._buffer):
+            if not self._put(self._buffer[self._handed_over]):
+                del self._buffer[self._handed_over]
                 self._lose(1)
                 continue
-            self._buffer.append(group)
             self._handed_over += 1
             if self._handed_over % PROGRESS_EVERY == 0:
                 progress = f"{self._handed_over} of {self.groups_per_file} groups"
@@ -146,9 +145,9 @@ class DumpWriter:
         if complete is not None:
             logger.info("wrote %d groups to %s", self._handed_over - lost, complete)
             self.batch_num += 1
+        del self._buffer[: self._handed_over]
         self._file = None
         self._handed_over = 0
-        self._buffer.clear()
         return complete
 
     def close(self) -> None:

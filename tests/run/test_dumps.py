@@ -87,6 +87,19 @@ def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
     assert numbers(writer.finish()) == [*range(written), 7, 8]
 
 
+def test_a_group_appended_while_a_file_is_completed_is_in_the_next(writer, monkeypatch):
+    complete = LineFile.complete
+
+    def appended(file):
+        monkeypatch.undo()
+        writer.buffer.append(group(9))
+        return complete(file)
+
+    write(writer, [1])
+    monkeypatch.setattr(LineFile, "complete", appended)
+    assert [numbers(writer.finish()) for _ in range(2)] == [[1], [9]]
+
+
 # -- what is refused -------------------------------------------------------------------
 
 
