@@ -85,11 +85,10 @@ from rg_env.atropos.serve_loop import Serving
 from rg_env.atropos.trainer_groups import Checks, RolloutTables, TrainerData
 from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.simulated_model import SimulatedClient
-from rg_env.ending import Lifetime
+from rg_env.executor import in_thread
 from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.off_loop import off_loop
 from rg_env.results.result_files import take_over_rows
 from rg_env.results.screen_settings import ScreenRun
 from rg_env.results.sources import METRICS
@@ -99,6 +98,7 @@ from rg_env.run.dumps import Dumps
 from rg_env.run.loop import Run, Sink, Window
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
+from rg_env.shutdown import Lifetime
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.prefetch import PATIENCE_S, prepare_items
 
@@ -339,7 +339,7 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
 
     async def _close_rows(self) -> None:
         if self.jsonl_writer is not None:
-            await off_loop(self.jsonl_writer.close)  # after a row that is being written
+            await in_thread(self.jsonl_writer.close)  # after the row being written
 
     async def _close_workers(self) -> None:
         if self._items is not None:

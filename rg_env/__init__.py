@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rg_env import installation
 
 if TYPE_CHECKING:
-    from rg_env.run.group_log import GroupLog
+    from rg_env.run.metrics import GroupLog
     from rg_env.stream.group_scorer import Result, outcome_counts, score, score_async
     from rg_env.stream.guarded_scorer import guard
     from rg_env.stream.item import Item
@@ -27,7 +27,7 @@ __all__ += ["score_async"]
 __version__ = installation.VERSION
 
 _MODULES = {
-    "GroupLog": "run.group_log",
+    "GroupLog": "run.metrics",
     "Item": "stream.item",
     "Tasks": "stream.tasks",
     "guard": "stream.guarded_scorer",

@@ -24,7 +24,7 @@ PROGRESS_LOGGER = "rg_env.results.terminal"
 
 
 class _OneLine(logging.Formatter):
-    """Escapes what would steer a terminal, or look like a line of its own."""
+    """Escapes characters that would steer a terminal, or look like another line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         record.message = printable(record.message)
@@ -49,7 +49,8 @@ class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
         self.stream = sys.stderr
         package, _, module = record.name.partition(".")
         if package != OWN_LOGGER:
-            record.msg, record.args = " ".join(record.getMessage().split()), ()
+            record.msg = " ".join(record.getMessage().split())
+            record.args = ()
         elif record.levelno <= logging.DEBUG:
             package = module.rpartition(".")[2]
         else:
@@ -94,7 +95,7 @@ def start() -> None:
     logging.getLogger(PROGRESS_LOGGER).setLevel(logging.INFO)
 
 
-def is_worth_a_line(count: int, new: int = 1) -> bool:
+def is_sampled(count: int, new: int = 1) -> bool:
     """Return whether the first, second, fourth, eighth and so on is among the newest.
 
     Args:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.errors import SettingError, shown
 
 OwnFiles = Callable[[Path], Sequence[Path]]
@@ -63,7 +63,7 @@ def new_folder(folder: Path, own_files: OwnFiles = lambda _: ()) -> Iterator[Pat
     # Beside its place, since a rename does not lead to another disk.
     near = folder if is_own else folder.parent
     check_writable("--out", near, is_folder=True)
-    with ending.undoing(), contextlib.ExitStack() as stack:
+    with shutdown.handling_signals(), contextlib.ExitStack() as stack:
         near.mkdir(parents=True, exist_ok=True)
         work = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=near)
         stack.callback(shutil.rmtree, work, ignore_errors=True)

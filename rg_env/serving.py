@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rg_env.errors import shown
-from rg_env.logs import is_worth_a_line
+from rg_env.logs import is_sampled
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ def _connections(most_newer: int) -> Callable[..., asyncio.Protocol]:
             if is_idle and oldest in oldest.connections:  # else it is closed already
                 oldest.transport.close()
                 closed += 1
-                if is_worth_a_line(closed):
+                if is_sampled(closed):
                     text = "closed %d idle connections: over %d newer ones came"
                     logger.warning(text, closed, most_newer)
         newest.append(_Connection(**named))

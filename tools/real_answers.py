@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from rg_env import ending, logs
+from rg_env import logs, shutdown
 from rg_env.library import datasets, worker_jobs
 from rg_env.results.samples import Sample, grouped, sample_of
 from rg_env.results.terminal import WorkProgress
@@ -233,7 +233,7 @@ def main() -> int:
     # A worker may read none of our files, so it is forked with all that it needs.
     preload = (*worker_jobs.PRELOAD, "tools.real_answers")
     with contextlib.closing(WorkerPool(os.cpu_count() or 1, preload=preload)) as pool:
-        samples = ending.run(judged(pool, samples))
+        samples = shutdown.run(judged(pool, samples))
     print("## Differences\n", *differences(samples), sep="\n")
     print("## Judged\n", *judgement(samples), sep="\n")
     print("## Notations\n", *notations(samples), sep="\n")

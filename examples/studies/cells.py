@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.results.numbers import (
     Estimate,
     estimates,
@@ -96,7 +96,7 @@ class Cells:
 
     def main(self) -> None:
         """Do what the command line says; Ctrl-C ends it at once."""
-        ending.stop_at_interrupt()
+        shutdown.stop_at_interrupt()
         if sys.argv[1:2] == ["--only"]:
             arm, task, seed = sys.argv[2:]
             self.one((arm, task, int(seed)))

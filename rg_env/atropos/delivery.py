@@ -16,8 +16,8 @@ from typing import Any
 from atroposlib.envs.base import BaseEnv
 
 from rg_env.atropos.api_client import ApiError, ApiSession
-from rg_env.json_lines import encode_groups
-from rg_env.off_loop import off_loop, release_gil
+from rg_env.executor import in_thread, release_gil
+from rg_env.line_file import encode_groups
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Group, listed, rollouts_in
 
@@ -120,7 +120,7 @@ class Trainer:
         if is_short(payload):
             body, headers = encode()
         else:
-            body, headers = await off_loop(encode, release_gil)
+            body, headers = await in_thread(encode, release_gil)
         async with self._sending:
             try:
                 # After the encoding: the API may restart meanwhile.

@@ -20,8 +20,8 @@ from rg_env.atropos import start_checks
 from rg_env.atropos.group_rewards import GroupRewards
 from rg_env.atropos.hooks import Hooks, Own, group_at_work, own_method, working_on
 from rg_env.atropos.rollout_requests import Completions
+from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.off_loop import off_loop
 from rg_env.results.result_files import NUMBERS, EvaluationFiles, settings_text
 from rg_env.results.samples import NOT_USED, Row, sample_of
 from rg_env.results.terminal import WorkProgress, width_of
@@ -126,7 +126,7 @@ class Evaluation:
             sampled = [item for item in items for _ in completions]
             await self._complete(sampled, files)
             rows = [*files.rows, *self._not_used()]
-            summary = await off_loop(_summary, rows)
+            summary = await in_thread(_summary, rows)
             env.eval_metrics = list(summary.metrics().items())
             _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
             gave_up = env._servers.gave_up.is_set()

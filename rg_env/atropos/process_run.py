@@ -10,7 +10,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from rg_env.off_loop import off_loop
+from rg_env.executor import in_thread
 from rg_env.results.result_files import settings_text
 from rg_env.results.sources import metrics_beside
 from rg_env.results.terminal import WorkProgress
@@ -61,7 +61,7 @@ class Processing:
             return
         settings = settings_text(env.config, env._servers.clients, env._dumps.versions)
         # The rows of a screen are read again, also where none is missing.
-        env._items.sampled, results = await off_loop(
+        env._items.sampled, results = await in_thread(
             rows.resume,
             settings,
             env.n_groups_to_process,

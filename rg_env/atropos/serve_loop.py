@@ -22,12 +22,12 @@ from atroposlib.envs.base import EvalHandlingEnum
 from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiError, ApiSession
 from rg_env.atropos.hooks import Hooks, own_method
-from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.errors import SettingError
 from rg_env.run.checkpoints import Checkpoints, passed
 from rg_env.run.group import Group
 from rg_env.run.loop import Run, Window
 from rg_env.run.metrics import Metrics
+from rg_env.shutdown import IN_FLIGHT_GRACE_S, cancel_and_wait
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from atroposlib.envs.base import APIServerConfig, BaseEnv
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
 from rg_env.atropos.rollout_requests import completion_tokens
+from rg_env.executor import in_thread
 from rg_env.inference.connection import sampling_extra_of
-from rg_env.off_loop import off_loop
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.loop import Refused
 
@@ -134,7 +134,7 @@ class Checks:
             return f"{longest} tokens reach the trainer's limit, {limit_tokens}"
         if config.include_messages and part.get("messages") is None:
             decode = self._env.tokenizer.decode
-            texts = await off_loop(lambda: [*map(decode, part["tokens"])])
+            texts = await in_thread(lambda: [*map(decode, part["tokens"])])
             part["messages"] = [[{"role": "user", "content": text}] for text in texts]
         return None
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import string
+import secrets
 from datetime import datetime, timezone
 from typing import Any
 
@@ -29,15 +28,14 @@ class Reporting(BaseEnv):
     _kind: str
 
     async def _start_wandb(self, name: str | None) -> None:
-        """Start a run named so, with the day and some letters; None is W&B's own."""
+        """Start a run, for example `gcd-2026-11-20-3f9a1c`; None is W&B's own name."""
         if not self.config.use_wandb:
             return
-        suffix = "".join(random.choices(string.ascii_lowercase, k=6))
         today = datetime.now(timezone.utc).date()
         try:
             await asyncio.to_thread(
                 wandb.init,
-                name=f"{name}-{today}-{suffix}" if name else None,
+                name=f"{name}-{today}-{secrets.token_hex(3)}" if name else None,
                 project=self.wandb_project,
                 group=self.wandb_group,
                 config={"model": self._dumps.model, **env_settings(self.config)},
@@ -58,18 +56,18 @@ class Reporting(BaseEnv):
 
         The last two columns are empty where a group names no gold answer and no task.
         """
-        config = self.config
-        for group in listed(scored_data) if config.use_wandb else ():
-            wanted = config.num_rollouts_per_group_for_logging
-            rows = slice(None if wanted == -1 else wanted)
-            decode, tokens = self.tokenizer.batch_decode, group["tokens"][rows]
-            texts = await asyncio.to_thread(decode, tokens)
-            names = str(group.get("gold_answer", "")), str(group.get("task", ""))
-            scores = group["scores"][rows]
-            self.rollouts_for_wandb.append(
-                [(text, n, *names) for text, n in zip(texts, scores, strict=True)]
-            )
-        excess = len(self.rollouts_for_wandb) - config.num_rollouts_to_keep
+        if not self.config.use_wandb:
+            return
+        wanted = self.config.num_rollouts_per_group_for_logging
+        most = None if wanted == -1 else wanted
+        for group in listed(scored_data):
+            tokens = group["tokens"][:most]
+            texts = await asyncio.to_thread(self.tokenizer.batch_decode, tokens)
+            gold = str(group.get("gold_answer", ""))
+            task = str(group.get("task", ""))
+            pairs = zip(texts, group["scores"][:most], strict=True)
+            self.rollouts_for_wandb.append([(*pair, gold, task) for pair in pairs])
+        excess = len(self.rollouts_for_wandb) - self.config.num_rollouts_to_keep
         del self.rollouts_for_wandb[: max(0, excess)]
 
     async def create_rollout_table(self, wandb_metrics: dict[str, Any]) -> Any:
@@ -96,10 +94,9 @@ class Reporting(BaseEnv):
         Mends B16 of docs/host_defects.md: of several servers only the last one is
         logged.
         """
-        metrics, feedback = self.metrics, self._feedback
-        dict.update(metrics.events, self._events())
-        numbers = {**(wandb_metrics or {}), **metrics.numbers()}
-        if feedback.moves_something:
+        dict.update(self.metrics.events, self._events())
+        numbers = {**(wandb_metrics or {}), **self.metrics.numbers()}
+        if self._feedback.moves_something:
             stats = self.get_curriculum_stats()
             curves = stats.keys() - {"curriculum_mode", "task_details"}
             numbers |= {f"curriculum/{name}": stats[name] for name in curves}
@@ -108,21 +105,22 @@ class Reporting(BaseEnv):
         for i, server in enumerate(self._servers.clients):
             numbers |= await server.wandb_metrics({}, f"server_{i}")
         if self.config.use_wandb:
-            columns, rows = feedback.table()
+            columns, rows = self._feedback.table()
             numbers["curriculum/tasks"] = wandb.Table([*columns], data=[*rows])
         try:
             await super().wandb_log(numbers)  # which adds its own to them
         finally:
             if self._kind:  # no command has no file
-                alarms = metrics.alarms.news()
+                alarms = self.metrics.alarms.news()
                 self._dumps.note_numbers(self.curr_step, self._kind, numbers, alarms)
 
     def _events(self) -> dict[str, int]:
         """Return the events that the collaborators have counted since the run began."""
-        return {
-            **self._dumps.losses(),
-            **self._servers.events,
-            **self._session.events,
-            "worker_deaths": 0 if self._pool is None else self._pool.deaths,
-            **({} if self._items is None else self._items.events),
-        }
+        events = self._dumps.losses()
+        events |= self._servers.events
+        events |= self._session.events
+        if self._pool is not None:
+            events["worker_deaths"] = self._pool.deaths
+        if self._items is not None:
+            events |= self._items.events
+        return events

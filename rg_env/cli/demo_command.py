@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.cli.command import loaded, option
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import SettingError
@@ -67,9 +67,7 @@ def demo(command: SettingsCommand, given: Given, steps: int, **own: Any) -> int:
     check_writable("--dumps", Path(own["dumps"]), is_folder=True)
     settings, _ = given.over(command.start)
     own |= {name: getattr(settings, name) for name in ("seed", "complexity_mode")}
-    note = "\n{}: shutting down; a second signal ends the process at once"
-    work = _demo(loaded(command.env_cls), total_steps=steps, **own)
-    return ending.run(work, lambda number: print(note.format(number.name), flush=True))
+    return shutdown.run(_demo(loaded(command.env_cls), total_steps=steps, **own))
 
 
 async def _demo(env_cls: Any, dumps: str, **settings: Any) -> int:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rg_env import ending, installation, logs
+from rg_env import installation, logs, shutdown
 from rg_env.cli import failures
 from rg_env.cli.command import HELP_NAMES
 
@@ -89,7 +89,7 @@ click.version_option(installation.VERSION, message=VERSION)(PROGRAM)
 
 def run_and_exit(env_cls: Any, argv: Sequence[str]) -> NoReturn:
     """Run a command line as all that this process does; ends it with the status."""
-    ending.stop_at_interrupt()
+    shutdown.stop_at_interrupt()
     for fd in range(3):  # in the place of one that is closed, a socket would be opened
         try:
             os.fstat(fd)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.cli.command import (
     command,
     flag,
@@ -25,7 +25,7 @@ from rg_env.cli.command import (
 )
 from rg_env.cli.command import workers as pool_of
 from rg_env.errors import SettingError, counted, on_one_line, printable
-from rg_env.off_loop import off_loop
+from rg_env.executor import in_thread
 from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, Sample
 from rg_env.results.sources import Sources, files_of
@@ -197,7 +197,7 @@ def rescore(
     with contextlib.ExitStack() as end:
         cluster = _cluster(ray, end) if ray else None
         pool = end.enter_context(pool_of(workers, modules))
-        ending.run(_rescore(sources, out, rows, pool, cluster, modules))
+        shutdown.run(_rescore(sources, out, rows, pool, cluster, modules))
     if not rows:
         raise sources.no_completion(paths)
     numbers = rescored_numbers(table_of(rows))
@@ -243,10 +243,10 @@ async def _rescore(
 
     library = await read_library(pool)
     with contextlib.ExitStack() as end:
-        file = await off_loop(RescoredFile, out, library.release) if out else None
+        file = await in_thread(RescoredFile, out, library.release) if out else None
         if file is not None:
             end.callback(file.close)
-            await off_loop(lambda: rows.extend(map(row_of, file.samples())))
+            await in_thread(lambda: rows.extend(map(row_of, file.samples())))
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
         table = Table(rows, sources, progress)
         missing = list if file is None else file.missing

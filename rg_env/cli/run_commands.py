@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rg_env import ending, logs
+from rg_env import logs, shutdown
 from rg_env.cli.command import START, Number, flag, loaded, option, rendered
 from rg_env.cli.options import Given, SettingsCommand, options
 from rg_env.errors import RunError, SettingError, not_allowed, shown
@@ -166,7 +166,7 @@ def screen(
     Samples a few groups of each task with the settings for serve, and writes a settings
     file that selects the tasks and levels whose groups have reward variance.
     """
-    from rg_env.json_lines import read_groups
+    from rg_env.line_file import read_groups
     from rg_env.results.screen_settings import ScreenRun, screen_text
     from rg_env.results.screening import screen_rows, table_for
 
@@ -247,11 +247,10 @@ def launch(command: SettingsCommand, given: Given) -> int:
     logs.set_levels(debug=config.debug_logging, quiet_framework=True)
     with taken(plan):
         try:
-            text = "%s: shutting down; a second signal ends everything at once"
-            note = lambda number: logger.warning(text, number.name)  # noqa: E731
-            # Without a limit: the trainer gets all the time that it needs to end.
             run = TrainingRun(plan)
-            ending.run(run.run(), note, end_within_s=None, at_once=run.kill_all)
+            # Without a limit: the trainer gets all the time that it needs to end.
+            lifetime = shutdown.Lifetime(at_once=run.kill_all, is_limited=False)
+            asyncio.run(lifetime.run(run.run()))
         finally:
             if plan.policy.is_dir():
                 print(f"weights: {plan.policy}", flush=True)

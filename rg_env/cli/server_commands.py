@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.cli.command import command, flag, option
 from rg_env.cli.options import (
     OF_STREAM,
@@ -96,7 +96,7 @@ def _serve(what: str, listener: socket.socket, served: Any, **options: Any) -> i
         print(f"{what} ready on http://{name}:{port}", flush=True)
         await serving.serve(served, listener, **options)
 
-    ending.run(run())
+    shutdown.run(run())
     return 0
 
 
@@ -165,7 +165,7 @@ def score_server(
         inner = ScoreServer(stream, shows_gold=gold, masks=mask_sample, others=others)
         served = checked(inner, host, **clients)
         # The rest is for closing: after END_WITHIN_S the process is killed.
-        how: Any = {"timeout_graceful_shutdown": int(ending.END_WITHIN_S - 2)}
+        how: Any = {"timeout_graceful_shutdown": int(shutdown.END_WITHIN_S - 2)}
         how["log_level"] = "error"  # what a client sends is no news
         return _serve("score server", listener, served, ws="auto", **how)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.cli.command import (
     Number,
     command,
@@ -171,7 +171,7 @@ def tasks(
     shown.
     """
     with workers(1, task_modules) as pool:
-        facts = ending.run(facts_of(names, category, pool))
+        facts = shutdown.run(facts_of(names, category, pool))
     is_one = len(facts) == 1
     print(details(facts[0]) if is_one else listing(facts))
     return 0
@@ -280,8 +280,8 @@ def show(
     try:
         with workers(1, task_modules) as pool:
             item = _item(pool, task, level, seeds if seed is None else [seed])
-            values = _values(pool, ending.run(item), answer, rules)
-            print("\n".join(lines(ending.run(values))))
+            values = _values(pool, shutdown.run(item), answer, rules)
+            print("\n".join(lines(shutdown.run(values))))
     except PoolError as error:
         advice = "another --seed or --level may make another item"
         raise RunError(f"{task}: {why_no_entry(error)}; {advice}") from error
@@ -324,7 +324,7 @@ def doctor(names: Sequence[str], task_modules: Sequence[str], items: int) -> int
         workers(max(1, cores - 1), task_modules) as pool,
         workers(1, task_modules) as other,
     ):
-        faults = ending.run(check_all())
+        faults = shutdown.run(check_all())
         layers = ", ".join(pool.sandbox_layers)
     failed = {task: fault for task, fault in faults.items() if fault}
     for task, fault in failed.items():

@@ -16,10 +16,10 @@ import numpy as np
 from openai.types.chat import ChatCompletion
 
 from rg_env.demo.policy import Known, PolicyProfile, sample_completion
+from rg_env.executor import in_thread, release_gil
 from rg_env.inference.client import Call, Client
 from rg_env.inference.completions import read_tokens
 from rg_env.inference.routes import COMPLETIONS, Body, Completion, Prompt, Route
-from rg_env.off_loop import off_loop, release_gil
 from rg_env.stream.item import Item
 from rg_env.task_rules.table import solution
 
@@ -46,7 +46,7 @@ class SimulatedClient(Client):
         if prompt.item is None:
             raise NotImplementedError("the simulated model completes items alone")
         written = self._written(prompt, fields["n"], fields["max_tokens"])
-        read = await off_loop(read_tokens, self.tokenizer, written, release_gil)
+        read = await in_thread(read_tokens, self.tokenizer, written, release_gil)
         if on_reply is not None:
             on_reply()
         return read

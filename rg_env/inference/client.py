@@ -23,6 +23,7 @@ from atroposlib.envs.server_handling.vllm_server import AutoTokenizer
 from openai.types.chat import ChatCompletion
 
 from rg_env.errors import shown
+from rg_env.executor import in_thread, keep_gil, release_gil
 from rg_env.inference.completions import (
     ProbeRequest,
     Sampling,
@@ -60,8 +61,7 @@ from rg_env.inference.routes import (
     Prompt,
     Route,
 )
-from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import keep_gil, off_loop, release_gil
+from rg_env.logs import is_sampled
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class Client(APIServer):
         if not self.is_out:
             self.is_out, self.failure = True, failure
             self._times_out += 1
-            if is_worth_a_line(self._times_out):
+            if is_sampled(self._times_out):
                 url, why = self.config.base_url, failure.text
                 logger.warning("inference at %s is not used for now (%.300s)", url, why)
         self.recover()
@@ -222,7 +222,7 @@ class Client(APIServer):
             messages = [{"role": "user", "content": "hi"}]
             request = ProbeRequest(Prompt(messages, tokens, False), {"n": 2})
         self.route = await find_route(self, request)
-        if is_worth_a_line(self._times_out):
+        if is_sampled(self._times_out):
             how = "queried as a chat" if self.route is CHAT else "token ids from "
             how += self.route.path if self.route is not CHAT else ""
             logger.info("inference at %s: %s", self.config.base_url, how)
@@ -364,7 +364,7 @@ class Client(APIServer):
             if sum(map(len, itertools.chain(*replies))) <= short_bytes:
                 return read(bodies, keep_gil)
             # Put together there, too: 5 MB take 16 ms.
-            return await off_loop(read, bodies, release_gil)
+            return await in_thread(read, bodies, release_gil)
         except NO_SUCH_FORM as error:
             begin = b"".join(replies[0])[:LONGEST_READ].decode("utf-8", "replace")
             text = body_summary(begin, *secrets_of(self.config)) or "empty"

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rg_env.executor import in_thread, keep_gil
 from rg_env.inference.connection import (
     ABOUT_THE_REQUEST,
     BAD_REPLY,
@@ -36,7 +37,6 @@ from rg_env.inference.connection import (
     RequestFailedError,
 )
 from rg_env.inference.routes import CHAT, Completion, Prompt, Route
-from rg_env.off_loop import keep_gil, off_loop
 from rg_env.reward.extraction import THINKING
 
 # A prompt up to here is rendered and encoded in half a millisecond, in place.
@@ -95,7 +95,7 @@ class Prompts:
         """Return a prompt, rendered off the event loop where it is long."""
         key = [tuple(sorted(dict(message).items())) for message in messages]
         if len(repr(key)) > SHORT_PROMPT_CHARS:
-            return await off_loop(self._rendered, *key)
+            return await in_thread(self._rendered, *key)
         await asyncio.sleep(0)  # several in a row must not add up
         return self._rendered(*key)
 

@@ -30,7 +30,7 @@ from rg_env.inference.connection import (
     RequestFailedError,
 )
 from rg_env.inference.routes import Completion, Prompt
-from rg_env.logs import is_worth_a_line
+from rg_env.logs import is_sampled
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ class Servers:
             return
         self._note_failing(failure)
         count, urls = self.kinds[failure.kind], self._urls
-        if not self.is_down and is_worth_a_line(count):
+        if not self.is_down and is_sampled(count):
             logger.warning(
                 "%s; %d requests failed so (%s)",
                 *(failure.at(urls), count, failure.kind),

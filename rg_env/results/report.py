@@ -30,7 +30,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.errors import SettingError
 from rg_env.installation import COMMAND
 from rg_env.library.baselines import guessing_notes
@@ -222,7 +222,7 @@ def report_of(paths: Sequence[Path], folder: Path, *, title: str) -> Path | None
     """
     there = [str(path) for path in paths if path.exists()]
     try:
-        if there and ending.is_ending():
+        if there and shutdown.has_begun():
             command = shlex.join(["report", *there, "--out", str(folder)])
             logger.warning("the report is written by: %s %s", COMMAND, command)
         elif there:

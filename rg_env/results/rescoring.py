@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError, shown
-from rg_env.json_lines import LineFile, readable
+from rg_env.executor import in_thread
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import LibraryDescription
 from rg_env.library.task_check import is_unusable, why_no_entry
-from rg_env.off_loop import off_loop
+from rg_env.line_file import LineFile, readable
 from rg_env.results.samples import SCORES, Sample, grouped
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
@@ -111,7 +111,7 @@ class SavedItems:
     async def next(self) -> Group | None:
         """Return the next group, whose `known` has its samples."""
         while not self._groups:
-            batch = await off_loop(
+            batch = await in_thread(
                 lambda: [*itertools.islice(self._samples, self._at_once)]
             )
             if not batch:
@@ -176,7 +176,7 @@ class Rescoring:
     async def _scored(
         self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
     ) -> list[Sample]:
-        read = await off_loop(lambda: list(map(_read, samples)))
+        read = await in_thread(lambda: list(map(_read, samples)))
         own = list(dict.fromkeys(answer for answer, _ in read if answer is not None))
         scores: list[dict[str | None, Score]] = []
         for rules in RULES:
@@ -347,7 +347,7 @@ class RescoredFile:
 
     async def take(self, group: Group) -> None:
         """Append the new samples of a group, but those that are tried again."""
-        await off_loop(self._write, group.data)
+        await in_thread(self._write, group.data)
 
     def _write(self, samples: Iterable[Sample]) -> None:
         for sample in samples:

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 import msgspec
 import yaml
 
+from rg_env.executor import in_thread, release_gil
 from rg_env.installation import VERSION
-from rg_env.json_lines import LineFile, encode_group, quick, readable
-from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import off_loop, release_gil
+from rg_env.line_file import LineFile, encode_group, quick, readable
+from rg_env.logs import is_sampled
 from rg_env.places import check_writable
 from rg_env.results.samples import Row, brief, key_of, read_rows
 from rg_env.results.terminal import WorkProgress
@@ -142,13 +142,13 @@ class RowWriter:
         """Write the row of a group; the ending of one that nobody else gets."""
         for part in listed(group.data):
             try:
-                await off_loop(self.write, part)
+                await in_thread(self.write, part)
             except OSError as error:
                 why = f"env.data_path_to_save_groups: {self.path}: {error}"
                 if not group.is_for_trainer:
                     raise RunStoppedError(why) from error
                 # The trainer's group is worth more than the copy of it.
-                if is_worth_a_line(self.rows_lost):
+                if is_sampled(self.rows_lost):
                     logger.error("row %d is lost: %s", self.rows_lost, why)
             if not group.is_for_trainer:
                 group.end(Ending.WRITTEN, rollouts_in(part))
@@ -286,7 +286,7 @@ class EvaluationFiles:
     async def __aenter__(self) -> EvaluationFiles:
         """Begin the evaluation, or continue one that was ended."""
         if self._wanted is not None:
-            await off_loop(self._begin, self._wanted.rstrip("/"))
+            await in_thread(self._begin, self._wanted.rstrip("/"))
         there = {key_of(row): row for row in self._done}
         self._rows = [there.get(key_of(row)) for row in self.known]
         self._scores = [float(row["score"]) for row in self.rows]
@@ -366,7 +366,7 @@ class EvaluationFiles:
             }
         row = {**self.known[group.known], **row}
         self._kept += 1
-        await off_loop(self._write, [row])
+        await in_thread(self._write, [row])
         self._scores.append(rollout.score)
         self._put(group, row)
 
@@ -400,7 +400,7 @@ class EvaluationFiles:
         """
         if self._file is None or not (self._kept or self._done):
             return None
-        await off_loop(self._write, [row for row in rows if row.get("score") is None])
+        await in_thread(self._write, [row for row in rows if row.get("score") is None])
         if gave_up or self._file.waiting or self._file.lost:
             how = "was given up" if gave_up else "lacks what the disk has refused"
             self._log_end(how, self._file)

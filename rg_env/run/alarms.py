@@ -1,11 +1,10 @@
 """Alarms: signs that a policy is rewarded for nothing, or that samples are wasted.
 
-    alarms = Alarms()  # for the whole training
-    for line in alarms.take(item.task, item.gold, score(item, completions)):
-        print(line)
+    alarms = Alarms(print)  # for the whole training
+    alarms.take(item.task, item.gold, score(item, completions))
 
-Pure: groups go in as they are scored, lines for the log, counts and rows come out. What
-is kept is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
+Pure: groups go in as they are scored, lines for the log, counts and rows come out. The
+memory is bounded by the number of tasks. An alarm that goes on counts once in `WINDOW`
 groups of its task.
 """
 
@@ -18,7 +17,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from rg_env.logs import is_worth_a_line
+from rg_env.logs import is_sampled
 from rg_env.run.group import has_variance
 from rg_env.stream.group_scorer import Result
 
@@ -44,7 +43,7 @@ SHARES = {
 
 
 class _Facts(NamedTuple):
-    """What a window keeps of a group."""
+    """The facts of a group that a window keeps."""
 
     rollouts: int
     mean_reward: float
@@ -54,9 +53,7 @@ class _Facts(NamedTuple):
     hits: Mapping[str, int]  # rollouts, by the names of `SHARES`
 
 
-def _facts_of(
-    gold: object, results: Sequence[Result], truncated: int, number: int
-) -> _Facts:
+def _facts_of(gold: str, results: Sequence[Result], truncated: int) -> _Facts:
     pairs = [(r.answer, r.value) for r in results if r.value is not None]
     rewards = [reward for _, reward in pairs]
     # A longer answer that fits many questions is hardly found by chance. Scorers give
@@ -67,14 +64,19 @@ def _facts_of(
         if answer is not None and len(answer) <= 40 and reward >= 0.1
     )
     outcomes = Counter(result.outcome for result in results)
-    errors, timeouts = outcomes["scorer_error"], outcomes["timeout"]
-    counts = (errors, timeouts, truncated)
-    hits = dict(zip(SHARES, counts, strict=True))
-    # Where there is no one gold answer, the question stands for it.
-    text = f"#{number}" if gold is None else str(gold)
-    text = text.strip().casefold()[:GOLD_CHARS]
-    is_varied = len(rewards) < 2 or has_variance(rewards)
-    return _Facts(len(rewards), fmean(rewards), is_varied, text, rewarded, hits)
+    hits = {
+        "scorer_errors": outcomes["scorer_error"],
+        "timeouts": outcomes["timeout"],
+        "truncations": truncated,
+    }
+    return _Facts(
+        rollouts=len(rewards),
+        mean_reward=fmean(rewards),
+        has_variance=len(rewards) < 2 or has_variance(rewards),
+        gold=gold.strip().casefold()[:GOLD_CHARS],
+        rewarded=rewarded,
+        hits=hits,
+    )
 
 
 # -- the conditions: a sentence where an alarm rings -----------------------------------
@@ -84,7 +86,7 @@ Window = Sequence[_Facts]
 
 def _repeated_answer(window: Window) -> str | None:
     counts = Counter(answer for facts in window for answer in facts.rewarded)
-    answer, count = next(iter(counts.most_common(1)), ("", 0))
+    ((answer, count),) = counts.most_common(1) or [("", 0)]
     golds = {facts.gold for facts in window if answer in facts.rewarded}
     # A yes or no that is right half the time has one gold answer.
     if count < max(FEWEST_GROUPS, math.ceil(len(window) / 2)) or len(golds) < 8:
@@ -98,19 +100,18 @@ def _repeated_answer(window: Window) -> str | None:
 def _no_variance(window: Window) -> str | None:
     if len(window) < WINDOW or any(facts.has_variance for facts in window):
         return None
-    mean = f"now {window[-1].mean_reward:.2f}"
-    return f"{WINDOW} groups in a row of equal rewards, {mean}"
+    mean = window[-1].mean_reward
+    return f"{WINDOW} groups in a row of equal rewards, now {mean:.2f}"
 
 
 def _share(name: str, window: Window) -> str | None:
     hits = [facts.hits[name] for facts in window if facts.hits[name]]
     total = sum(facts.rollouts for facts in window)
-    # One item of which every answer hangs its scorer is 5 % of a window already.
-    if len(window) < FEWEST_GROUPS or len(hits) < 3:
-        return None
     share = sum(hits) / total
-    sentence = f"{name} in {share:.0%} of the last {total} rollouts"
-    return sentence if share >= SHARES[name] else None
+    # One item whose answers all hang its scorer is 5 % of a window already.
+    if len(window) < FEWEST_GROUPS or len(hits) < 3 or share < SHARES[name]:
+        return None
+    return f"{name} in {share:.0%} of the last {total} rollouts"
 
 
 OF_SHARES = {name: partial(_share, name) for name in SHARES}
@@ -119,61 +120,69 @@ OF_TASKS: dict[str, Callable[[Window], str | None]] = {
     "no_variance": _no_variance,
     **OF_SHARES,
 }
-"""Each alarm, to what rings it in the newest groups of a task; some ring for all."""
+"""Each alarm with its condition on the newest groups of a task, or of all tasks."""
 
 
 class Alarms:
     """Watches the groups of one run of any trainer.
 
+    Args:
+        on_alarm: Called with a line for the log at the first, second, fourth ... time
+            that an alarm rings.
+
     Attributes:
         counts: How often each alarm rang, by name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_alarm: Callable[[str], object]) -> None:
+        self._on_alarm = on_alarm
         self.counts: Counter[str] = Counter(dict.fromkeys(OF_TASKS, 0))
+        self._groups = 0
         self._reported = 0
-        self._groups: Counter[str] = Counter()
         newest = partial(deque[_Facts], maxlen=WINDOW)  # which pickles
         self._windows: defaultdict[str, deque[_Facts]] = defaultdict(newest)
-        self._rows: dict[tuple[str, str], list[Any]] = {}
-        self._quiet_until: dict[tuple[str, str], int] = {}
+        # By the name of an alarm and its place:
+        self._rung: Counter[tuple[str, str]] = Counter()
+        self._sentences: dict[tuple[str, str], str] = {}
+        self._quiet_for: Counter[tuple[str, str]] = Counter()  # groups
 
     def take(
         self, task: str, gold: object, results: Sequence[Result], truncated: int = 0
-    ) -> list[str]:
-        """Take in the results of one item; return lines for the log.
+    ) -> None:
+        """Take in the results of one item.
 
         Args:
             task: Its task.
             gold: Its reference answer, None where there are many.
-            results: Those of all its completions, with what was the reward as value;
-                those without a score do not count.
+            results: Those of all its completions, with the reward as value; those
+                without a score do not count.
             truncated: How many of the completions were cut off.
-
-        Returns:
-            Lines for the first, second, fourth ... time that each alarm rings.
         """
-        lines = list[str]()
         if all(result.value is None for result in results):
-            return lines
-        facts = _facts_of(gold, results, truncated, self._groups[task])
+            return
+        self._groups += 1
+        # Where there is no one gold answer, the question stands for it.
+        gold = f"#{self._groups}" if gold is None else str(gold)
+        facts = _facts_of(gold, results, truncated)
         for place, conditions in ((task, OF_TASKS), (ALL, OF_SHARES)):
-            self._windows[place].append(facts)
-            self._groups[place] += 1
+            window = self._windows[place]
+            window.append(facts)
             for name, condition in conditions.items():
-                key, now = (name, place), self._groups[place]
-                is_quiet = now < self._quiet_until.get(key, 0)
-                sentence = None if is_quiet else condition(self._windows[place])
-                if sentence is None:
-                    continue
-                self._quiet_until[key] = now + WINDOW
-                count = self._rows[key][2] if key in self._rows else 0
-                self._rows[key] = [name, place, count + 1, sentence]
-                self.counts[name] += 1
-                if is_worth_a_line(total := self.counts[name]):
-                    of_kind = f"(alarm {total} of this kind)"
-                    lines.append(f"alarm {name}: {place}: {sentence} {of_kind}")
-        return lines
+                self._quiet_for[name, place] -= 1
+                is_quiet = self._quiet_for[name, place] > 0
+                sentence = None if is_quiet else condition(window)
+                if sentence is not None:
+                    self._ring(name, place, sentence)
+
+    def _ring(self, name: str, place: str, sentence: str) -> None:
+        self._quiet_for[name, place] = WINDOW
+        self._rung[name, place] += 1
+        self._sentences[name, place] = sentence
+        self.counts[name] += 1
+        count = self.counts[name]
+        if is_sampled(count):
+            of_kind = f"(alarm {count} of this kind)"
+            self._on_alarm(f"alarm {name}: {place}: {sentence} {of_kind}")
 
     def news(self) -> list[list[Any]]:
         """Return a row for each alarm and task that rang, the commonest first.
@@ -181,7 +190,8 @@ class Alarms:
         Its name, its task, how often it rang, and its newest sentence; [] if none has
         rung since the last call.
         """
-        before, self._reported = self._reported, self.counts.total()
+        before = self._reported
+        self._reported = self.counts.total()
         if before == self._reported:
             return []
-        return sorted(self._rows.values(), key=lambda row: -row[2])
+        return [[*key, n, self._sentences[key]] for key, n in self._rung.most_common()]

@@ -1,7 +1,7 @@
 """Checkpoints and the ledger, from which a restarted instance continues.
 
     {checkpoint_dir}/env_checkpoints/{name}/step-{step}.json
-    {checkpoint_dir}/env_checkpoints/{name}/ledger.json    what was counted, at any time
+    {checkpoint_dir}/env_checkpoints/{name}/ledger.json    the counts, at any time
 
 A folder is named after the environment and its shard. The instance that writes to it
 holds the lock of its ledger; another one of the same name takes `{name}.1`. The ledger
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from rg_env.errors import SettingError
-from rg_env.json_lines import try_lock
+from rg_env.line_file import try_lock
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Ending, Ledger
 from rg_env.stream.curriculum import Feedback
@@ -65,21 +65,20 @@ def load(
     source: Path, parts: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Load a checkpoint into its parts, all or none; return a subclass' own data."""
-    before, name = {n: part.state_dict() for n, part in parts.items()}, "JSON"
+    before = {name: part.state_dict() for name, part in parts.items()}
+    name = "JSON"
     try:
         state = json.loads(source.read_bytes())
-        if (version := state.get("version")) != VERSION:
-            why = f"has version {version!r}, needed is {VERSION}"
-            raise BadCheckpointError(f"{source} {why}; move it away to begin anew")
-        then = state["settings"]
-        both = sorted(then.keys() | settings.keys())
-        different = [key for key in both if then.get(key) != settings.get(key)]
+        then = {**state["settings"], "version": state["version"]}
+        now = {**settings, "version": VERSION}
+        both = sorted(then.keys() | now.keys())
+        different = [key for key in both if then.get(key) != now.get(key)]
         if different:
             first = different[0]
             raise BadCheckpointError(
                 f"{source} is of a run with another {first}: {then.get(first)!r}, now"
-                f" {settings.get(first)!r}; its items would not be those of this run,"
-                f" so set {', '.join(different)} as it was, or move the file away"
+                f" {now.get(first)!r}; its items would not be those of this run, so"
+                f" restore {', '.join(different)}, or move the file away"
             )
         own = dict(state.get("data", {}))
         for name, part in parts.items():
@@ -101,11 +100,14 @@ class Checkpoints:
     """
 
     def __init__(self, env: Any, dumps: Dumps, feedback: Feedback) -> None:
-        self._env, self._dumps, self._feedback = env, dumps, feedback
+        self._env = env
+        self._dumps = dumps
+        self._feedback = feedback
         self._folder: Path | None = None
         self._ledger_file: int | None = None
-        self.beside_dumps = self._is_begun = False
+        self._is_begun = False
         self._saved_s = -math.inf
+        self.beside_dumps = False
         self.kept_names: Collection[str] = ()
         self.ledger = Ledger()
 
@@ -113,9 +115,11 @@ class Checkpoints:
     def folder(self) -> Path:
         """This instance's folder, held from the first time on."""
         if self._folder is None:
-            env, config = self._env, self._env.config
-            root = config.data_dumps_dir if self.beside_dumps else env.checkpoint_dir
-            name = config.wandb_name or str(env.name)
+            config = self._env.config
+            root = self._env.checkpoint_dir
+            if self.beside_dumps:
+                root = config.data_dumps_dir
+            name = config.wandb_name or str(self._env.name)
             if config.num_shards > 1:
                 name += f"_shard{config.shard_index}of{config.num_shards}"
             self._folder = self._hold(Path(root) / "env_checkpoints" / name)
@@ -126,8 +130,8 @@ class Checkpoints:
             folder = wanted.with_name(f"{wanted.name}.{i}") if i else wanted
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-                self._ledger_file = os.open(folder / "ledger.json", flags, 0o644)
+                path = folder / "ledger.json"
+                self._ledger_file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             except OSError as error:
                 logger.warning("checkpoints cannot be saved in %s: %s", folder, error)
                 break
@@ -151,8 +155,7 @@ class Checkpoints:
         try:
             # Padded, so that nothing of a longer text before is left behind it.
             size = os.fstat(self._ledger_file).st_size
-            text = json.dumps(ledger).encode().ljust(size)
-            os.pwrite(self._ledger_file, text, 0)
+            os.pwrite(self._ledger_file, json.dumps(ledger).encode().ljust(size), 0)
         except OSError as error:
             logger.warning("no ledger can be written in %s: %s", folder, error)
             self.release()
@@ -194,33 +197,37 @@ class Checkpoints:
 
     def parts(self) -> dict[str, Any]:
         """Return the owner of each part of a checkpoint."""
-        feedback, adaptive = self._feedback, self._feedback.adaptive
-        return {
+        parts = {
             "items": self._env._prepared_items(),
-            "progress": feedback.progress,
-            "curriculum": feedback.curriculum,
-            **({} if adaptive is None else {"adaptive": adaptive}),
+            "progress": self._feedback.progress,
+            "curriculum": self._feedback.curriculum,
             "metrics": self.ledger,
             "saved": self._dumps.saved,
             "failed": self._dumps.failed,
         }
+        if self._feedback.adaptive is not None:
+            parts["adaptive"] = self._feedback.adaptive
+        return parts
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings that decide the items, and the modules of own tasks."""
-        items, settings = self._env._items, self._env.config.stream_settings
-        modules = {} if items is None else dict(items.library.modules)
-        return {**settings, "task_modules": modules} if modules else settings
+        items = self._env._items
+        settings = dict(self._env.config.stream_settings)
+        if items is not None and items.library.modules:
+            settings["task_modules"] = dict(items.library.modules)
+        return settings
 
     def write(self, step: int, data: Mapping[str, Any]) -> None:
         """Write the checkpoint of a step; at any time, the old or new one is there."""
-        states = {name: part.state_dict() for name, part in self.parts().items()}
-        settings = {"version": VERSION, "settings": self._settings()}
-        own = {"data": dict(data)} if data else {}
-        # One name for all steps: what a killed process left is written over.
+        state = {"version": VERSION, "settings": self._settings()}
+        state |= {name: part.state_dict() for name, part in self.parts().items()}
+        if data:
+            state["data"] = dict(data)
+        # One name for all steps: the rest of a killed process is written over.
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / ".part"
         with part.open("w", encoding="utf-8") as file:
-            json.dump({**settings, **states, **own}, file)
+            json.dump(state, file)
             file.flush()
             os.fsync(file.fileno())
         part.replace(self._path(step))
@@ -259,7 +266,7 @@ class Checkpoints:
         logger.info("continuing from %s at item %d", source, self._env.iter)
 
     def _continue_ledger(self) -> None:
-        """Continue the ledger, and count what was in flight at a kill."""
+        """Continue the ledger, and count the rollouts in flight at a kill."""
         path = self.folder / "ledger.json"
         try:
             if text := path.read_bytes():  # else no run was begun there

@@ -12,6 +12,7 @@ caller that is cancelled leaves its group to be written all the same.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import math
 import numbers
@@ -22,14 +23,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rg_env.json_lines import (
+from rg_env.executor import release_gil
+from rg_env.line_file import (
     PART_SUFFIX,
     LineFile,
     encode_group,
     readable,
     recover_unfinished,
 )
-from rg_env.off_loop import release_gil
 from rg_env.run.group import Group, is_worth_keeping
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ METRICS_FOLDER = "metrics"
 PROGRESS_EVERY = 10  # groups of a file
 
 
+@dataclasses.dataclass
 class DumpWriter:
     """Writes the groups of one kind into numbered files; calls block on the disk.
 
@@ -48,15 +50,16 @@ class DumpWriter:
     `groups_total` counts those of continued runs too.
     """
 
-    def __init__(
-        self, run: Any, stem: str, groups_per_file: int, subfolder: str = ""
-    ) -> None:
-        self._run, self._stem, self._subfolder = run, stem, subfolder
-        self._groups_per_file = groups_per_file
-        self.batch_num = self.groups_total = self.groups_lost = 0
-        self._file: LineFile | None = None
-        self._buffer: list[dict[str, Any]] = []
-        self._handed_over = 0  # groups of the buffer that the file has
+    run: Any
+    stem: str
+    groups_per_file: int
+    subfolder: str = ""
+    batch_num: int = 0
+    groups_total: int = 0
+    groups_lost: int = 0
+    _buffer: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    _handed_over: int = 0  # groups of the buffer that the file has
+    _file: LineFile | None = None
 
     @property
     def buffer(self) -> list[dict[str, Any]]:
@@ -73,15 +76,19 @@ class DumpWriter:
         file = self._file  # which the thread of the dumps may replace
         return len(file.waiting) if file else 0
 
+    @property
+    def folder(self) -> Path:
+        """The folder of its files."""
+        return Path(self.run.folder, self.subfolder)
+
     def _current(self) -> LineFile:
         """Return the file being written, or begin one."""
         while self._file is None:
-            folder = Path(self._run.folder, self._subfolder)
-            name = f"{self._stem}_{self._run.run_uuid}_{self.batch_num:04d}.jsonl"
-            if (folder / name).exists():
+            name = f"{self.stem}_{self.run.run_uuid}_{self.batch_num:04d}.jsonl"
+            if (self.folder / name).exists():
                 self.batch_num += 1
             else:
-                self._file = LineFile(folder / f"{name}{PART_SUFFIX}")
+                self._file = LineFile(self.folder / f"{name}{PART_SUFFIX}")
         return self._file
 
     def write(self, group: dict[str, Any]) -> None:
@@ -89,47 +96,47 @@ class DumpWriter:
         self._buffer.append(group)
         self.groups_total += 1
         self._hand_over()
-        file = self._current()
-        if not file.waiting and self._handed_over >= self._groups_per_file:
+        if self._handed_over >= self.groups_per_file:
             self.finish()
 
     def _hand_over(self) -> None:
         """Give the file the groups that it does not have yet."""
+        # Another thread may append some at the same time.
         while self._handed_over < len(self._buffer):
-            group, is_taken = self._buffer[self._handed_over], False
-            try:
-                line = encode_group(group, release_gil=release_gil) + b"\n"
-                is_taken = self._current().put(line)
-            except (TypeError, ValueError, RecursionError) as error:
-                logger.error("%s: a group cannot be dumped: %s", self._stem, error)
-            if is_taken:
-                self._handed_over += 1
-                if self._handed_over % PROGRESS_EVERY == 0:
-                    logger.info(
-                        "%s: %d of %d groups",
-                        self._stem,
-                        self._handed_over,
-                        self._groups_per_file,
-                    )
-            else:
+            if not self._put(self._buffer[self._handed_over]):
                 del self._buffer[self._handed_over]
-                self.groups_lost += 1
-                self.groups_total -= 1
+                self._lose(1)
+                continue
+            self._handed_over += 1
+            if self._handed_over % PROGRESS_EVERY == 0:
+                progress = f"{self._handed_over} of {self.groups_per_file} groups"
+                logger.info("%s: %s", self.stem, progress)
+
+    def _put(self, group: dict[str, Any]) -> bool:
+        try:
+            line = encode_group(group, release_gil=release_gil)
+        except (TypeError, ValueError, RecursionError) as error:
+            logger.error("%s: a group cannot be dumped: %s", self.stem, error)
+            return False
+        return self._current().put(line + b"\n")
+
+    def _lose(self, groups: int) -> None:
+        self.groups_lost += groups
+        self.groups_total -= groups
 
     def finish(self, *, is_last: bool = False) -> Path | None:
         """Complete the file and return its path; None if the disk refuses.
 
-        At last, what the disk refuses is counted lost.
+        The last time, groups that the disk refuses are counted lost.
         """
         self._hand_over()
         file = self._file
         if file is None or not (file.flush() or is_last):
             return None
         if lost := len(file.waiting):
-            self.groups_lost += lost
-            self.groups_total -= lost
+            self._lose(lost)
             file.waiting.clear()  # without them, the file can be completed
-            logger.error("%s: %d groups were lost", self._stem, self.groups_lost)
+            logger.error("%s: %d groups were lost", self.stem, self.groups_lost)
         try:
             complete = file.complete()
         except OSError as error:
@@ -138,12 +145,13 @@ class DumpWriter:
         if complete is not None:
             logger.info("wrote %d groups to %s", self._handed_over - lost, complete)
             self.batch_num += 1
-        self._file, self._handed_over = None, 0
-        self._buffer.clear()
+        del self._buffer[: self._handed_over]
+        self._file = None
+        self._handed_over = 0
         return complete
 
     def close(self) -> None:
-        """Complete the file being written; what the disk refuses is counted lost."""
+        """Complete the file being written; groups that the disk refuses are lost."""
         self.finish(is_last=True)
         if self._file is not None:
             self._file.close()
@@ -155,31 +163,35 @@ class DumpWriter:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the counters; a file being written is completed first."""
-        number, total = map(int, (state["batch_num"], state["groups_total"]))
+        number = int(state["batch_num"])
+        total = int(state["groups_total"])
         self.finish()
-        self.batch_num, self.groups_total = number, total + self.groups_waiting
+        self.batch_num = number
+        self.groups_total = total + self.groups_waiting
 
 
 class Dumps:
     """The dump files of a run: good groups, failed ones, and those that were not sent.
 
-    `folder` and `run_uuid` are of later files; a line of a group names `versions`, and
-    every line the `model`.
+    `folder` and `run_uuid` are those of later files; a line of a group names
+    `versions`, and every line the `model`.
     """
 
     def __init__(self, config: Any) -> None:
-        self._config, self._is_closed = config, False
-        self.folder, self.run_uuid = config.data_dumps_dir, str(uuid.uuid4())
+        self._config = config
+        self.folder = config.data_dumps_dir
+        self.run_uuid = str(uuid.uuid4())
         self.versions: dict[str, str] = {}
         self.model = ""
         self._step: dict[str, int] = {}
         self._numbers: LineFile | None = None
+        self._is_closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dumps")
         name = "reasoning_gym_environment"
         self.saved = DumpWriter(self, f"{name}_rollouts", 100)
         self.failed = DumpWriter(self, f"{name}_FAILED_rollouts", 50)
         self.unsent = DumpWriter(self, f"{name}_UNSENT_rollouts", 50, "unsent")
-        self._all = self.saved, self.failed, self.unsent
+        self._writers = [self.saved, self.failed, self.unsent]
 
     def put_numbers(self, path: Path) -> None:
         """Write the numbers elsewhere; before the first ones are written."""
@@ -190,19 +202,19 @@ class Dumps:
         return await asyncio.shield(asyncio.wrap_future(future))
 
     async def recover(self) -> None:
-        """Complete what killed processes left in the folder."""
-        for folder in Path(self.folder), Path(self.folder, "unsent"):
-            for path in await self._run(recover_unfinished, folder):
+        """Complete the files that killed processes left in the folder."""
+        for writer in (self.saved, self.unsent):
+            for path in await self._run(recover_unfinished, writer.folder):
                 logger.warning("completed %s, which a killed process left", path)
 
     async def take(self, group: Group) -> None:
         """Write a scored group to the files that want it; on disk when this returns."""
-        config, scores = self._config, group.scores
+        config = self._config
         line = {**group.line(self.versions, _now()), "model": self.model, **self._step}
-        is_good = is_worth_keeping(scores, config.rollout_save_score_threshold)
+        is_good = is_worth_keeping(group.scores, config.rollout_save_score_threshold)
         if config.dump_rollouts and is_good:
             await self._run(self.saved.write, line)
-        if config.dump_failed_rollouts and not any(scores):
+        if config.dump_failed_rollouts and not any(group.scores):
             await self._run(self.failed.write, line)
 
     async def keep_unsent(self, group: Mapping[str, Any], reason: str) -> None:
@@ -217,28 +229,35 @@ class Dumps:
         self._step = {"step": step}
         if self._config.dump_metrics and not self._is_closed:
             path = Path(self.folder, METRICS_FOLDER, f"{self.run_uuid}_metrics.jsonl")
-            self._numbers = self._numbers or LineFile(path)
-            put = self._numbers.put
+            file = self._numbers or LineFile(path)
+            self._numbers = file
             head = {"step": step, "time": _now(), "kind": kind, "model": self.model}
-            self._thread.submit(lambda: put(line_of(head, values, alarms)))
+            self._thread.submit(lambda: file.put(line_of(head, values, alarms)))
 
     async def finish(self, writer: DumpWriter) -> None:
         """Complete the file that a writer is writing."""
         await self._run(writer.finish)
 
     async def close(self) -> None:
-        """Complete all files after what is still being written; may be called twice."""
-        if not self._is_closed:
-            self._is_closed = True
-            files: list[Any] = [*self._all, self._numbers]
-            await self._run(lambda: [file.close() for file in files if file])
-            await asyncio.to_thread(self._thread.shutdown)
+        """Complete all files after the lines that wait; may be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        await self._run(self._close)
+        await asyncio.to_thread(self._thread.shutdown)
+
+    def _close(self) -> None:
+        for writer in self._writers:
+            writer.close()
+        if self._numbers is not None:
+            self._numbers.close()
 
     def losses(self) -> dict[str, int]:
         """Return the groups that wait for the disk, and those that are lost."""
-        lost = sum(writer.groups_lost for writer in self._all)
-        waiting = sum(writer.groups_waiting for writer in self._all)
-        return {"dump_groups_lost": lost, "dump_groups_waiting": waiting}
+        return {
+            "dump_groups_lost": sum(each.groups_lost for each in self._writers),
+            "dump_groups_waiting": sum(each.groups_waiting for each in self._writers),
+        }
 
 
 def _now() -> str:

@@ -21,12 +21,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rg_env.errors import RunError, shown, unexpected
+from rg_env.executor import in_thread
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S
 from rg_env.library.installed_library import explained
 from rg_env.library.registry import TASKS
-from rg_env.logs import is_worth_a_line
-from rg_env.off_loop import off_loop
+from rg_env.logs import is_sampled
 from rg_env.reward.extraction import AnswerFormat, Extraction, extract_answer
 from rg_env.reward.score import DEFAULT_RULES, UNSCORED, Score, ScoringRules, read_rows
 from rg_env.stream.item import Item, LostItemError, shared_pool
@@ -73,7 +73,7 @@ async def extract_in_time(
     signs = "<" if answer_format == "tags" else "<\\{}"
     if is_short and sum(t.count(sign) for t in texts for sign in signs) <= FEW_SIGNS:
         return _extracted(texts, thinking_open, answer_format)
-    return await off_loop(_extracted, texts, thinking_open, answer_format)
+    return await in_thread(_extracted, texts, thinking_open, answer_format)
 
 
 # -- scores of answers -----------------------------------------------------------------
@@ -269,7 +269,7 @@ async def _results(
     none = [result.reason for result in results if result.value is None]
     _counts.update([result.outcome for result in results])  # at once, for threads
     count = _counts[UNSCORED] + _counts[UNMATCHED]
-    if none and is_worth_a_line(count, len(none)):
+    if none and is_sampled(count, len(none)):
         logger.warning("%d completions without a score so far: %s", count, none[0])
     return results
 

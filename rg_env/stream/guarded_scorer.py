@@ -24,7 +24,7 @@ from typing import Any
 
 from rg_env.errors import SettingError, on_one_line, shown
 from rg_env.library.own_tasks import imported
-from rg_env.logs import is_worth_a_line
+from rg_env.logs import is_sampled
 from rg_env.workers.pool_errors import PoolError, PreloadError
 from rg_env.workers.sandbox import hardening
 from rg_env.workers.worker_pool import Trust, WorkerPool
@@ -193,7 +193,7 @@ class guard:  # noqa: N801 - it is used as a function
         if isinstance(answer, PoolError):
             cause = CAUSES.get(type(answer).__name__, "lost")
         self.counts.update([cause])  # at once, for threads
-        if cause != "returned" and is_worth_a_line(self.counts[cause]):
+        if cause != "returned" and is_sampled(self.counts[cause]):
             text = "%s: no score (%s, %d so far): %s"
             why = on_one_line(str(answer), 200)
             logger.warning(text, self.__name__, cause, self.counts[cause], why)

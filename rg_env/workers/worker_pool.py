@@ -42,7 +42,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from rg_env.errors import printable
-from rg_env.logs import is_worth_a_line
+from rg_env.logs import is_sampled
 from rg_env.workers.fork_server import START_LIMIT_S, ForkServer, NotStartedError
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
@@ -291,7 +291,7 @@ class WorkerPool:
         with self._lock:
             self.deaths += 1
             count = self.deaths
-        if is_worth_a_line(count):
+        if is_sampled(count):
             logger.warning(
                 "a worker process ended: %s; its call is run again (%d so far)",
                 how,

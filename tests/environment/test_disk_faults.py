@@ -9,8 +9,8 @@ import resource
 
 import pytest
 
-from rg_env import json_lines
-from rg_env.json_lines import read_groups
+from rg_env import line_file
+from rg_env.line_file import read_groups
 from rg_env.run.dumps import Dumps
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
@@ -82,7 +82,7 @@ async def test_an_episode_under_load_loses_nothing_that_fits_the_memory(
     tmp_path, logged, monkeypatch
 ):
     folder = tmp_path / "dumps"
-    monkeypatch.setattr(json_lines, "MOST_WAITING", 10**6)
+    monkeypatch.setattr(line_file, "MOST_WAITING", 10**6)
 
     load = Load(dumps_in(folder))
     lanes = [asyncio.create_task(load.lane()) for _ in range(LANES)]

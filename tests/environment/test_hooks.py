@@ -19,7 +19,7 @@ from atroposlib.envs.base import BaseEnv
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.old_names import UNCALLED
 from rg_env.errors import RunError, SettingError
-from rg_env.json_lines import read_groups
+from rg_env.line_file import read_groups
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     RIGHT,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rg_env.json_lines import read_groups
+from rg_env.line_file import read_groups
 from rg_env.run.checkpoints import BadCheckpointError
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import GUARD_S, REPO_ROOT, options_of, ready_env, run_main

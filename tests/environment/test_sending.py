@@ -7,7 +7,7 @@ import pytest
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos import api_client as atropos_api
 from rg_env.atropos import delivery
-from rg_env.json_lines import read_groups
+from rg_env.line_file import read_groups
 from tests.support.faults import always, listed
 from tests.support.real_api import SIZE, EndsError, group, in_time, registered
 from tests.support.runs import fill_disk_of

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rg_env.json_lines import read_groups
+from rg_env.line_file import read_groups
 from tests.support.faults import always
 from tests.support.inference_server import inference_server
 from tests.support.parts import end_of, options_of

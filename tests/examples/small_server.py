@@ -15,8 +15,8 @@ import orjson
 from aiohttp import web
 from transformers import AutoTokenizer
 
-from rg_env import ending
-from rg_env.off_loop import off_loop
+from rg_env import shutdown
+from rg_env.executor import in_thread
 from tests.support.inference_server import MAX_BODY_BYTES, shape_reply
 from tests.support.text_models import Generation
 from tests.support.web_apps import serve_announced
@@ -82,7 +82,7 @@ class SmallServer:
         body = orjson.loads(await request.read())
         end_id = self._tokenizer.eos_token_id
         args = [body[name] for name in ("prompt", "n", "max_tokens", "temperature")]
-        made = await off_loop(self._sampler.sample, *args, end_id, next(self._seeds))
+        made = await in_thread(self._sampler.sample, *args, end_id, next(self._seeds))
         generations = [
             Generation(
                 self._tokenizer.decode(ids, skip_special_tokens=True),
@@ -97,7 +97,7 @@ class SmallServer:
 
     async def reload_weights(self, request):
         assert await request.json() == {"method": "reload_weights"}
-        await off_loop(self._sampler.load, self._folder)
+        await in_thread(self._sampler.load, self._folder)
         return web.json_response({"results": [None]})
 
 
@@ -119,7 +119,7 @@ def main(sampler):
             web.post("/collective_rpc", server.reload_weights),
         ]
     )
-    ending.run(serve_announced(app, "small server", options.port))
+    shutdown.run(serve_announced(app, "small server", options.port))
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ async def test_a_long_reply_is_read_off_the_event_loop_with_pauses(
         off.append(function)
         return function(*args)
 
-    monkeypatch.setattr(client_module, "off_loop", watched)
+    monkeypatch.setattr(client_module, "in_thread", watched)
     monkeypatch.setattr(client_module, "release_gil", lambda: pauses.append(1))
     texts = ["word " * words] * 3
     async with talking(kind, lambda: SHAPES[kind](texts)) as (c, _):

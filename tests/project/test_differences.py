@@ -68,7 +68,7 @@ def test_every_difference_stands_on_the_page():
 
 def test_the_log_comes_as_often_as_in_the_original():
     files = build_env()._dumps
-    sizes = {files.saved._groups_per_file, files.failed._groups_per_file}
+    sizes = {files.saved.groups_per_file, files.failed.groups_per_file}
     often = {metrics.GROUP_LINE_EVERY, dumps.PROGRESS_EVERY}
     assert sizes | often == set(ORIGINAL["log_every"])
 

@@ -22,15 +22,15 @@ LIBRARY_DOOR = "rg_env/library/registry.py"
 HEAVY = {"atroposlib", "reasoning_gym", "torch", "transformers", "wandb"}
 GUARD_S = 120.0
 
-LEAVES = {"ending", "errors", "installation", "logs", "off_loop", "json_lines"}
+LEAVES = {"shutdown", "errors", "installation", "logs", "executor", "line_file"}
 LEAVES |= {"places", "serving", "yaml_text"}
 CORE = {"task_rules", "reward", "workers", "library", "stream"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
-    "ending": {"errors"},
-    "json_lines": {"off_loop", "places"},
+    "shutdown": {"errors"},
+    "line_file": {"executor", "places"},
     "logs": {"errors"},
-    "places": {"ending", "errors"},
+    "places": {"shutdown", "errors"},
     "serving": {"errors", "logs"},
     "yaml_text": {"errors"},
     "task_rules": {"errors"},

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from rg_env.json_lines import read_groups
+from rg_env.line_file import read_groups
 from rg_env.results.result_files import RowWriter, read_resumed, settings_path
 from rg_env.stream.prefetch import question_digest
 from tests.support.groups import group

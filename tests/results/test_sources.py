@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rg_env.json_lines import readable
+from rg_env.line_file import readable
 from rg_env.results.samples import read_rows
 from rg_env.results.sources import NEEDED, Sources, files_of
 from tests.support import published

@@ -52,11 +52,12 @@ def gamed(groups, answer, *, gold=str, score=1.0):
 
 def watched(groups):
     """Return the alarms after some groups, and what they said."""
-    alarms, lines = Alarms(), []
+    lines = []
+    alarms = Alarms(lines.append)
     for group in groups:
         results = [Result(r.reward, r.outcome, r.answer) for r in group.rollouts]
         truncated = sum(r.finish_reason == "length" for r in group.rollouts)
-        lines += alarms.take(group.task, group.gold_answer, results, truncated)
+        alarms.take(group.task, group.gold_answer, results, truncated)
     return alarms, lines
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rg_env.json_lines import MOST_WAITING, LineFile, read_groups
+from rg_env.line_file import MOST_WAITING, LineFile, read_groups
 from rg_env.run.dumps import Dumps, DumpWriter, line_of
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
@@ -85,6 +85,19 @@ def test_groups_that_a_caller_appends_are_written_by_finish(writer, written):
     write(writer, range(written))
     writer.buffer.extend([group(7), group(8)])
     assert numbers(writer.finish()) == [*range(written), 7, 8]
+
+
+def test_a_group_appended_while_a_file_is_completed_is_in_the_next(writer, monkeypatch):
+    complete = LineFile.complete
+
+    def appended(file):
+        monkeypatch.undo()
+        writer.buffer.append(group(9))
+        return complete(file)
+
+    write(writer, [1])
+    monkeypatch.setattr(LineFile, "complete", appended)
+    assert [numbers(writer.finish()) for _ in range(2)] == [[1], [9]]
 
 
 # -- what is refused -------------------------------------------------------------------

@@ -17,7 +17,7 @@ import time
 import orjson
 from aiohttp import web
 
-from rg_env import ending
+from rg_env import shutdown
 from rg_env.inference.completions import PROBE_TOKENS
 from rg_env.installation import TOKENIZER_FOLDER
 from tests.support import faults
@@ -144,7 +144,7 @@ async def inference_server(script, **settings):
 def run(port=0, **settings):
     """Serve as all that this process does, until a signal comes."""
     app = build_app(InferenceServer(**settings))
-    ending.run(serve_announced(app, "inference server", port))
+    shutdown.run(serve_announced(app, "inference server", port))
 
 
 if __name__ == "__main__":

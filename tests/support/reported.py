@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rg_env.json_lines import encode_group
+from rg_env.line_file import encode_group
 from rg_env.run.group import Rollout
 from tests.support.groups import scored
 from tests.support.published import write

@@ -10,7 +10,7 @@ import sys
 import time
 
 from rg_env.demo.stand_in_trainer import WITHOUT_END, trained_api
-from rg_env.json_lines import read_groups
+from rg_env.line_file import read_groups
 from tests.support.parts import ENTRY, GUARD_S, NOWHERE, options_of, until
 from tests.support.processes import descendants, left_alive
 from tests.support.runs import trainer_config
@@ -19,8 +19,8 @@ from tests.support.stock_api import running_api
 SLOW_END = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])
-from rg_env import ending
-ending.IN_FLIGHT_GRACE_S, ending.END_WITHIN_S = 600.0, 1200.0
+from rg_env import shutdown
+shutdown.IN_FLIGHT_GRACE_S, shutdown.END_WITHIN_S = 600.0, 1200.0
 sys.argv = sys.argv[2:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """

@@ -5,20 +5,21 @@ import contextlib
 import io
 import os
 import signal
+import time
 
 import pytest
 
-from rg_env import ending
-from rg_env.ending import Lifetime
+from rg_env import shutdown
 from rg_env.errors import EXIT_FAILED
+from rg_env.shutdown import Lifetime
 from tests.support.worker_attacks import start_script
 
 
 @pytest.fixture(autouse=True)
 def handlers(monkeypatch):
     """Put all handlers back, and let nothing end the test's own process."""
-    monkeypatch.setattr(ending, "_end_in_time", lambda status, within_s: None)
-    before = {number: signal.getsignal(number) for number in ending.SIGNALS}
+    monkeypatch.setattr(shutdown, "_begin", lambda status: None)
+    before = {number: signal.getsignal(number) for number in shutdown.SIGNALS}
     yield before
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -34,20 +35,19 @@ async def sent(number):
 
 
 def handlers_now():
-    return {number: signal.getsignal(number) for number in ending.SIGNALS}
+    return {number: signal.getsignal(number) for number in shutdown.SIGNALS}
 
 
 def test_without_a_signal_it_is_as_asyncio_runs_it(handlers):
-    assert ending.run(asyncio.sleep(0, "done")) == "done"
+    assert shutdown.run(asyncio.sleep(0, "done")) == "done"
     assert handlers_now() == handlers
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
+@pytest.mark.parametrize("number", shutdown.SIGNALS)
 def test_a_signal_cancels_and_is_the_status(number):
-    noted = []
     with pytest.raises(SystemExit) as end:
-        ending.run(sent(number), noted.append)
-    assert (end.value.code, noted) == (128 + number, [number])
+        shutdown.run(sent(number))
+    assert end.value.code == 128 + number
 
 
 def test_an_error_is_raised_as_it_is(handlers):
@@ -55,7 +55,7 @@ def test_an_error_is_raised_as_it_is(handlers):
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        ending.run(work())
+        shutdown.run(work())
     assert handlers_now() == handlers
 
 
@@ -67,30 +67,26 @@ def test_a_closed_terminal_does_not_end_what_nohup_has_started():
         await asyncio.sleep(0.01)
         return "done"
 
-    assert ending.run(work()) == "done"
+    assert shutdown.run(work()) == "done"
 
 
 def test_of_two_that_hear_the_outer_one_is_cancelled():
-    inner = []
-
-    async def hear():
-        with ending.signals_cancel(asyncio.current_task(), inner.append):
-            await sent(signal.SIGTERM)
+    inner = Lifetime()
 
     async def work():
-        await asyncio.create_task(hear())
+        await asyncio.create_task(inner.run(sent(signal.SIGTERM)))
 
     with pytest.raises(SystemExit) as end:
-        ending.run(work())
-    assert (end.value.code, inner) == (143, [])
+        shutdown.run(work())
+    assert (end.value.code, inner.exit_status) == (143, 0)
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
+@pytest.mark.parametrize("number", shutdown.SIGNALS)
 def test_work_without_a_loop_is_undone(number, handlers):
     undone = []
 
     def work():
-        with ending.undoing(), contextlib.closing(io.StringIO()) as file:
+        with shutdown.handling_signals(), contextlib.closing(io.StringIO()) as file:
             undone.append(file)
             send(number)
 
@@ -102,10 +98,22 @@ def test_work_without_a_loop_is_undone(number, handlers):
 
 
 @pytest.mark.processes
-def test_a_signal_ends_a_process_without_taking_its_objects_apart(tmp_path):
-    source = """
-import asyncio, atexit, os
-from rg_env import ending
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("await asyncio.sleep(60)", "undone\n"),
+        ("time.sleep(60)", ""),
+    ],
+    ids=["is cancelled", "holds up the event loop"],
+)
+def test_a_signal_ends_a_process_in_time_and_takes_no_objects_apart(
+    tmp_path, work, expected
+):
+    source = f"""
+import asyncio, atexit, os, time
+from rg_env import shutdown
+
+shutdown.END_WITHIN_S = 3.0
 
 class Kept:
     def __del__(self):
@@ -116,13 +124,25 @@ atexit.register(print, "undone")
 
 async def work():
     os.kill(os.getpid(), 15)
-    await asyncio.sleep(60)
+    {work}
 
-ending.run(work())
+shutdown.run(work())
 """
     with start_script(tmp_path, source) as script:
-        said = script.communicate()[0]
-    assert (said, script.returncode) == ("undone\n", 128 + signal.SIGTERM)
+        said = script.communicate(timeout=30)[0]
+    assert (said, script.returncode) == (expected, 128 + signal.SIGTERM)
+
+
+@pytest.mark.parametrize("has_signal", [False, True])
+def test_the_grace_of_tasks_in_flight_counts_from_the_signal(monkeypatch, has_signal):
+    async def run():
+        task = asyncio.create_task(asyncio.sleep(0.1))
+        await shutdown.cancel_and_wait([task, None], grace_s=60.0)
+        return task.cancelled()
+
+    if has_signal:
+        monkeypatch.setattr(shutdown, "_signal_s", time.monotonic() - 100.0)
+    assert asyncio.run(run()) is has_signal
 
 
 # -- an environment --------------------------------------------------------------------
@@ -174,8 +194,8 @@ def test_a_failure_is_an_exit_status_once_all_is_closed():
     assert (end.value.code, closed) == (EXIT_FAILED, [EXIT_FAILED])
 
 
-@pytest.mark.parametrize("number", ending.SIGNALS)
-def test_a_signal_cancels_the_work_closes_and_names_itself(number):
+@pytest.mark.parametrize("number", shutdown.SIGNALS)
+def test_a_signal_cancels_the_work_closes_and_names_itself(number, logged):
     closed = []
 
     async def close():
@@ -183,7 +203,8 @@ def test_a_signal_cancels_the_work_closes_and_names_itself(number):
 
     with pytest.raises(SystemExit) as end:
         asyncio.run(Lifetime().run(sent(number), close))
-    assert (end.value.code, closed) == (ending.EXIT_SIGNAL + number, [True])
+    assert (end.value.code, closed) == (128 + number, [True])
+    assert f"{number.name}: shutting down" in logged.text
 
 
 def test_an_end_that_has_begun_is_not_cut_short_by_a_cancellation():

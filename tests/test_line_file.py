@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env import json_lines
-from rg_env.json_lines import (
+from rg_env import line_file
+from rg_env.line_file import (
     MOST_WAITING,
     LineFile,
     encode_groups,
@@ -55,7 +55,7 @@ def start_child(repo_root, path, program):
     prelude = f"""
         import pathlib, resource, sys
         sys.path.insert(0, {str(repo_root)!r})
-        from rg_env.json_lines import LineFile
+        from rg_env.line_file import LineFile
         path = pathlib.Path({str(path)!r})
         file = LineFile(path)
         def put(number):
@@ -205,7 +205,7 @@ def test_refused_lines_wait_up_to_a_bound_which_is_counted(file, part, caplog):
 
 def test_refused_lines_have_a_bound_of_bytes_too(file, part, monkeypatch):
     part.parent.write_text("a file where the folder should be")
-    monkeypatch.setattr(json_lines, "MOST_WAITING_BYTES", 2 * len(line(0)))
+    monkeypatch.setattr(line_file, "MOST_WAITING_BYTES", 2 * len(line(0)))
     assert put(file, range(4)) == [True, True, False, False]
 
 

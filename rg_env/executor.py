@@ -4,7 +4,7 @@ There is one such thread: several would take turns at the interpreter's lock, an
 event loop would wait for all of them. A function that works in it for long calls
 `release_gil` again and again: left to itself, the interpreter passes its lock, the GIL,
 on only after 5 ms, and not at all during one long call of a library.
-What takes less than a millisecond is done in place: a change of threads costs more.
+Work of less than a millisecond is done in place: a change of threads costs more.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ RELEASE_EVERY_S = 0.001
 
 @functools.cache
 def _thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="off-loop")
+    return ThreadPoolExecutor(1, thread_name_prefix="executor")
 
 
-async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def in_thread(
+    function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
     """Run a function in the thread; one that has begun cannot be cancelled."""
     call = functools.partial(function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_thread(), call)

@@ -2,7 +2,7 @@
 
 A line is on disk when it is appended. "On disk" survives the end of the process, not
 the loss of power: only a complete file is synced. The file is locked while its process
-lives. A `.part` file that nobody locks was left by a process that was killed:
+lives. An unlocked `.part` file was left by a process that was killed:
 `recover_unfinished` completes it; whole lines stay, a torn one goes.
 """
 
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import orjson
 from isal import igzip
 
-from rg_env.off_loop import keep_gil
+from rg_env.executor import keep_gil
 from rg_env.places import check_regular
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 PART_SUFFIX = ".part"
 
 # Lines held in memory while the disk takes none; about 200 MB of groups of 8k tokens.
-MOST_WAITING, MOST_WAITING_BYTES = 200, 2**29
+MOST_WAITING = 200
+MOST_WAITING_BYTES = 2**29
 
 
 class LineFile:
@@ -47,21 +48,20 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.end = self.lost = 0
+        self.end = 0
+        self.lost = 0
         self.waiting: list[bytes] = []
         self._file: BinaryIO | None = None
         self._is_refused = False
 
     def open(self, *, is_left: bool = False) -> LineFile:
-        """Open and lock it; `is_left` takes only what no living process can have.
+        """Open and lock it; `is_left` takes only a file that no living process has.
 
         Raises:
             BlockingIOError: Another process keeps the lock.
             OSError: The disk refuses.
         """
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self.close()
         check_regular(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered, so that a line outlives this process once it is appended.
@@ -81,7 +81,7 @@ class LineFile:
             return False
 
     def cut(self) -> None:
-        """Cut off what a kill or a refusal has left of a line."""
+        """Cut off the torn line that a kill or a refusal has left."""
         if self._file is not None and self._file.seek(0, os.SEEK_END) != self.end:
             self._file.truncate(self.end)
 
@@ -126,8 +126,8 @@ class LineFile:
                 del self.waiting[0]
         except OSError as error:
             if not self._is_refused:
-                what = f"at most {MOST_WAITING} wait in memory, the next are lost"
-                logger.error("%s takes no lines (%s); %s", self.path, error, what)
+                limit = f"at most {MOST_WAITING} wait in memory, the next are lost"
+                logger.error("%s takes no lines (%s); %s", self.path, error, limit)
             self._is_refused = True
             return False
         if self._is_refused:
@@ -168,7 +168,7 @@ class LineFile:
 
 
 def try_lock(file: BinaryIO | int) -> bool | None:
-    """Lock a file, if nobody else has; None where the file system knows no locks."""
+    """Lock a file that is not locked; None where the file system knows no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -179,7 +179,7 @@ def try_lock(file: BinaryIO | int) -> bool | None:
 
 
 def recover_unfinished(folder: Path) -> list[Path]:
-    """Complete what killed processes left in a folder; return those files.
+    """Complete the files that killed processes left in a folder; return them.
 
     A left file of a torn line alone is removed. A file that a living process is writing
     is left alone, and so is every one where the file system knows no locks.
