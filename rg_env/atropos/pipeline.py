@@ -48,7 +48,7 @@ from rg_env.off_loop import off_loop
 from rg_env.run.group import Ending, Group, Sink, listed, rollouts_in
 from rg_env.run.metrics import Metrics
 from rg_env.stream.group_scorer import ScoringUnavailableError
-from rg_env.stream.prefetch import PrefetchedItems
+from rg_env.stream.run_items import RunItems
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ class Pipeline(BaseEnv):
 
     metrics: Metrics
     _collect_within_s: float | None = None
-    _items: PrefetchedItems | None
+    _items: RunItems | None
     _requests: RolloutRequests
     _server: APIServerConfig  # the settings of the first server
     _servers: Servers

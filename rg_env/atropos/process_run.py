@@ -26,7 +26,7 @@ from rg_env.results.sources import metrics_beside
 from rg_env.results.terminal import WorkProgress
 from rg_env.run.group import Ending, Group
 from rg_env.settings.environment_settings import CHOICE_OF_TASKS
-from rg_env.stream.stream import Stream
+from rg_env.stream.draws import Stream
 
 if TYPE_CHECKING:
     from rg_env.results.screening import Bounds, TaskScreen

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 
 from rg_env.run.alarms import Alarms
 from rg_env.run.group import Group, Ledger, has_variance
-from rg_env.stream.group_scorer import Result
+from rg_env.stream.completion_results import Result
 
 logger = logging.getLogger(__name__)
 
