@@ -3,9 +3,9 @@
 
     python reasoning_gym_environment.py serve --openai.base_url http://localhost:9004/v1
 
-The class below begins and ends a run. Its hooks stand where they are called: those of a
-group in `Pipeline`, those of one command in `Serving`, `Processing`, `Evaluating`.
-docs/architecture.md walks through it.
+The class below begins and ends a run, and builds its parts. The framework's hooks stand
+in its bases: those of a group in `Hooks`, those of a training in `Serving`, those of
+W&B in `Reporting`. docs/architecture.md walks through it.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiSession
 from rg_env.atropos.config import ReasoningGymEnvConfig, server_list
 from rg_env.atropos.delivery import Trainer
-from rg_env.atropos.evaluation_run import Evaluating
-from rg_env.atropos.group_rewards import GroupRewards
+from rg_env.atropos.evaluation_run import Evaluation
+from rg_env.atropos.group_rewards import GroupRewards, Levels, ShapedRewards
+from rg_env.atropos.hooks import with_hooks
 from rg_env.atropos.old_names import OldNames, view
-from rg_env.atropos.pipeline import Flight
 from rg_env.atropos.process_run import Processing
-from rg_env.atropos.result_files import take_over_rows
-from rg_env.atropos.rollout_requests import RolloutRequests
+from rg_env.atropos.rollout_requests import Completions, NewItems, RolloutRequests
 from rg_env.atropos.serve_loop import Serving
+from rg_env.atropos.trainer_groups import Checks, RolloutTables, TrainerData
 from rg_env.atropos.wandb_run import Reporting
 from rg_env.demo.simulated_model import SimulatedClient
 from rg_env.ending import Lifetime
@@ -90,10 +90,13 @@ from rg_env.inference.client import Client
 from rg_env.inference.servers import Servers
 from rg_env.installation import TOKENIZER_FOLDER
 from rg_env.off_loop import off_loop
+from rg_env.results.result_files import take_over_rows
+from rg_env.results.screen_settings import ScreenRun
+from rg_env.results.sources import METRICS
 from rg_env.reward.prompt import SYSTEM_PROMPT
 from rg_env.run.checkpoints import Checkpoints
 from rg_env.run.dumps import Dumps
-from rg_env.run.group import Sink
+from rg_env.run.loop import Run, Sink, Window
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.stream.adaptive_weights import AdaptiveWeights
@@ -134,9 +137,7 @@ class _MixinsFirst(type(BaseEnv)):  # type: ignore[misc]
         return [*order[:place], *mixins, *rest]
 
 
-class ReasoningGymEnv(
-    OldNames, Serving, Processing, Evaluating, Reporting, metaclass=_MixinsFirst
-):
+class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
     """Queries a model with the tasks of reasoning-gym and scores its answers.
 
     An item is `(messages, entry, dataset)`: the prompt as system and user message, the
@@ -154,6 +155,7 @@ class ReasoningGymEnv(
     name = "reasoning_gym"
     env_config_cls = ReasoningGymEnvConfig
     process_mode = False
+    screen: ScreenRun | None = None  # what `screen` samples
     server_cls: Any
 
     exit_status = view("_lifetime.exit_status")
@@ -211,29 +213,71 @@ class ReasoningGymEnv(
         self.group_size_to_process = config.group_size
         self._kind = ""  # of run: serve, process, screen or evaluate
         self._lifetime = Lifetime()
-        self._session = session = ApiSession(config.rollout_server_url)
-        self._servers = servers = Servers(self.server.servers, self.tokenizer)
-        requests = (config, self.tokenizer, servers, server)
-        self._requests = RolloutRequests(*requests)
-        self._dumps = dumps = Dumps(config)
-        dumps.versions = {"atroposlib": metadata.version("atroposlib")}
-        dumps.model = server.model_name
+        self._session = ApiSession(config.rollout_server_url)
+        self._servers = Servers(self.server.servers, self.tokenizer)
+        self._dumps = Dumps(config)
+        self._dumps.versions = {"atroposlib": metadata.version("atroposlib")}
+        self._dumps.model = server.model_name
         is_adaptive = config.task_choice == "adaptive"
-        self._feedback = feedback = Feedback(
+        self._feedback = Feedback(
             config.curriculum_target_accuracy,
             AdaptiveWeights(config.adaptive_floor) if is_adaptive else None,
         )
-        self._checkpoints = Checkpoints(self, dumps, feedback)
+        self._checkpoints = Checkpoints(self, self._dumps, self._feedback)
         self.ledger = self._checkpoints.ledger
-        self.metrics = metrics = Metrics(self.ledger)
+        self.metrics = Metrics(self.ledger)
         self.eval_metrics: list[tuple[str, float]] = []
-        self._trainer = Trainer(self, session, dumps)
-        # Whoever gets each group that was scored, and each that passed the checks.
-        scored_sinks: list[Sink] = [metrics, dumps]
-        self._sinks = [*filter(None, [self.jsonl_writer]), self._trainer]
-        self._rewards = GroupRewards(config, server, feedback, scored_sinks, self._own)
-        self._flight, self._querying = Flight(), set[str]()
-        self.workers = self._flight.workers  # the framework's name
+        self._build_run(server)
+        self._querying = set[str]()
+        self._window = Window()
+        self.workers = self._window.workers  # the framework's name
+
+    def _build_run(self, server: APIServerConfig) -> None:
+        """Build the parts of a training's run, and of an evaluation's."""
+        config, servers, metrics = self.config, self._servers, self.metrics
+        limit = lambda: self.limit_tokens  # noqa: E731
+        requests = RolloutRequests(config, self.tokenizer, server)
+        self._requests = requests
+        self._new_items = NewItems(requests, limit, metrics.events)
+        self._model = Completions(requests, servers, "train", limit)
+        self._rewards = ShapedRewards(config, self._own, limit)
+        self._trainer_data = TrainerData(config, server)
+        levels = Levels(self._feedback)
+        self._scored_sinks = [levels, metrics, self._dumps, self._trainer_data]
+        self._checks = Checks(self)
+        self._trainer = Trainer(self, self._session, self._dumps)
+        self._run = Run(
+            source=self._new_items,
+            model=self._model,
+            reward=self._rewards,
+            sinks=[],
+            ledger=self.ledger,
+            backlog=self.backlog,
+            events=metrics.events,
+        )
+        eval_limit = lambda: self.eval_limit_tokens  # noqa: E731
+        eval_model = Completions(requests, servers, "eval", eval_limit)
+        self._eval_rewards = GroupRewards(config, self._own)
+        self._evaluation = Evaluation(self, eval_model, self._eval_rewards)
+
+    def _deliveries(self, *, to_trainer: bool) -> list[Sink]:
+        """Return the sinks of groups that have passed the checks."""
+        rows = [] if self.jsonl_writer is None else [self.jsonl_writer]
+        trainer = [self._trainer] if to_trainer else []
+        return [*rows, *trainer, RolloutTables(self)]
+
+    @property
+    def limit_tokens(self) -> int:
+        """The longest sequence that may be generated, in tokens."""
+        # The framework drops a whole group when one of its sequences reaches the
+        # trainer's limit.
+        limit, trainer = self.config.max_token_length, self.max_token_len
+        return min(limit, trainer - 1) if trainer > 0 else int(limit)
+
+    @property
+    def eval_limit_tokens(self) -> int:
+        """The longest sequence of an evaluation that may be generated, in tokens."""
+        return self.config.eval_max_token_length or self.limit_tokens
 
     @classmethod
     def config_init(cls) -> tuple[ReasoningGymEnvConfig, list[APIServerConfig]]:
@@ -266,12 +310,13 @@ class ReasoningGymEnv(
         self._requests.check_limit(self.limit_tokens)
         if self._pool is None:  # else a command has checked its settings with it
             self._pool = start_checks.workers_of(config)
-        self._rewards.pool = self._pool
+        self._rewards.pool = self._eval_rewards.pool = self._pool
         give_up = config.give_up_after_s if self.process_mode else None
         self._servers.start(give_up_after_s=give_up)
         await self._dumps.recover()
         self._take_own_task_names()
         self._items = items = await prepare_items(self._pool, config, self._feedback)
+        self._new_items.items = items
         self._dumps.versions |= items.library.versions
         self._requests.take_published_prompt(items.library.system_prompt)
         if self._kind:
@@ -319,7 +364,35 @@ class ReasoningGymEnv(
         start_checks.check_can_train(self.config, self._server_types)
         start_checks.warn_of_temperature(self.config, self._server_types)
         self._servers.require_tokens()
+        self._hooked_run = with_hooks(self, to_trainer=True)
         await self._live("serve", self._serve())
+
+    async def process_manager(self) -> None:
+        """`process`, and `screen`: write a number of groups, several at a time."""
+        self.process_mode = True
+        self.config.group_size = self.group_size_to_process
+        kind = "process" if self.screen is None else "screen"
+        start_checks.check_command(kind, self.config, ())
+        await self._live(kind, self._process(kind))
+
+    async def _process(self, kind: str) -> None:
+        await self._set_up_alone()
+        if self.screen is not None:
+            self.n_groups_to_process = self.screen.begin(self._prepared_items().stream)
+        run = with_hooks(self, to_trainer=False)
+        await Processing(self, run, kind).write()
+
+    async def _run_evaluate(self) -> None:
+        """`evaluate`: one evaluation."""
+        self.process_mode = True
+        await self._live("evaluate", self._evaluate_alone())
+
+    async def _evaluate_alone(self) -> None:
+        await self._set_up_alone()
+        await self.evaluate()
+        if (folder := self._evaluation.folder) is not None:
+            self._dumps.put_numbers(folder / METRICS)
+        await self.wandb_log({})
 
     async def _set_up_alone(self) -> None:
         await self.setup()

@@ -1,28 +1,33 @@
-"""The evaluation: the same items in every process, queried concurrently."""
+"""The evaluation: a run over the same items in every process.
+
+Its source is the items that were made for it, each as often as `eval_completions` says,
+and its sink writes a sample of each completion. A completion that is given up gets a
+sample without a score.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from rg_env.atropos import start_checks
-from rg_env.atropos.group_rewards import scored_rollout
-from rg_env.atropos.pipeline import Flight, Pipeline, current_group
-from rg_env.atropos.result_files import NUMBERS, EvaluationFiles, settings_text
-from rg_env.inference.connection import RequestFailedError, sampling_extra_of
+from rg_env.atropos.group_rewards import GroupRewards
+from rg_env.atropos.hooks import Hooks, Own, group_at_work, own_method, working_on
+from rg_env.atropos.rollout_requests import Completions
+from rg_env.inference.connection import sampling_extra_of
 from rg_env.off_loop import off_loop
+from rg_env.results.result_files import NUMBERS, EvaluationFiles, settings_text
 from rg_env.results.samples import NOT_USED, Row, brief, key_of, sample_of
-from rg_env.results.sources import METRICS
 from rg_env.results.terminal import WorkProgress, width_of
 from rg_env.reward.score import UNSCORED, outcome_of
-from rg_env.run.group import Group
-from rg_env.stream.group_scorer import ScoringUnavailableError
+from rg_env.run.group import Group, Rollout
+from rg_env.run.loop import Lost, Run, Window
 
 if TYPE_CHECKING:
     from rg_env.results.summary import EvalSummary
@@ -30,88 +35,96 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Evaluating(Pipeline):
-    """The hooks of an evaluation: k completions of each of its items.
+class OwnEvaluation(Own):
+    """The model, and the reward, of an own `rollout_and_score_eval`."""
 
-    It runs in `evaluate`, or beside the training of `serve`.
+    completions = 1
+
+    async def complete(self, group: Group) -> None:
+        """Have the hook complete and score an item.
+
+        A rollout of ours is kept if it called `super()`; else there is but a score.
+        """
+        with working_on(group):
+            value = float(await self._env.rollout_and_score_eval(group.item[-2:]))
+        if group.rollouts and group.rollouts[0].score == value:
+            return
+        rollout = group.rollouts[0] if group.rollouts else Rollout()
+        group.rollouts = [rollout.scored(value, outcome_of(value))]
+
+    async def score(self, group: Group) -> None:
+        """Do nothing: the hook has scored the completion."""
+
+
+class Evaluation:
+    """The evaluations of an environment: alone in `evaluate`, or beside a training.
+
+    Attributes:
+        folder: Where the newest one is once it is complete, if it was saved.
+        shows_json, shows_tasks: What `evaluate` prints.
     """
 
-    eval_metrics: list[tuple[str, float]]  # of the newest evaluation
-    evaluation_folder: Path | None = None  # once it is complete, if it was saved
-    shows_json = shows_tasks = False  # what `evaluate` prints
+    folder: Path | None = None
+    shows_json = False
+    shows_tasks = False
 
-    async def _run_evaluate(self) -> None:
-        """`evaluate`: one evaluation."""
-        self.process_mode = True
-        await self._live("evaluate", self._evaluate_alone())
+    def __init__(self, env: Any, model: Completions, reward: GroupRewards) -> None:
+        self._env = env
+        self._model = model
+        self._reward = reward
 
-    async def _evaluate_alone(self) -> None:
-        await self._set_up_alone()
-        await self.run_evaluation()
-        if self.evaluation_folder is not None:
-            self._dumps.put_numbers(self.evaluation_folder / METRICS)
-        await self.wandb_log({})
-
-    @property
-    def eval_limit_tokens(self) -> int:
-        """The longest sequence of an evaluation that may be generated, in tokens."""
-        return self.config.eval_max_token_length or self.limit_tokens
-
-    async def rollout_and_score_eval(self, test_data_tuple: Any) -> float:
+    async def score_of(self, item: Any) -> float:
         """Return the score of a completion of an item, which no metric counts.
 
-        The group that the task works on, if it is on any, gets the completion. The item
-        is whole, or (entry, dataset).
+        The group that the caller works on, if it works on any, gets the completion. The
+        item is whole, or (entry, dataset).
         """
-        entry, dataset = tuple(test_data_tuple)[-2:]
-        messages = self._requests.messages(entry["question"], evaluates=True)
-        item = messages, entry, dataset
-        limit, group = self.eval_limit_tokens, current_group.get()
-        first = 0 if group is None else group.first
-        querying = self._requests.query(item, limit, split="eval", first=first)
-        (completed,) = await querying
-        (score,) = await self._rewards.scores_of([completed])
-        if group is not None:
-            group.rollouts = [scored_rollout(completed, score, score.value)]
-        return float(score.value)
+        group = group_at_work() or Group()
+        await self._model.complete(group, self._whole(item))
+        await self._reward.score(group)
+        return float(group.rollouts[0].score)
 
-    async def run_evaluation(self) -> None:
-        """Call the hook `evaluate` once the evaluation items are made."""
-        await self._make_evaluation_items()
-        await self.evaluate()
+    def _whole(self, item: Any) -> Any:
+        entry, dataset = tuple(item)[-2:]
+        requests = self._env._requests
+        return requests.messages(entry["question"], evaluates=True), entry, dataset
 
-    async def _make_evaluation_items(self) -> None:
-        if self._items is None:  # a subclass with items of its own
+    async def make_items(self) -> None:
+        """Wait until the evaluation items are made."""
+        if self._env._items is None:  # a subclass with items of its own
             return
-        making = self._items.evaluation
-        title, done = "making evaluation items", making.done
-        with WorkProgress(title, making.total, "items", done) as progress:
+        making = self._env._items.evaluation
+        title = "making evaluation items"
+        with WorkProgress(title, making.total, "items", making.done) as progress:
             await making.finished(lambda number: progress.advance(by=number))
 
-    async def evaluate(self, *args: Any, **kwargs: Any) -> None:
+    async def run(self) -> None:
         """Query all evaluation items; write, show and keep the results."""
-        began, config = time.time(), self.config
-        await self._make_evaluation_items()
-        items = self.test_items_with_scorers
-        if self.process_mode:  # a training run has others to go on with
+        env = self._env
+        config = env.config
+        began = time.time()
+        await self.make_items()
+        items = env.test_items_with_scorers
+        is_alone = env.process_mode
+        if is_alone:  # a training run has others to go on with
             questions = [entry["question"] for entry, _ in items]
-            await self._requests.check_evaluation(questions, self.eval_limit_tokens)
+            await env._requests.check_evaluation(questions, env.eval_limit_tokens)
         async with EvaluationFiles(
             config.data_dir_to_save_evals,
-            settings_text(config, self._servers.clients, self._dumps.versions),
+            settings_text(config, env._servers.clients, env._dumps.versions),
             len(items) * config.eval_completions,
-            resumes=self.process_mode,
+            resumes=is_alone,
         ) as files:
             rows = [*await self._samples(items, files), *self._not_used()]
             summary = await off_loop(_summary, rows)
-            self.eval_metrics = list(summary.metrics().items())
+            env.eval_metrics = list(summary.metrics().items())
             _show(summary, as_json=self.shows_json, with_tasks=self.shows_tasks)
-            gave_up = self._servers.gave_up.is_set()
+            gave_up = env._servers.gave_up.is_set()
             if folder := await files.finish(rows, gave_up=gave_up):
                 await self._write_numbers(folder, summary, began)
-        is_kept = self.evaluation_folder or config.data_dir_to_save_evals is None
-        if self.process_mode and (summary.overall is None or not is_kept):
-            self._lifetime.fail()
+        is_kept = self.folder or config.data_dir_to_save_evals is None
+        if is_alone and (summary.overall is None or not is_kept):
+            env._lifetime.fail()
 
     async def _samples(
         self, items: Sequence[tuple[Mapping[str, Any], Any]], files: EvaluationFiles
@@ -120,43 +133,39 @@ class Evaluating(Pipeline):
 
         Returns a line per completion, without messages, shape (N * k,), same order.
         """
-        completions = range(self.config.eval_completions)
+        completions = range(self._env.config.eval_completions)
         known = [self._known(*item, n) for item in items for n in completions]
         sampled = [item for item in items for _ in completions]
-        there = {key_of(row): row for row in files.done}
-        rows = [there.get(key_of(row)) for row in known]
-        missing = [i for i, row in enumerate(rows) if row is None]
-        scores = [float(row["score"]) for row in rows if row is not None]
-        places, flight = iter(missing), Flight()
+        samples = Samples(known, files, has_tokens=self._has_tokens)
+        groups = (
+            Group(self._whole(sampled[i]), first=known[i]["completion"], known=i)
+            for i in samples.missing
+        )
+        if own_method(self._env, "rollout_and_score_eval", Hooks):
+            own = OwnEvaluation(self._env)
+            run = Run(Given(groups), own, own, [samples])
+        else:
+            run = Run(Given(groups), self._model, self._reward, [samples])
+        run.tries = 1
+        run.fatal = (Exception,)
+        run.on_given_up = samples.give_up
+        await samples.fill(run, self._env.config.max_eval_workers)
+        return samples.rows
 
-        async def next_work() -> Coroutine[Any, Any, None] | None:
-            place = next(places, None)
-            return None if place is None else evaluate(place)
-
-        async def evaluate(place: int) -> None:
-            number = known[place]["completion"]
-            row = {**known[place], **await self._result(sampled[place], number)}
-            if row.get("score") is not None:
-                await files.keep(row)
-                scores.append(row["score"])
-            mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
-            progress.advance(mean)
-            rows[place] = brief(row)
-
-        most = self.config.max_eval_workers
-        with WorkProgress("evaluation", len(missing), "completions") as progress:
-            await flight.run(next_work, lambda: len(flight.workers) < most)
-        return [row for row in rows if row is not None]
+    @property
+    def _has_tokens(self) -> bool:
+        return bool(self._env.config.tokenizer_name != start_checks.NO_TOKENIZER)
 
     def _line(self, task: str, **fields: Any) -> Row:
         """Return a line of a task with the category, the model, a preset if any."""
-        preset, items = self.config.eval_preset, self._items
-        of_library = None if items is None else items.library.tasks.get(task)
+        env = self._env
+        preset = env.config.eval_preset
+        of_library = env._items and env._items.library.tasks.get(task)
         return {
             "task": task,
             "category": of_library.category if of_library else "other",
             **fields,
-            "model": self._server.model_name,
+            "model": env._server.model_name,
             **({} if preset is None else {"preset": preset}),
         }
 
@@ -170,61 +179,32 @@ class Evaluating(Pipeline):
         return self._line(group.task, **origin, **texts, completion=number)
 
     def _not_used(self) -> Iterator[Row]:
-        missing = [] if self._items is None else self._items.evaluation.missing
-        for spec, reason in missing:
+        items = self._env._items
+        for spec, reason in [] if items is None else items.evaluation.missing:
             origin = {"seed": spec.seed, "index": spec.index, "level": spec.level}
             line = self._line(
                 spec.task, **origin, params=dict(spec.params), question=""
             )
             yield {**line, "outcome": NOT_USED, "reason": reason}
 
-    async def _result(self, item: tuple[Mapping[str, Any], Any], number: int) -> Row:
-        """Return what a line says of a completion; one that fails has no score."""
-        current_group.set(group := Group(item, first=number))
-        while not self._servers.gave_up.is_set():
-            try:
-                value = float(await self.rollout_and_score_eval(item))
-                break
-            except RequestFailedError as error:
-                # Where no server is there, that is not this item's fault.
-                is_its_own, reason = not self._servers.is_down, str(error)
-                await self._servers.note_failure(error.failure)
-                if is_its_own:
-                    return {"outcome": "request_failed", "reason": reason}
-            except ScoringUnavailableError as error:
-                return {"outcome": UNSCORED, "reason": str(error)}
-        else:
-            return {"outcome": "request_failed", "reason": "given up"}
-        if not group.rollouts:  # a subclass has queried by itself
-            return {"score": value, "outcome": outcome_of(value)}
-        (rollout,) = group.rollouts
-        has_tokens = self.config.tokenizer_name != start_checks.NO_TOKENIZER
-        return {
-            "answer": rollout.answer,
-            "score": value,
-            "outcome": rollout.outcome if value == rollout.score else outcome_of(value),
-            "finish_reason": rollout.finish_reason,
-            "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
-            "completion_tokens": rollout.completion_tokens if has_tokens else None,
-            "messages": list(rollout.conversation),
-        }
-
     async def _write_numbers(
         self, folder: Path, summary: EvalSummary, began: float
     ) -> None:
-        config = self.config
+        env = self._env
+        config = env.config
         sampling = {
             "temperature": config.eval_temperature,
             "top_p": 1.0,
-            "max_new_tokens": self.eval_limit_tokens,  # with the prompt
+            "max_new_tokens": env.eval_limit_tokens,  # with the prompt
             "completions": config.eval_completions,
-            **sampling_extra_of(self._server),
-            "versions": self._dumps.versions,
+            **sampling_extra_of(env._server),
+            "versions": env._dumps.versions,
         }
-        wanted, self.evaluation_folder = config.data_dir_to_save_evals, folder
+        wanted = config.data_dir_to_save_evals
         config.data_dir_to_save_evals = str(folder)  # where the framework writes
+        self.folder = folder
         try:
-            await self.evaluate_log(
+            await env.evaluate_log(
                 metrics={**summary.metrics(), "summary": summary.as_json()},
                 start_time=began,
                 end_time=time.time(),
@@ -235,10 +215,82 @@ class Evaluating(Pipeline):
         except OSError as error:
             # Half a file would make the evaluation a complete one.
             (folder / NUMBERS).unlink(missing_ok=True)
-            self.evaluation_folder = None
+            self.folder = None
             logger.error("env.data_dir_to_save_evals: %s: %s", folder, error)
         finally:
             config.data_dir_to_save_evals = wanted
+
+
+class Given:
+    """A source of groups that are there."""
+
+    def __init__(self, groups: Iterator[Group]) -> None:
+        self._groups = groups
+
+    async def next(self) -> Group | None:
+        """Return the next group, None after the last one."""
+        return next(self._groups, None)
+
+
+class Samples:
+    """The sink of an evaluation: a sample of each completion, in the order of items.
+
+    `known` has the fields of each line that are known before, shape (N * k,); `files`
+    has the lines that are there already.
+    """
+
+    def __init__(
+        self, known: Sequence[Row], files: EvaluationFiles, *, has_tokens: bool
+    ) -> None:
+        there = {key_of(row): row for row in files.done}
+        self._known = known
+        self._files = files
+        self._has_tokens = has_tokens
+        self._rows = [there.get(key_of(row)) for row in known]
+        self._scores = [float(row["score"]) for row in self._rows if row is not None]
+        self.missing = [i for i, row in enumerate(self._rows) if row is None]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines that there are, without messages."""
+        return [row for row in self._rows if row is not None]
+
+    async def fill(self, run: Run, most: int) -> None:
+        """Have a run complete what is missing, `most` at once, with a progress bar."""
+        total = len(self.missing)
+        with WorkProgress("evaluation", total, "completions") as self._progress:
+            await Window().run_all(run, most)
+
+    async def take(self, group: Group) -> None:
+        """Keep the sample of a scored completion."""
+        (rollout,) = group.rollouts
+        row = {"score": rollout.score, "outcome": rollout.outcome}
+        if rollout.conversation:  # else a subclass has queried by itself
+            has_tokens = self._has_tokens
+            row = {
+                "answer": rollout.answer,
+                **row,
+                "finish_reason": rollout.finish_reason,
+                "prompt_tokens": rollout.prompt_tokens if has_tokens else None,
+                "completion_tokens": rollout.completion_tokens if has_tokens else None,
+                "messages": list(rollout.conversation),
+            }
+        row = {**self._known[group.known], **row}
+        await self._files.keep(row)
+        self._scores.append(rollout.score)
+        self._put(group, row)
+
+    async def give_up(self, group: Group, why: Exception) -> None:
+        """Keep a sample without a score."""
+        outcome = "request_failed" if isinstance(why, Lost) else UNSCORED
+        known = self._known[group.known]
+        self._put(group, {**known, "outcome": outcome, "reason": str(why)})
+
+    def _put(self, group: Group, row: Row) -> None:
+        self._rows[group.known] = brief(row)
+        scores = self._scores
+        mean = f"mean score {sum(scores) / len(scores):.3f}" if scores else ""
+        self._progress.advance(mean)
 
 
 def _summary(rows: Sequence[Row]) -> EvalSummary:

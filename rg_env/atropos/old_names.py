@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.atropos.hooks import own_method
 from rg_env.errors import LibraryError, SettingError
 from rg_env.library import registry
 from rg_env.library.own_tasks import registered_here
@@ -199,9 +200,7 @@ class OldNames:
 
     def _own(self, name: str) -> Any:
         """Return a helper that was replaced; None if it is ours, or there is none."""
-        helper = getattr(self, name, None)
-        is_ours = getattr(helper, "__func__", helper) is getattr(OldNames, name, None)
-        return None if is_ours else helper
+        return own_method(self, name, OldNames)
 
     def _refuse_uncalled(self) -> None:
         """Refuse a class whose helpers the original called and nothing calls here."""

@@ -21,11 +21,13 @@ from atroposlib.envs.base import EvalHandlingEnum
 
 from rg_env.atropos import start_checks
 from rg_env.atropos.api_client import ApiError, ApiSession
-from rg_env.atropos.pipeline import Flight, Pipeline
+from rg_env.atropos.hooks import Hooks, own_method
 from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
 from rg_env.errors import SettingError
 from rg_env.run.checkpoints import Checkpoints, passed
 from rg_env.run.group import Group
+from rg_env.run.loop import Run, Window
+from rg_env.run.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +47,12 @@ def groups_to_the_end(config: Any, status: Mapping[str, int]) -> int:
     return int(groups - status["queue_size"])
 
 
-class Serving(Pipeline):
+class Serving(Hooks):
     """The hooks of `serve`, which feeds a trainer until its last step."""
 
-    _flight: Flight
+    metrics: Metrics
+    _hooked_run: Run  # whose parts call hooks
+    _window: Window
     _session: ApiSession
     _checkpoints: Checkpoints
     _querying: set[str]  # groups whose completions a server is generating
@@ -69,7 +73,7 @@ class Serving(Pipeline):
         await self.get_status()
         config, session = self.config, self._session
         if config.worker_timeout > 0:
-            self._collect_within_s = config.worker_timeout
+            self._hooked_run.score_within_s = config.worker_timeout
         filling = asyncio.create_task(self._keep_filled())
         summary_s = time.monotonic()
         try:
@@ -88,7 +92,7 @@ class Serving(Pipeline):
                 if time.monotonic() - summary_s >= SUMMARY_EVERY_S:
                     summary_s = time.monotonic()
                     await self.metrics.log_summary()
-                self._flight.freed.set()  # as far as the status tells
+                self._window.freed.set()  # as far as the status tells
                 await asyncio.wait({filling}, timeout=TICK_S)
             else:
                 await filling  # which ends only by an error
@@ -100,7 +104,7 @@ class Serving(Pipeline):
     async def _end_groups(self) -> None:
         """End what is in flight after a short grace, and evaluations at once."""
         evaluations = cancel_and_wait([self.eval_runner, *self.eval_workers])
-        workers = cancel_and_wait(self._flight.workers, IN_FLIGHT_GRACE_S)
+        workers = cancel_and_wait(self._window.workers, IN_FLIGHT_GRACE_S)
         await asyncio.gather(evaluations, workers)
 
     # -- the trainer and its API -------------------------------------------------------
@@ -194,7 +198,8 @@ class Serving(Pipeline):
 
         async def evaluate() -> None:
             try:
-                await self.run_evaluation()
+                await self._evaluation.make_items()
+                await self.evaluate()
             except Exception as error:
                 logger.error("an evaluation failed", exc_info=error)
 
@@ -211,13 +216,13 @@ class Serving(Pipeline):
 
     async def _keep_filled(self) -> None:
         while True:
-            self._flight.freed.clear()
+            self._window.freed.clear()
             await self.add_train_workers()
-            await self._flight.freed.wait()
+            await self._window.freed.wait()
 
     async def add_train_workers(self) -> None:
         """Start groups until as many are in flight as may be; cancels none."""
-        await self._flight.fill(self._next_work, self._may_start)
+        await self._window.fill(self._next_work, self._may_start)
 
     def _may_start(self) -> bool:
         """Say whether another group may be started now.
@@ -232,7 +237,7 @@ class Serving(Pipeline):
             most = int(most * config.eval_limit_ratio)
         size, batches = config.group_size, config.max_batches_offpolicy
         # Those that wait for scoring or the API leave the servers' places to others.
-        in_flight = len(self._flight.workers)
+        in_flight = len(self._window.workers)
         room = min(most - len(self._querying), 2 * most - in_flight)
         if batches > 0:
             queue_groups = batches * self.derived_batch_size // size
@@ -250,18 +255,24 @@ class Serving(Pipeline):
         return bool(room > 0)
 
     async def _next_work(self) -> Coroutine[Any, Any, None] | None:
-        group = await self._next_group()
+        group = await self._hooked_run.next_group()
         return None if group is None else self._serve_group(group)
 
     async def _serve_group(self, group: Group) -> None:
-        """Have the hook `handle_env` work on a group, which it gets by its id."""
-        item_uuid, began_s = str(uuid.uuid4()), time.monotonic()
+        """Work on a group, through the hook `handle_env` where it is not ours."""
+        item_uuid = str(uuid.uuid4())
+        began_s = time.monotonic()
         # By its id: a cycle would keep megabytes until the next collection.
         group.on_reply = functools.partial(self._free_place, item_uuid)
-        self.running_items[item_uuid] = {"item": group.item, "group": group}
         self._querying.add(item_uuid)
         try:
-            await self.handle_env(item_uuid)
+            if any(
+                own_method(self, name, Serving) for name in ("handle_env", "cleanup")
+            ):
+                self.running_items[item_uuid] = {"item": group.item, "group": group}
+                await self.handle_env(item_uuid)
+            else:
+                await self._hooked_run.work_on(group)
             kind = "failed" if group.data is None else "succeeded"
             for name in ("task_duration", f"{kind}_task_duration"):
                 getattr(self, name).append(time.monotonic() - began_s)
@@ -271,18 +282,15 @@ class Serving(Pipeline):
             self._free_place(item_uuid)
             self.running_items.pop(item_uuid, None)
 
-    async def handle_env(self, item_uuid: str) -> Any:
-        """Work on a group from start to end; return its data, if there are any.
+    @property
+    def _handles_groups_itself(self) -> bool:
+        hooks = ("handle_env", "cleanup")
+        return any(own_method(self, name, Serving) for name in hooks)
 
-        If it is cancelled before it is collected, its item is sampled again.
-        """
+    async def handle_env(self, item_uuid: str) -> Any:
+        """Work on a group from start to end; return its data, if there are any."""
         group: Group = self.running_items[item_uuid]["group"]
-        try:
-            await self._work_on(group)
-        except asyncio.CancelledError:
-            if group.data is None:
-                self.backlog.append(group.next_try())
-            raise
+        await self._hooked_run.work_on(group)
         await self.cleanup()
         return group.data
 
@@ -290,4 +298,4 @@ class Serving(Pipeline):
         """Free the place of a group that has its replies, or has ended."""
         if item_uuid in self._querying:
             self._querying.remove(item_uuid)
-            self._flight.freed.set()
+            self._window.freed.set()

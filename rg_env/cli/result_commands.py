@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib.util
-import itertools
 import json
 import logging
 import os
@@ -32,6 +30,8 @@ from rg_env.places import check_writable
 from rg_env.results.samples import SCORES, Sample
 from rg_env.results.sources import Sources, files_of
 from rg_env.results.terminal import WorkProgress
+from rg_env.run.group import Group
+from rg_env.run.loop import Sink
 from rg_env.workers.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -233,39 +233,81 @@ async def _rescore(
     """Score what is not in the file yet; add all to the rows of a table."""
     from rg_env.library.installed_library import read_library
     from rg_env.results.numbers import row_of
-    from rg_env.results.rescoring import RescoredFile, Rescoring, rescored_here
+    from rg_env.results.rescoring import (
+        RescoredFile,
+        Rescoring,
+        SavedItems,
+        by_item,
+        rescore,
+    )
 
     library = await read_library(pool)
-    rescoring, at_once = Rescoring(pool, library), SAMPLES_AT_ONCE
-    named = set[str]()
-    if cluster is not None:
-        at_once = max(at_once, cluster.cpus * CALLS_A_CORE * SAMPLES_A_CALL)
     with contextlib.ExitStack() as end:
         file = await off_loop(RescoredFile, out, library.release) if out else None
         if file is not None:
             end.callback(file.close)
             await off_loop(lambda: rows.extend(map(row_of, file.samples())))
-        samples = sources.samples()
         progress = end.enter_context(WorkProgress("rescore", sources.total_kb, "kB"))
+        table = Table(rows, sources, progress)
+        missing = list if file is None else file.missing
+        sinks: list[Sink] = [table] if file is None else [file, table]
+        if cluster is None:
+            source = SavedItems(sources.samples(), missing, by_item, SAMPLES_AT_ONCE)
+            await rescore(source, Rescoring(pool, library), sinks)
+        else:
+            calls = cluster.cpus * CALLS_A_CORE
+            at_once = max(SAMPLES_AT_ONCE, calls * SAMPLES_A_CALL)
+            source = SavedItems(sources.samples(), missing, in_calls, at_once)
+            await rescore(source, OnCluster(cluster, modules), sinks, calls)
 
-        async def take(scored: Sequence[Sample]) -> None:
-            if file is not None:
-                await off_loop(file.write, scored)
-            rows.extend(map(row_of, scored))
-            for sample in scored:
-                if sample.score is None and sample.outcome not in named:
-                    named.add(sample.outcome)
-                    why = on_one_line(sample.row["reason"], 200)
-                    logger.warning("the first without a score: %s", why)
 
-        def far(samples: Sequence[Sample]) -> list[Any]:
-            starts = range(0, len(samples), SAMPLES_A_CALL)
-            parts = (samples[start : start + SAMPLES_A_CALL] for start in starts)
-            return [cluster.call(rescored_here, part, modules) for part in parts]
+class Table:
+    """The sink of the rows of the table; shows the progress, and what has no score."""
 
-        work = rescoring.rescored if cluster is None else far
-        while batch := await off_loop(lambda: [*itertools.islice(samples, at_once)]):
-            missing = file.missing(batch) if file else batch
-            for scored in asyncio.as_completed(work(missing)):
-                await take(await scored)
-            progress.advance(f"{len(rows)} scored", sources.read_kb - progress.done)
+    def __init__(
+        self, rows: list[Sequence[Any]], sources: Sources, progress: WorkProgress
+    ) -> None:
+        self._rows = rows
+        self._sources = sources
+        self._progress = progress
+        self._named = set[str]()
+
+    async def take(self, group: Group) -> None:
+        """Add the samples of a group; name the first outcome of each kind."""
+        from rg_env.results.numbers import row_of
+
+        samples = group.data
+        self._rows.extend(map(row_of, samples))
+        for sample in samples:
+            if sample.score is None and sample.outcome not in self._named:
+                self._named.add(sample.outcome)
+                why = on_one_line(sample.row["reason"], 200)
+                logger.warning("the first without a score: %s", why)
+        new_kb = self._sources.read_kb - self._progress.done
+        self._progress.advance(f"{len(self._rows)} scored", new_kb)
+
+
+def in_calls(samples: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
+    """Return the samples of each call to a cluster."""
+    for start in range(0, len(samples), SAMPLES_A_CALL):
+        yield samples[start : start + SAMPLES_A_CALL]
+
+
+class OnCluster:
+    """The model, and the reward, that scores saved texts on the nodes of a cluster."""
+
+    completions = 0
+
+    def __init__(self, cluster: Any, modules: tuple[str, ...]) -> None:
+        self._cluster = cluster
+        self._modules = modules
+
+    async def complete(self, group: Group) -> None:
+        """Have a node score the samples of a group."""
+        from rg_env.results.rescoring import rescored_here
+
+        call = self._cluster.call(rescored_here, group.known, self._modules)
+        group.data = await call
+
+    async def score(self, group: Group) -> None:
+        """Do nothing: the node has scored them."""

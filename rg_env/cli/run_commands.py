@@ -23,7 +23,7 @@ from rg_env.settings.program_settings import LaunchSettings
 from rg_env.settings.setting_types import SECRET
 
 if TYPE_CHECKING:
-    from rg_env.atropos.process_run import ScreenRun
+    from rg_env.results.screen_settings import ScreenRun
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +127,10 @@ def _write_rows(env: Any) -> None:
 def evaluate(command: SettingsCommand, given: Given, json: bool, tasks: bool) -> int:
     """Measure a model on the fixed evaluation items."""
     env = build(command, given)
-    env.shows_json, env.shows_tasks = json, tasks
+    env._evaluation.shows_json = json
+    env._evaluation.shows_tasks = tasks
     asyncio.run(env._run_evaluate())
-    if (folder := env.evaluation_folder) is not None:
+    if (folder := env._evaluation.folder) is not None:
         from rg_env.results.report import report_of
 
         where = ([folder / "samples.jsonl"], folder / "report")
@@ -165,8 +166,8 @@ def screen(
     Samples a few groups of each task with the settings for serve, and writes a settings
     file that selects the tasks and levels whose groups have reward variance.
     """
-    from rg_env.atropos.process_run import ScreenRun, screen_text
     from rg_env.json_lines import read_groups
+    from rg_env.results.screen_settings import ScreenRun, screen_text
     from rg_env.results.screening import screen_rows, table_for
 
     if out.suffix != ".yaml":
@@ -193,7 +194,7 @@ def screen(
 
 def _check_screen(out: Path) -> None:
     """Refuse a file that cannot be written, or that `screen` has not written."""
-    from rg_env.atropos.process_run import HEAD
+    from rg_env.results.screen_settings import HEAD
 
     check_writable("--out", out)
     if out.exists() and not out.read_bytes().startswith(HEAD.encode()):

@@ -15,8 +15,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import itertools
 import json
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from rg_env.results.samples import SCORES, Sample, grouped
 from rg_env.results.sources import Sources
 from rg_env.reward.extraction import extract_answer
 from rg_env.reward.score import UNSCORED, Score, ScoringRules
+from rg_env.run.group import Group
+from rg_env.run.loop import Run, Sink, Window
 from rg_env.stream.group_scorer import GroupScorer, ScoringUnavailableError
 from rg_env.stream.item import Item
 from rg_env.task_rules.rules import MIXTURE
@@ -82,43 +86,92 @@ def _read(sample: Sample) -> tuple[str | None, str]:
     return read.answer, str(read.failure)
 
 
+class SavedItems:
+    """The source of saved completions, in groups of which each is scored at once.
+
+    Args:
+        samples: They are read in a thread, `at_once` at a time.
+        missing: Returns those that have no scores yet.
+        split: Returns the groups of some samples.
+    """
+
+    def __init__(
+        self,
+        samples: Iterator[Sample],
+        missing: Callable[[list[Sample]], list[Sample]],
+        split: Callable[[Sequence[Sample]], Iterable[Sequence[Sample]]],
+        at_once: int,
+    ) -> None:
+        self._samples = samples
+        self._missing = missing
+        self._split = split
+        self._at_once = at_once
+        self._groups = deque[Sequence[Sample]]()
+
+    async def next(self) -> Group | None:
+        """Return the next group, whose `known` has its samples."""
+        while not self._groups:
+            batch = await off_loop(
+                lambda: [*itertools.islice(self._samples, self._at_once)]
+            )
+            if not batch:
+                return None
+            self._groups += self._split(self._missing(batch))
+        return Group(known=self._groups.popleft())
+
+
+def by_item(samples: Iterable[Sample]) -> Iterable[Sequence[Sample]]:
+    """Return the samples of each item."""
+
+    def item(sample: Sample) -> str:
+        origin = [sample.row.get(key) for key in ORIGIN]
+        return json.dumps([sample.item, origin], sort_keys=True)
+
+    return grouped(samples, item).values()
+
+
 class Rescoring:
-    """Scores samples again in workers.
+    """The model of saved texts, and the reward that scores them in workers.
+
+    A group's `data` are new samples: each `row` has all three scores and the saved one.
 
     Args:
         pool: Its workers are forked with `worker_jobs.PRELOAD`.
     """
 
+    completions = 0  # nothing is queried
+
     def __init__(self, pool: WorkerPool, library: LibraryDescription) -> None:
-        self._pool, self._library = pool, library
-        self._places = asyncio.Semaphore(ITEMS_AT_ONCE)
+        self._pool = pool
+        self._library = library
 
-    def rescored(self, samples: Sequence[Sample]) -> list[Awaitable[list[Sample]]]:
-        """Return what scores each item; it gives the new samples.
+    async def complete(self, group: Group) -> None:
+        """Make the item of saved texts again."""
+        try:
+            group.entry, group.dataset = await self._item(group.known[0])
+        except _NoItemError as error:
+            outcome, why = error.args
+            self._give_none(group, outcome, why)
 
-        A `row` says all three scores and the saved one.
+    async def score(self, group: Group) -> None:
+        """Score the texts of a group.
 
         Raises:
             PoolError: The pool is closed or cannot start.
         """
-
-        def item(sample: Sample) -> str:
-            origin = [sample.row.get(key) for key in ORIGIN]
-            return json.dumps([sample.item, origin], sort_keys=True)
-
-        return [*map(self._of_item, grouped(samples, item).values())]
-
-    async def _of_item(self, samples: Sequence[Sample]) -> list[Sample]:
+        if group.data is not None:
+            return
         try:
-            async with self._places:
-                return await self._scored(samples, *await self._item(samples[0]))
-        except _NoItemError as error:
-            outcome, why = error.args
+            group.data = await self._scored(group.known, group.entry, group.dataset)
         except ScoringUnavailableError as error:
             if isinstance(error.__cause__, STOPS):
                 raise error.__cause__ from None
-            outcome, why = UNSCORED, str(error)
-        return [self._new(sample, None, outcome, reason=why) for sample in samples]
+            self._give_none(group, UNSCORED, str(error))
+
+    def _give_none(self, group: Group, outcome: str, why: str) -> None:
+        group.data = [
+            self._new(each, None, outcome, reason=why) for each in group.known
+        ]
 
     async def _scored(
         self, samples: Sequence[Sample], entry: Mapping[str, Any], item: Item
@@ -140,12 +193,13 @@ class Rescoring:
             elif any(score.outcome == "timeout" for score in mine):
                 new.append(self._new(sample, None, "timeout", reason=late))
             else:
-                ours, values = mine[-1], [score.value for score in mine]
+                ours = mine[-1]
+                values = [sample.score, *(score.value for score in mine)]
                 more = {
                     "question": entry["question"],
                     "gold_answer": entry["answer"],
                     "answer": answer,
-                    "scores": dict(zip(SCORES, [sample.score, *values], strict=True)),
+                    "scores": dict(zip(SCORES, values, strict=True)),
                     "normalized": ours.normalized,
                 }
                 new.append(self._new(sample, ours.value, ours.outcome, **more))
@@ -204,6 +258,40 @@ class Rescoring:
         return entry, Item(task=task, params=params)
 
 
+async def rescore(
+    source: SavedItems, model: Any, sinks: Sequence[Sink], most: int = ITEMS_AT_ONCE
+) -> None:
+    """Score all groups of a source, `most` at once.
+
+    The model is the reward too.
+
+    Raises:
+        PoolError: The pool is closed or cannot start.
+    """
+    run = Run(source, model, model, sinks, fatal=(Exception,))
+    await Window().run_all(run, most)
+
+
+class Taken:
+    """The sink that keeps the new samples."""
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+
+    async def take(self, group: Group) -> None:
+        """Keep the samples of a group."""
+        self.samples += group.data
+
+
+async def rescored(pool: WorkerPool, samples: Iterable[Sample]) -> list[Sample]:
+    """Return samples scored again, in workers of a pool."""
+    library = await read_library(pool)
+    taken = Taken()
+    source = SavedItems(iter(samples), list, by_item, at_once=ITEMS_AT_ONCE)
+    await rescore(source, Rescoring(pool, library), [taken])
+    return taken.samples
+
+
 @functools.cache
 def _one_worker(task_modules: tuple[str, ...]) -> WorkerPool:
     return WorkerPool(1, preload=worker_jobs.preload_of(task_modules))
@@ -213,14 +301,7 @@ def rescored_here(
     samples: Sequence[Sample], task_modules: tuple[str, ...] = ()
 ) -> list[Sample]:
     """Score samples again, with one worker that this process keeps; blocks."""
-    pool = _one_worker(task_modules)
-
-    async def rescored() -> list[Sample]:
-        rescoring = Rescoring(pool, await read_library(pool))
-        of_items = await asyncio.gather(*rescoring.rescored(samples))
-        return [sample for of_item in of_items for sample in of_item]
-
-    return asyncio.run(rescored())
+    return asyncio.run(rescored(_one_worker(task_modules), samples))
 
 
 # -- the file --------------------------------------------------------------------------
@@ -230,7 +311,7 @@ TRIED_AGAIN = frozenset({"timeout", UNSCORED})
 
 
 class RescoredFile:
-    """Samples that were scored again; each is on disk when `write` returns.
+    """The sink of samples that were scored again; each is on disk when it was taken.
 
     Raises:
         SettingError: The file holds something else, or is of another library.
@@ -264,8 +345,11 @@ class RescoredFile:
             s for s in samples if (s.row["source"], s.row["place"]) not in self._done
         ]
 
-    def write(self, samples: Iterable[Sample]) -> None:
-        """Append samples, but those that are tried again."""
+    async def take(self, group: Group) -> None:
+        """Append the new samples of a group, but those that are tried again."""
+        await off_loop(self._write, group.data)
+
+    def _write(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
             if sample.score is not None or sample.outcome not in TRIED_AGAIN:
                 self._file.append(readable(sample.row) + b"\n")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from rg_env.stream.item import Item
 
@@ -42,6 +43,10 @@ class Ending(str, enum.Enum):
     FAILED = "failed", "lost to an error, which is in the log"
     CANCELLED = "cancelled", "the group was cancelled, mostly at the end of the run"
     KILLED = "killed", "in flight at a kill of the process; counted by the next start"
+
+
+DELIVERED = frozenset({Ending.SENT, Ending.WRITTEN, Ending.UNSENT})
+"""Endings of rollouts that reached the trainer or the disk."""
 
 
 class Ledger:
@@ -102,27 +107,24 @@ class Ledger:
 # -- a group ---------------------------------------------------------------------------
 
 
-class Sink(Protocol):
-    """Whoever gets the groups of a run, several at the same time perhaps."""
-
-    async def take(self, group: Group) -> None:
-        """Take a group, which others may have taken before."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Rollout:
     """One scored completion, as it is dumped."""
 
-    conversation: Sequence[Mapping[str, str]]  # the completion is the last message
-    score: float  # of the task, in [0, 1]
-    reward: float  # the score after shaping, in [0, 1]
-    outcome: str
-    answer: str | None  # extracted; None where there was none
-    finish_reason: str | None
-    prompt_tokens: int
-    completion_tokens: int
+    conversation: Sequence[Mapping[str, str]] = ()  # the completion comes last
+    score: float = 0.0  # of the task, in [0, 1]
+    reward: float = 0.0  # the score after shaping, in [0, 1]
+    outcome: str = ""
+    answer: str | None = None  # extracted; None where there was none
+    finish_reason: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
     normalized: bool = False  # the answer counts normalized, which is another text
     formats: Mapping[str, float | None] | None = None  # scores "bare" and "tagged"
+
+    def scored(self, score: float, outcome: str) -> Rollout:
+        """Return the rollout with another score."""
+        return dataclasses.replace(self, score=score, reward=score, outcome=outcome)
 
 
 @dataclasses.dataclass(eq=False)
@@ -132,15 +134,23 @@ class Group:
     Attributes:
         item: (messages, entry, dataset), or what a subclass samples.
         tries: How often groups of this item were lost before.
+        first: Number of its first completion, among all of its item.
+        known: What its source has put down for the sinks.
+        completions: What the hook `score` takes of each completion, shape (G,).
+        entry, dataset: Those of the item that was completed.
+        rollouts: The scored completions, shape (G,).
         data: What the trainer gets, as the newest hook returned it: one group, a list
             of several, or None where there is none.
         in_flight: Number of its rollouts that were queried and have not ended.
-        first: Number of its first completion, among all of its item.
+        began_s: When the work on it began, by `time.monotonic`.
     """
 
     item: Any = None
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     tries: int = 0
+    first: int = 0
+    known: Any = None
+    completions: Sequence[Mapping[str, Any]] = ()
     entry: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     dataset: Any = None
     rollouts: Sequence[Rollout] = ()
@@ -149,13 +159,18 @@ class Group:
     in_flight: int = 0
     endings: set[Ending] = dataclasses.field(default_factory=set)
     on_reply: Callable[[], None] = lambda: None
-    first: int = 0
+    began_s: float = dataclasses.field(default_factory=time.monotonic)
 
     # -- on its way --------------------------------------------------------------------
 
     def next_try(self) -> Group:
         """Return a new group of its item."""
-        return Group(self.item, self.ledger, self.tries)
+        return Group(self.item, self.ledger, self.tries, self.first, self.known)
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether it reached the trainer or the disk, all of it."""
+        return not self.in_flight and not self.endings.isdisjoint(DELIVERED)
 
     def query(self, rollouts: int) -> None:
         """Count rollouts that are being queried."""

@@ -1,171 +1,42 @@
-"""`process` and `screen`: rows by hooks of the test's own, and what a screen finds."""
+"""`process` with parts of the test's own."""
 
 import asyncio
 from types import SimpleNamespace
 
 import pytest
 
-from rg_env.atropos.process_run import LEAST_GROUPS, Processing, ScreenRun
-from rg_env.errors import SettingError
-from rg_env.library.scales import load_shipped
-from rg_env.results.screening import screen_rows
-from rg_env.run.group import Ending, Ledger
-from rg_env.run.metrics import Metrics
-from rg_env.stream.curriculum import Curriculum
-from rg_env.stream.difficulty import Difficulty, build_rules
-from rg_env.stream.draws import Stream
-from rg_env.stream.task_selection import StreamSettings, TaskChoice
-from tests.support.parts import env_config
-
-TASKS = ("acre", "chain_sum", "gcd")  # acre has no scale
-SCALES = {task: load_shipped().scales[task] for task in TASKS[1:]}
+from rg_env.atropos.process_run import Processing
+from rg_env.run.group import Ending
+from rg_env.run.loop import Refused, Run
 
 
-def stream_of(config, choices):
-    tasks = [choice.task for choice in choices]
-    mode, levels = config.complexity_mode, config.task_levels
-    rules = build_rules(tasks, TASKS, {"acre": "none"}, mode, levels)
-    scales = {task: SCALES[task] for task in tasks if task in SCALES}
-    difficulty = Difficulty(scales, rules, Curriculum(0.7))
-    return Stream(choices, StreamSettings(task_choice="in_turn"), difficulty)
+class Parts:
+    """The parts of a run whose items are numbers; those in `fruitless` give no row."""
 
-
-def run_of(choices=None, groups=None, **changes):
-    given = {"complexity_mode": "random", "group_size": 8, "tasks": list(TASKS)}
-    run = ScreenRun(env_config(**(given | changes)), groups, "rows.jsonl")
-    choices = choices or [TaskChoice(task) for task in TASKS]
-    return run, run.begin(stream_of(run.config, choices))
-
-
-def row(task, has_variance=True, level=None):
-    scores = [1.0, 0.0] if has_variance else [0.0, 0.0]
-    return {
-        "task": task,
-        "level": level,
-        "scores": scores,
-        "task_scores": scores,
-        "finish_reasons": ["stop"] * 2,
-        "completion_tokens": [1, 1],
-        "seconds": 1.0,
-    }
-
-
-def found_by(run, shares, given=None):
-    """Return the settings of the environment after some shares of ten groups."""
-    rows = [
-        row(task, i < 10 * share, level=(i + 0.5) / 10)
-        for task, share in shares.items()
-        for i in range(10)
-    ]
-    tasks = screen_rows(rows, run.bounds, 0.1)
-    return run.settings({"env": given or {}}, tasks)["env"]
-
-
-# -- what is sampled -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "groups"),
-    [
-        ({"total_steps": 250, "batch_size": 1024}, 3 * 213),
-        ({"total_steps": 2, "batch_size": 1024}, 3 * LEAST_GROUPS),
-        ({"total_steps": -1, "batch_size": 1024}, 3 * LEAST_GROUPS),
-        ({"total_steps": 2, "batch_size": -1}, 3 * LEAST_GROUPS),
-        ({"total_steps": 250, "batch_size": 1024, "groups": 7}, 21),
-    ],
-)
-def test_two_percent_of_the_run_are_screened_or_what_is_asked_for(changes, groups):
-    assert run_of(**changes)[1] == groups
-
-
-def test_a_curriculum_is_screened_at_all_levels_and_moves_none():
-    levels = {"gcd": "curriculum", "chain_sum": [0.2, 0.4]}
-    given = {"shard_index": 2, "num_shards": 3, "task_choice": "adaptive"}
-    run, _ = run_of(complexity_mode="curriculum", task_levels=levels, **given)
-    assert run.bounds == {"acre": None, "chain_sum": (0.2, 0.4), "gcd": (0.0, 1.0)}
-    config = run.config
-    assert (config.complexity_mode, config.task_choice) == ("random", "in_turn")
-    assert (config.shard_index, config.num_shards) == (0, 1)
-
-
-def test_a_group_of_one_rollout_is_refused_before_anything_is_sampled():
-    with pytest.raises(SettingError, match=r"env\.group_size: 1 is not allowed"):
-        run_of(group_size=1)
-    run_of(group_size=2)
-
-
-def test_a_task_with_two_parameters_in_a_mixture_is_refused():
-    choices = [TaskChoice("gcd"), TaskChoice("gcd", params={"max_numbers": 3})]
-    with pytest.raises(SettingError, match="with several parameters"):
-        run_of(choices)
-
-
-# -- what is found ---------------------------------------------------------------------
-
-
-def test_the_tasks_that_are_kept_have_their_share_as_weight():
-    run, _ = run_of()
-    env = found_by(run, {"acre": 0.5, "chain_sum": 0.0, "gcd": 1.0})
-    assert env["tasks"] == ["gcd", "acre"]
-    assert env["task_weights"] == {"gcd": 1.0, "acre": 0.5}
-    assert env["task_levels"] == {"gcd": [0.0, 1.0]}  # acre has no scale
-
-
-@pytest.mark.parametrize(
-    ("mode", "setting", "written"),
-    [
-        ("random", 0.7, {"gcd": 0.7}),
-        ("random", None, {"gcd": None}),
-        ("random", [0.3, 0.3], {"gcd": [0.3, 0.3]}),
-        (0.7, 0.7, None),
-        (None, "random", {"gcd": [0.0, 1.0]}),
-    ],
-)
-def test_a_level_that_is_no_range_stays(mode, setting, written):
-    run, _ = run_of(
-        [TaskChoice("gcd")], complexity_mode=mode, task_levels={"gcd": setting}
-    )
-    assert found_by(run, {"gcd": 1.0}).get("task_levels") == written
-
-
-def test_parameters_of_a_mixture_become_those_of_its_tasks():
-    run, _ = run_of([TaskChoice("gcd", 3.0, {"max_numbers": 3}), TaskChoice("acre")])
-    given = {"tasks": ["composite"], "seed": 5}
-    env = found_by(run, {"gcd": 1.0, "acre": 1.0}, given)
-    assert (env["seed"], env["tasks"]) == (5, ["acre", "gcd"])
-    assert env["task_params"] == {"gcd": {"max_numbers": 3}}
-
-
-# -- the rows of `process` -------------------------------------------------------------
-
-
-class Hooks(Processing):
-    """An environment whose items are numbers; those in `fruitless` give no row."""
-
-    evaluate = None
+    completions = 1
 
     def __init__(self, fruitless=(), most=2):
         self.fruitless, self.max_num_workers = set(fruitless), most
         self.asked = self.at_once = self.most_at_once = self.logs = 0
         self.curr_step, self.rows = 0, []
 
-    async def get_next_item(self):
+    async def next(self):
         self.asked += 1
         return self.asked
 
-    async def collect_trajectories(self, item):
+    async def complete(self, group):
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0.01)
         self.at_once -= 1
-        return (None if item in self.fruitless else {"tokens": [[1]]}), []
 
-    async def postprocess_histories(self, data):
-        return data
+    async def score(self, group):
+        if group.item in self.fruitless:
+            raise Refused(Ending.DISCARDED)
 
-    async def handle_send_to_api(self, data, item, **checks):
-        self.rows.append(item)
-        self._group_for().end(Ending.WRITTEN)
+    async def take(self, group):
+        self.rows.append(group.item)
+        group.end(Ending.WRITTEN)
 
     async def wandb_log(self):
         self.logs += 1
@@ -174,58 +45,59 @@ class Hooks(Processing):
 ITEMS = SimpleNamespace(sampled={})
 
 
-def written(hooks, total, items=ITEMS, there=0, gave_up=False):
+def written(parts, total, items=ITEMS, there=0, gave_up=False):
     """Return the number of rows at the end."""
 
     async def run():
-        hooks._servers = SimpleNamespace(gave_up=asyncio.Event())
+        parts._servers = SimpleNamespace(gave_up=asyncio.Event())
         if gave_up:
-            hooks._servers.gave_up.set()
-        hooks.metrics, hooks.backlog = Metrics(Ledger()), []
-        hooks._items, hooks.curr_step = items, there
-        await hooks._write_rows("process", total)
-        return hooks.curr_step
+            parts._servers.gave_up.set()
+        parts._items, parts.curr_step = items, there
+        parts.n_groups_to_process = total
+        run = Run(parts, parts, parts, [parts])
+        await Processing(parts, run, "process")._write_rows()
+        return parts.curr_step
 
     return asyncio.run(run())
 
 
 def test_it_writes_as_many_rows_as_asked_for_several_at_a_time():
-    hooks = Hooks(most=3, fruitless=[1, 3])
-    assert (written(hooks, 9), len(hooks.rows), hooks.most_at_once) == (9, 9, 3)
-    assert (hooks.curr_step, hooks.logs, hooks.asked) == (9, 9, 11)
+    parts = Parts(most=3, fruitless=[1, 3])
+    assert (written(parts, 9), len(parts.rows), parts.most_at_once) == (9, 9, 3)
+    assert (parts.curr_step, parts.logs, parts.asked) == (9, 9, 11)
 
 
 def test_it_gives_up_after_many_groups_without_a_row(monkeypatch, logged):
     monkeypatch.setattr("rg_env.atropos.process_run.FRUITLESS_GROUPS_IN_A_ROW", 5)
-    assert written(Hooks(fruitless=range(20)), 4) == 0
+    assert written(Parts(fruitless=range(20)), 4) == 0
     assert "5 groups in a row gave no row" in logged.text
     assert "only 0 of 4 groups were written" in logged.text
 
 
 def test_rows_that_are_there_count_and_so_does_the_progress(logged):
-    hooks = Hooks()
-    assert (written(hooks, 9, there=6), len(hooks.rows), hooks.asked) == (9, 3, 3)
+    parts = Parts()
+    assert (written(parts, 9, there=6), len(parts.rows), parts.asked) == (9, 3, 3)
     assert "process: 9 of 9 groups" in logged.text
 
 
 def test_it_begins_nothing_once_the_servers_were_given_up_or_no_item_is_left():
-    hooks = Hooks()
-    assert (written(hooks, 4, gave_up=True), hooks.asked) == (0, 0)
+    parts = Parts()
+    assert (written(parts, 4, gave_up=True), parts.asked) == (0, 0)
     items = [1, 2, None, None]
 
     async def get_next_item():
         return items.pop(0)
 
-    hooks.get_next_item = get_next_item
-    assert written(hooks, 4) == 2
+    parts.next = get_next_item
+    assert written(parts, 4) == 2
 
 
 def test_an_error_of_a_hook_ends_it_and_is_raised():
-    hooks = Hooks()
+    parts = Parts()
 
     async def broken():
         raise ZeroDivisionError
 
-    hooks.wandb_log = broken
+    parts.wandb_log = broken
     with pytest.raises(ZeroDivisionError):
-        written(hooks, 4)
+        written(parts, 4)

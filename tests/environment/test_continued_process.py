@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from rg_env.atropos.process_run import Processing
-from rg_env.atropos.result_files import settings_path
 from rg_env.json_lines import read_groups
+from rg_env.results.result_files import settings_path
 from rg_env.settings.program_settings import SIMULATED
 from tests.support.parts import (
     GUARD_S,

@@ -91,7 +91,7 @@ def test_the_sample_line_has_the_keys_of_a_dumped_group():
         "tokens": [1, 2],
         "masks": [-100, 2],
     }
-    rollouts = [scored_rollout(rollout, Score(1.0, "right", "70"), 1.0)]
+    rollouts = [scored_rollout(rollout, Score(1.0, "right", "70"))]
     line = scored("gcd", rollouts, "70", seed=1).line({}, "")
     assert list(sample) == [*line, "model", "step"]
     assert list(sample["rollouts"][0]) == list(line["rollouts"][0])

@@ -10,10 +10,10 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
-from rg_env.library.installed_library import read_library
-from rg_env.results.rescoring import RescoredFile, Rescoring
+from rg_env.results.rescoring import RescoredFile, rescored
 from rg_env.results.samples import Sample
 from rg_env.results.sources import Sources, files_of
+from rg_env.run.group import Group
 from rg_env.workers.pool_errors import JobError
 from tests.support import published
 
@@ -41,13 +41,8 @@ def gcd(entry_of):
 def scored_again(pool, path):
     samples = list(Sources(files_of([str(path)])).samples())
 
-    async def rescored():
-        rescoring = Rescoring(pool, await read_library(pool))
-        of_items = await asyncio.gather(*rescoring.rescored(samples))
-        return [sample for of_item in of_items for sample in of_item]
-
     places = [sample.row["place"] for sample in samples]
-    new = asyncio.run(rescored())
+    new = asyncio.run(rescored(pool, samples))
     return sorted(new, key=lambda sample: places.index(sample.row["place"]))
 
 
@@ -219,9 +214,13 @@ def opened(path):
     return file, [sample.row["place"] for sample in file.samples()]
 
 
+def put(file, samples):
+    asyncio.run(file.take(Group(data=samples)))
+
+
 def written(path, *places):
     file, _ = opened(path)
-    file.write(map(new_sample, places))
+    put(file, [*map(new_sample, places)])
     file.close()
     return path
 
@@ -232,7 +231,7 @@ def test_a_sample_that_no_scorer_gave_a_score_is_tried_again(tmp_path):
     assert places == ["1", "2"]
     missing = file.missing(map(new_sample, "1234"))
     assert [s.row["place"] for s in missing] == ["3", "4"]
-    file.write([new_sample("3", None, "timeout"), new_sample("4", None, "unmatched")])
+    put(file, [new_sample("3", None, "timeout"), new_sample("4", None, "unmatched")])
     file.close()
     file, places = opened(path)
     assert places == ["1", "2", "4"]

@@ -6,11 +6,11 @@ import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
 from rg_env.atropos.config import ServerSettings, server_list
-from rg_env.atropos.result_files import settings_text
 from rg_env.errors import SettingError
 from rg_env.inference import servers
 from rg_env.inference.completions import Sampling, render_prompt
 from rg_env.inference.connection import RequestFailedError
+from rg_env.results.result_files import settings_text
 from rg_env.settings import setting_types
 from tests.support.odd_servers import MODEL, Odd, refusal, serving, stock_vllm
 from tests.support.parts import NOWHERE, TOKENIZER, build_env, env_config
@@ -136,7 +136,7 @@ def test_the_template_is_given_its_arguments():
 
 def test_the_trainer_is_told_what_is_sampled_with():
     env = ReasoningGymEnv(env_config(temperature=0.6), [settings_of(extra_body=EXTRA)])
-    sampled = env._rewards.sampled_with
+    sampled = env._trainer_data.sampled_with
     asyncio.run(env.close())
     assert sampled == {"temperature": 0.6, "top_p": 1.0, "top_k": 5, "stop": ["a"]}
 

@@ -1,4 +1,4 @@
-"""The loop over groups: each rollout ends once, and what is lost is sampled again."""
+"""A run whose parts call hooks: each rollout ends once, and no item is lost."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from reasoning_gym_environment import ReasoningGymEnv
-from rg_env.atropos import pipeline
+from rg_env.atropos.hooks import with_hooks
 from rg_env.inference.connection import RequestFailedError, refusal
 from rg_env.run.group import Group
 from rg_env.stream.group_scorer import ScoringUnavailableError
@@ -17,7 +17,7 @@ ITEM = ([{"role": "user", "content": "2 + 2?"}], ENTRY_OF_FOUR, Exact())
 FAILED = RequestFailedError(refusal(500, "overloaded"))
 BROKEN = ScoringUnavailableError("no worker")
 PAUSES = (
-    "rg_env.atropos.pipeline.ERROR_PAUSE_S",
+    "rg_env.run.loop.ERROR_PAUSE_S",
     "rg_env.inference.servers.OUTAGE_FIRST_PAUSE_S",
     "rg_env.inference.servers.OUTAGE_LONGEST_PAUSE_S",
 )
@@ -29,7 +29,7 @@ def no_pauses(monkeypatch):
         monkeypatch.setattr(name, 0.001)
 
 
-async def answered(item, limit_tokens, on_replies):
+async def answered(item, on_replies, first):
     on_replies()
     return [{"item": item}] * SIZE
 
@@ -58,7 +58,7 @@ NO_VARIANCE = giving(None)
 async def environment(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Yield an environment whose servers and workers do what is asked of them."""
     env = build_env(NOWHERE, cls=cls, group_size=SIZE)
-    env._requests.query, env.score = query, score
+    env._model.query, env.score = query, score
     try:
         yield env
     finally:
@@ -75,7 +75,7 @@ def worked_on(query=answered, score=NO_VARIANCE, cls=ReasoningGymEnv):
     async def run():
         async with environment(query, score, cls) as env:
             env._send_scored_data_to_api = giving(None)
-            await env._work_on(Group(ITEM, env.ledger))
+            await with_hooks(env, to_trainer=True).work_on(Group(ITEM, env.ledger))
             assert env.ledger.in_flight == 0 and env.ledger.queried == SIZE
             return dict(env.ledger.outcomes), items_left(env)
 
@@ -154,19 +154,6 @@ def test_hooks_that_are_called_from_elsewhere_work_on_a_group_of_their_own():
     assert outcomes == {"unanswered": SIZE, "sent": SIZE}
 
 
-def test_an_item_that_was_lost_too_often_is_not_sampled_again(logged):
-    async def run():
-        async with environment(giving(KeyError("x"))) as env:
-            env.backlog.append(ITEM)
-            while env.backlog:
-                await env._work_on(await env._next_group())
-            return dict(env.ledger.outcomes)
-
-    assert asyncio.run(run()) == {"failed": pipeline.ITEM_TRIES * SIZE}
-    said = [record for record in logged.records if "a group failed" in record.message]
-    assert len(said) == 3 and all(record.exc_info for record in said)  # 1, 2, 4
-
-
 # -- groups of `serve` -----------------------------------------------------------------
 
 
@@ -175,7 +162,8 @@ async def started(query=hangs, score=NO_VARIANCE, cls=ReasoningGymEnv):
     """Yield an environment with one group in flight."""
     async with environment(query, score, cls) as env:
         env.backlog.append(ITEM)
-        await env._flight.fill(env._next_work, lambda: bool(env.backlog))
+        env._hooked_run = with_hooks(env, to_trainer=True)
+        await env._window.fill(env._next_work, lambda: bool(env.backlog))
         yield env
 
 
@@ -199,8 +187,9 @@ def test_a_group_that_is_cancelled_ends_and_its_item_is_sampled_again(
 def test_a_group_that_is_not_collected_in_time_is_given_up():
     async def run():
         async with environment(hangs) as env:
-            env._collect_within_s = 0.01
-            await env._work_on(Group(ITEM, env.ledger))
+            run = with_hooks(env, to_trainer=True)
+            run.score_within_s = 0.01
+            await run.work_on(Group(ITEM, env.ledger))
             return dict(env.ledger.outcomes), items_left(env)
 
     assert asyncio.run(run()) == ({"failed": SIZE}, [ITEM])
@@ -214,7 +203,7 @@ def test_a_group_frees_its_place_with_its_replies_though_a_task_of_a_hook_querie
 
     async def run():
         async with started(answered, hangs, InATask) as env:
-            await asyncio.wait_for(env._flight.freed.wait(), 60)
+            await asyncio.wait_for(env._window.freed.wait(), 60)
             return len(env.workers), len(env._querying)
 
     assert asyncio.run(run()) == (1, 0)
@@ -240,6 +229,7 @@ def test_the_event_loop_turns_between_two_groups_that_are_started(api_url):
         await env.get_status()
         env.backlog.extend(range(4))
         env.handle_env = handle_env
+        env._hooked_run = with_hooks(env, to_trainer=True)
         turning = asyncio.create_task(turn())
         await env.add_train_workers()
         turning.cancel()

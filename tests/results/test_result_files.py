@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from rg_env.atropos.result_files import RowWriter, read_resumed, settings_path
 from rg_env.json_lines import read_groups
+from rg_env.results.result_files import RowWriter, read_resumed, settings_path
 from tests.support.groups import group
 
 

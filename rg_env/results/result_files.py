@@ -18,7 +18,6 @@ from typing import Annotated, Any
 import msgspec
 import yaml
 
-from rg_env.errors import RunError
 from rg_env.installation import VERSION
 from rg_env.json_lines import LineFile, encode_group, quick, readable
 from rg_env.logs import is_worth_a_line
@@ -26,6 +25,7 @@ from rg_env.off_loop import off_loop, release_gil
 from rg_env.places import check_writable
 from rg_env.results.samples import Row, read_rows
 from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
+from rg_env.run.loop import RunStoppedError
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
 from rg_env.stream.adaptive_weights import Share
@@ -95,10 +95,6 @@ def _why_not(path: Path, settings: str, *without: Decides) -> str:
 # -- rows ------------------------------------------------------------------------------
 
 
-class RowRefusedError(RunError):
-    """The disk does not take the row of a group that nobody else has."""
-
-
 class RowWriter:
     """The sink of rows: appends them to a JSONL file, each on disk at once.
 
@@ -148,7 +144,7 @@ class RowWriter:
             except OSError as error:
                 why = f"env.data_path_to_save_groups: {self.path}: {error}"
                 if not group.is_for_trainer:
-                    raise RowRefusedError(why) from error
+                    raise RunStoppedError(why) from error
                 # The trainer's group is worth more than the copy of it.
                 if is_worth_a_line(self.rows_lost):
                     logger.error("row %d is lost: %s", self.rows_lost, why)

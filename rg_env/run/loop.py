@@ -1,0 +1,256 @@
+"""The one loop over groups, which knows no framework and is handed its parts.
+
+    run = Run(source, model, reward, sinks)
+    while (group := await run.next_group()) is not None:
+        await run.work_on(group)
+
+A run takes an item from its source, has the model complete it and the reward score the
+completions, and hands the group to each of its sinks in turn. A part that loses a group
+raises `Lost`, and one that drops it `Refused`: these say how its rollouts are counted.
+docs/architecture.md has the parts of each command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+from rg_env.ending import IN_FLIGHT_GRACE_S, cancel_and_wait
+from rg_env.errors import RunError
+from rg_env.logs import is_worth_a_line
+from rg_env.run.group import Ending, Group, Ledger
+from rg_env.stream.group_scorer import ScoringUnavailableError
+
+logger = logging.getLogger(__name__)
+
+# Groups of one item that may be lost before the item is.
+ITEM_TRIES = 5
+
+# After an error of ours, so that a fault that repeats does not spin.
+ERROR_PAUSE_S = 1.0
+
+
+class Lost(Exception):  # noqa: N818 - it is no error of the run
+    """A group ends before its sinks have taken it, and its item is sampled again.
+
+    Args:
+        ending: How its rollouts in flight are counted.
+        reason: A sentence, or "" where the log has said it.
+        is_items_fault: Whether the item may be at fault. Otherwise, as in an outage,
+            this costs the item none of its tries.
+    """
+
+    def __init__(
+        self, ending: Ending, reason: str = "", *, is_items_fault: bool = True
+    ) -> None:
+        super().__init__(reason)
+        self.ending = ending
+        self.is_items_fault = is_items_fault
+
+
+class Refused(Lost):
+    """A check or a sink drops a group; its item is not sampled again."""
+
+
+class RunStoppedError(RunError):
+    """A part cannot go on, so the run ends."""
+
+
+class Source(Protocol):
+    """Gives the items of a run."""
+
+    async def next(self) -> Any:
+        """Return the next item, or a group of it; None if there is none left."""
+
+
+class Model(Protocol):
+    """Completes the items of a run."""
+
+    @property
+    def completions(self) -> int:
+        """The number of completions of each item."""
+
+    async def complete(self, group: Group) -> None:
+        """Set the completions of a group."""
+
+
+class Reward(Protocol):
+    """Scores the completions of a run."""
+
+    async def score(self, group: Group) -> None:
+        """Set the rollouts of a group, one for each of its completions."""
+
+
+class Sink(Protocol):
+    """Takes the groups of a run, several at the same time perhaps."""
+
+    async def take(self, group: Group) -> None:
+        """Take a group that the sinks before have taken."""
+
+
+@dataclasses.dataclass
+class Run:
+    """A source, a model, a reward and sinks, and the groups that they work on.
+
+    Attributes:
+        sinks: They take each scored group, in this order.
+        tries: How many groups of one item may be lost before the item is given up.
+        fatal: Errors of its parts that end the run.
+        on_given_up: Called with such a group and why its last try was lost.
+        score_within_s: Seconds in which a group has its scores, or is lost.
+        backlog: Items, and groups of items, that are sampled before any new one.
+        events: Counts the `errors` that groups were lost to.
+    """
+
+    source: Source
+    model: Model
+    reward: Reward
+    sinks: Sequence[Sink]
+    ledger: Ledger = dataclasses.field(default_factory=Ledger)
+    tries: int = ITEM_TRIES
+    fatal: tuple[type[Exception], ...] = (RunStoppedError,)
+    on_given_up: Callable[[Group, Exception], Awaitable[None]] | None = None
+    score_within_s: float | None = None
+    backlog: list[Any] = dataclasses.field(default_factory=list)
+    events: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    async def next_group(self) -> Group | None:
+        """Return a group of an item of the backlog, or else of a new one, if any."""
+        item = self.backlog.pop() if self.backlog else await self.source.next()
+        if item is None or isinstance(item, Group):
+            return item
+        return Group(item, self.ledger)
+
+    async def work_on(self, group: Group) -> None:
+        """Complete, score and deliver a group; each of its rollouts has an ending then.
+
+        Raises:
+            Exception: One of those that are fatal.
+        """
+        otherwise = Ending.CANCELLED
+        try:
+            await asyncio.wait_for(self._scored(group), self.score_within_s)
+            for sink in self.sinks:
+                await sink.take(group)
+            otherwise = Ending.DISCARDED
+        except Lost as lost:
+            group.end(lost.ending)
+            if not isinstance(lost, Refused):
+                await self._sample_again(group, lost)
+        except ScoringUnavailableError as error:
+            otherwise = Ending.UNSCORED
+            if self.on_given_up is None:
+                logger.error("a group is lost: %s", error)
+            await self._sample_again(group, error)
+        except asyncio.CancelledError:
+            if not group.is_delivered:
+                self.backlog.append(group.next_try())
+            raise
+        except self.fatal:
+            otherwise = Ending.FAILED
+            raise
+        except Exception as error:  # noqa: BLE001 - it is logged with its traceback
+            otherwise = Ending.FAILED
+            await self._note_error(group, error)
+        finally:
+            group.end(otherwise)
+
+    async def _scored(self, group: Group) -> None:
+        group.query(self.model.completions)
+        await self.model.complete(group)
+        await self.reward.score(group)
+
+    def may_retry(self, group: Group, why: Exception) -> bool:
+        """Count a lost try, unless the item is not at fault; say if there is another.
+
+        The rollouts are counted as lost at every try.
+        """
+        group.tries += getattr(why, "is_items_fault", True)
+        return group.tries < self.tries
+
+    async def _sample_again(self, group: Group, why: Exception) -> None:
+        if self.may_retry(group, why):
+            self.backlog.append(group.next_try())
+        elif self.on_given_up is not None:
+            await self.on_given_up(group, why)
+        else:
+            logger.error("%r is given up after %d tries", group.item[-1], group.tries)
+
+    async def _note_error(self, group: Group, error: Exception) -> None:
+        self.events["errors"] += 1
+        count = self.events["errors"]
+        if is_worth_a_line(count):
+            logger.error("a group failed (error %d)", count, exc_info=error)
+        try:
+            await asyncio.sleep(ERROR_PAUSE_S)
+        finally:  # also if it is cancelled in the pause
+            if not group.is_delivered:
+                await self._sample_again(group, error)
+
+
+class Window:
+    """The in-flight window: what is worked on at once.
+
+    `freed` is set when another may perhaps begin.
+    """
+
+    def __init__(self) -> None:
+        self.workers: set[asyncio.Task[Any]] = set()
+        self.freed = asyncio.Event()
+        self._error: BaseException | None = None
+
+    async def fill(
+        self,
+        next_work: Callable[[], Awaitable[Coroutine[Any, Any, None] | None]],
+        may_begin: Callable[[], bool],
+    ) -> None:
+        """Begin work while it may.
+
+        `next_work` returns what is done next, None where there is nothing.
+        """
+        while may_begin() and (work := await next_work()) is not None:
+            worker = asyncio.get_running_loop().create_task(work)
+            self.workers.add(worker)
+            worker.add_done_callback(self._note_end)
+            # It begins now; and what else is due does not wait for a whole burst.
+            await asyncio.sleep(0)
+
+    def _note_end(self, worker: asyncio.Task[Any]) -> None:
+        self.workers.discard(worker)
+        self.freed.set()
+        if not worker.cancelled():
+            self._error = self._error or worker.exception()
+
+    async def run_all(self, run: Run, most: int) -> None:
+        """Work on all groups of a run, `most` at once."""
+
+        async def next_work() -> Coroutine[Any, Any, None] | None:
+            group = await run.next_group()
+            return None if group is None else run.work_on(group)
+
+        await self.run(next_work, lambda: len(self.workers) < most)
+
+    async def run(
+        self,
+        next_work: Callable[[], Awaitable[Coroutine[Any, Any, None] | None]],
+        may_begin: Callable[[], bool],
+    ) -> None:
+        """Work until nothing more may begin and all has ended.
+
+        If some work raises an error, the rest is ended after a short grace.
+        """
+        try:
+            while True:
+                self.freed.clear()
+                await self.fill(next_work, may_begin)
+                if self._error is not None:
+                    raise self._error
+                if not self.workers:
+                    return
+                await self.freed.wait()
+        finally:
+            await cancel_and_wait(self.workers, IN_FLIGHT_GRACE_S)
