@@ -99,8 +99,10 @@ from rg_env.run.loop import Run, Sink, Window
 from rg_env.run.metrics import Metrics
 from rg_env.settings import environment_settings, program_settings
 from rg_env.shutdown import Lifetime
+from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.prefetch import PATIENCE_S, prepare_items
+from rg_env.stream.prefetch import PATIENCE_S
+from rg_env.stream.run_items import prepare_items
 
 __all__ = [
     "APIServerConfig",
@@ -216,7 +218,11 @@ class ReasoningGymEnv(OldNames, Serving, Reporting, metaclass=_MixinsFirst):
         self._dumps = Dumps(config)
         self._dumps.versions = {"atroposlib": metadata.version("atroposlib")}
         self._dumps.model = server.model_name
-        self._feedback = Feedback(config.curriculum_target_accuracy)
+        is_adaptive = config.task_choice == "adaptive"
+        self._feedback = Feedback(
+            config.curriculum_target_accuracy,
+            AdaptiveWeights(config.adaptive_floor) if is_adaptive else None,
+        )
         self._checkpoints = Checkpoints(self, self._dumps, self._feedback)
         self.ledger = self._checkpoints.ledger
         self.metrics = Metrics(self.ledger)

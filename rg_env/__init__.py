@@ -16,9 +16,14 @@ from rg_env import installation
 
 if TYPE_CHECKING:
     from rg_env.run.metrics import GroupLog
-    from rg_env.stream.group_scorer import Result, outcome_counts, score, score_async
-    from rg_env.stream.guarded_scorer import guard
+    from rg_env.stream.completion_results import (
+        Result,
+        outcome_counts,
+        score,
+        score_async,
+    )
     from rg_env.stream.item import Item
+    from rg_env.stream.reward_guard import guard
     from rg_env.stream.tasks import Tasks
 
 __all__ = ["GroupLog", "Item", "Result", "Tasks", "guard", "outcome_counts", "score"]
@@ -30,7 +35,7 @@ _MODULES = {
     "GroupLog": "run.metrics",
     "Item": "stream.item",
     "Tasks": "stream.tasks",
-    "guard": "stream.guarded_scorer",
+    "guard": "stream.reward_guard",
 }
 
 
@@ -39,7 +44,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module_name = _MODULES.get(name, "stream.group_scorer")
+    module_name = _MODULES.get(name, "stream.completion_results")
     module = import_module(f"{__name__}.{module_name}")
     value = globals()[name] = getattr(module, name)
     return value

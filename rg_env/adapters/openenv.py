@@ -20,7 +20,7 @@ from openenv.core.env_server.types import Action, ConcurrencyConfig, Observation
 from pydantic import Field
 
 from rg_env.errors import shown
-from rg_env.stream.group_scorer import UNMATCHED, score
+from rg_env.stream.completion_results import UNMATCHED, score
 from rg_env.stream.item import Item
 from rg_env.stream.prefetch import MAX_FAILURES_IN_A_ROW, NoItemsError
 from rg_env.stream.tasks import Tasks

@@ -13,9 +13,10 @@ from rg_env.atropos.rollout_requests import completion_tokens
 from rg_env.reward.extraction import Extraction
 from rg_env.reward.score import Score, as_unit, outcome_of
 from rg_env.run.group import Group, Rollout, has_variance
+from rg_env.stream.completion_results import extract_in_time
 from rg_env.stream.curriculum import Feedback
-from rg_env.stream.group_scorer import GroupScorer, extract_in_time
-from rg_env.stream.item import shared_pool
+from rg_env.stream.group_scorer import GroupScorer
+from rg_env.stream.shared_pool import shared_pool
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)

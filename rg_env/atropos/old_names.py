@@ -22,9 +22,9 @@ from rg_env.reward.extraction import extract_answer
 from rg_env.run.dumps import Dumps
 from rg_env.stream.curriculum import Feedback
 from rg_env.stream.group_scorer import GroupScorer
-from rg_env.stream.item import shared_pool
-from rg_env.stream.prefetch import PrefetchedItems
+from rg_env.stream.run_items import RunItems
 from rg_env.stream.sampler import draw_generator
+from rg_env.stream.shared_pool import shared_pool
 from rg_env.workers.worker_pool import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class OldNames:
     config: ReasoningGymEnvConfig
     _dumps: Dumps
     _feedback: Feedback
-    _items: PrefetchedItems | None = None
+    _items: RunItems | None = None
     _test_items: list[tuple[Mapping[str, Any], Any]]
     _lists_test_items = False
     _pool: WorkerPool | None = None
@@ -81,7 +81,7 @@ class OldNames:
     task_performance_history = view("_feedback.progress.history")
     task_group_counts = view("_feedback.progress.group_counts")
 
-    def _prepared_items(self) -> PrefetchedItems:
+    def _prepared_items(self) -> RunItems:
         if self._items is None:
             raise RuntimeError("this needs setup() first")
         return self._items

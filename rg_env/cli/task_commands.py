@@ -43,9 +43,10 @@ from rg_env.library.task_check import check_task, why_no_entry
 from rg_env.results.terminal import WorkProgress
 from rg_env.reward.score import OUTCOMES, ScoringRules
 from rg_env.stream.group_scorer import GroupScorer
-from rg_env.stream.item import Item, first_usable
+from rg_env.stream.item import Item
+from rg_env.stream.item_making import ItemMaker
 from rg_env.stream.sampler import MAX_ENTRY_SEED, mix_of_seed
-from rg_env.stream.selection import (
+from rg_env.stream.task_selection import (
     StreamSettings,
     build_selection,
     unknown_task,
@@ -221,7 +222,8 @@ async def _item(
     text = "%s: the item is still being made, for at most %g s of CPU time"
     later = asyncio.get_running_loop().call_later
     later(SAY_AFTER_S, logger.warning, text, name, MAKE_DEADLINE_S)
-    return await first_usable(pool, map(attempt, seeds), deadline_s=MAKE_DEADLINE_S)
+    maker = ItemMaker(deadline_s=MAKE_DEADLINE_S)
+    return await maker.first_usable(pool, map(attempt, seeds))
 
 
 async def _values(

@@ -30,8 +30,8 @@ from rg_env.run.group import Ending, Group, has_variance, listed, rollouts_in
 from rg_env.run.loop import Lost, RunStoppedError
 from rg_env.settings.environment_settings import deciding
 from rg_env.settings.setting_types import Decides, without_path
-from rg_env.stream.curriculum import Count, Share
-from rg_env.stream.prefetch import question_digest
+from rg_env.stream.adaptive_weights import Share
+from rg_env.stream.curriculum import Count
 
 logger = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ class RowWriter:
             return sampled, results
         if reasons:
             logger.info("rows go to %s: %s", self.path, reasons[0])
-        return {}, []
+        return set(), []
 
 
 def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
@@ -199,9 +199,9 @@ def take_over_rows(env: Any, wanted: str | None, *, with_tokens: bool) -> None:
         env.jsonl_writer = RowWriter(path, Path(wanted), with_tokens=with_tokens)
 
 
-Resumed = tuple[dict[int, tuple[str, int]], list[tuple[str, float, float | None, bool]]]
-"""Global index to the task and the digest of the question of each item, and of each row
-what `Feedback.take` takes, in the order of the file."""
+Resumed = tuple[set[int], list[tuple[str, float, float | None, bool]]]
+"""The global index of each item, and what `Feedback.take` takes of each row, in the
+order of the file."""
 
 
 class _Row(msgspec.Struct):
@@ -216,7 +216,7 @@ class _Row(msgspec.Struct):
 def read_resumed(path: Path) -> Resumed:
     """Read a file of rows; lines that are none are passed over, which is logged."""
     decoder = msgspec.json.Decoder(_Row)
-    sampled, results, damaged = {}, [], 0
+    sampled, results, damaged = set[int](), [], 0
     with path.open("rb") as lines:
         for line in lines:
             release_gil()
@@ -228,7 +228,7 @@ def read_resumed(path: Path) -> Resumed:
             mean_score = sum(row.task_scores) / len(row.task_scores)
             results.append((row.task, mean_score, row.level, has_variance(row.scores)))
             if row.index is not None:
-                sampled[row.index] = row.task, question_digest(row.question)
+                sampled.add(row.index)
     if damaged:
         logger.warning("%s: %d lines are no rows", path, damaged)
     return sampled, results

@@ -16,7 +16,7 @@ import yaml
 from rg_env.errors import SettingError, counted, not_allowed
 from rg_env.results.screening import Bounds, TaskScreen
 from rg_env.settings.environment_settings import CHOICE_OF_TASKS
-from rg_env.stream.stream import Stream
+from rg_env.stream.draws import Stream
 
 logger = logging.getLogger(__name__)
 

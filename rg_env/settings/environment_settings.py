@@ -25,10 +25,11 @@ from rg_env.settings.setting_types import (
     Url,
     Weight,
 )
-from rg_env.stream.curriculum import FLOOR
+from rg_env.stream.adaptive_weights import FLOOR
 from rg_env.stream.difficulty import LevelSetting, level_setting
-from rg_env.stream.sampler import MAX_SEED, shard_of_launcher
-from rg_env.stream.selection import PresetName, TaskChoosing
+from rg_env.stream.sampler import MAX_SEED
+from rg_env.stream.shards import shard_of_launcher
+from rg_env.stream.task_selection import PresetName, TaskChoosing
 from rg_env.workers.worker_pool import default_pool_size
 
 DATA_DUMPS = RUNS_WRITE_IN / "data_dumps"

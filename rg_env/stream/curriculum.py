@@ -1,9 +1,9 @@
-"""What results change in a run: the levels of its tasks, and how often each is drawn.
+"""The curriculum: the level of a task follows the scores of its groups.
 
-A task's level follows its results, harder when the task is too easy, and back:
+A task gets harder while it is too easy, and easier while it is too hard:
 
 - Only groups made within `NEAR` of the level now in force count, at least `MIN_GROUPS`
-  of them, the `RECENT_GROUPS` newest. What they scored is carried over to that level:
+  and at most the `RECENT_GROUPS` newest. Their scores are carried over to that level:
   a learner is expected to lose `SLOPE` of accuracy per unit of level.
 - Within `BAND` of the target nothing moves. Otherwise the level moves by `STEP`, or by
   `FAST_STEP` where results are stable and the level plainly too easy or too hard, both
@@ -11,23 +11,19 @@ A task's level follows its results, harder when the task is too easy, and back:
 - Once a task had to turn round, its steps are at most `GAIN` times the distance from
   the target.
 
-With adaptive weights, each task has an estimate of the fraction of its groups that have
-reward variance, because a group of equal scores teaches a trainer nothing. It begins at
-1, and the weight of the task is that of the settings times
-
-    floor + (1 - floor) * estimate
-
-docs/measurements.md says how simulated learners fare with both.
+docs/measurements.md says how simulated learners fare with it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+
+from rg_env.stream.adaptive_weights import AdaptiveWeights, Share, WeightsState
 
 START = 0.3
 BAND = 0.05  # half the width of the range of accuracies that is left alone
@@ -36,9 +32,10 @@ STEP = 0.05
 FAST_STEP = 0.1
 MIN_FACTOR = 0.5
 STABLE_FACTOR = 0.8
-EASY, HARD = 0.9, 0.3
+EASY = 0.9
+HARD = 0.3
 MIDDLE = 0.5
-HISTORY_GROUPS = 10  # whose means are kept
+HISTORY_GROUPS = 10  # kept of each task
 RECENT_GROUPS = 5
 """Source of the above: atropos 296a0bc, curriculum; differs: none."""
 
@@ -52,24 +49,16 @@ SLOPE = 2.5  # accuracy that a learner is taken to lose per unit of level
 GAIN = 0.2
 ROUNDING = 1e-9
 
-# The share of its weight that a task keeps, so that renewed variance is noticed.
-FLOOR = 0.03
-
-# What one group leaves of the estimate before it. A longer memory kept sampling tasks
-# that were never or always solved, a much shorter one left tasks with variance early.
-MEMORY = 0.5
-
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class TaskHistory(msgspec.Struct):
-    """What the groups of each task scored lately, and at which level."""
+    """The newest mean scores of each task's groups, and the levels of their items."""
 
     history: dict[str, list[Share]]  # the newest group means, oldest first
     level_history: dict[str, list[Share | None]]  # of the same groups; None for none
     group_counts: dict[str, Count]  # groups since the run began
-    variance_counts: dict[str, Count]  # of these, not all scores equal
+    variance_counts: dict[str, Count]  # the part of these with reward variance
 
     def record_group(
         self,
@@ -79,12 +68,13 @@ class TaskHistory(msgspec.Struct):
         has_variance: bool = True,
     ) -> None:
         """Add one scored group of a task; the level is that of its item."""
-        means, levels = self.history.get(task, []), self.level_history.get(task, [])
+        means = self.history.get(task, [])
+        levels = self.level_history.get(task, [])
         self.history[task] = [*means, mean_score][-HISTORY_GROUPS:]
         self.level_history[task] = [*levels, level][-HISTORY_GROUPS:]
         self.group_counts[task] = self.group_counts.get(task, 0) + 1
-        before = self.variance_counts.get(task, 0)
-        self.variance_counts[task] = before + bool(has_variance)
+        with_variance = self.variance_counts.get(task, 0)
+        self.variance_counts[task] = with_variance + bool(has_variance)
 
     def results(self, task: str) -> list[tuple[float, float | None]]:
         """Return the kept means of a task with their levels, oldest first."""
@@ -137,7 +127,7 @@ class _TaskState(msgspec.Struct):
     level: Share
     direction: Literal[-1, 0, 1] = 0  # of the last step
     turned: bool = False  # whether a step went against the one before it
-    # Groups that came before the level was set; None where none has come since.
+    # Number of groups before the level was set; None if no group has come since.
     counted_from: Count | None = 0
 
 
@@ -146,7 +136,9 @@ class _CurriculumState(msgspec.Struct):
 
 
 class Curriculum(MutableMapping[str, float]):
-    """Task to level, of the tasks seen or set, and the law that moves the levels.
+    """A mapping from task to level, with the law that moves the levels.
+
+    It has the tasks that had results or were set.
 
     A level that is written may lie outside the task's bounds; results then move it
     towards them only, and those that came before no longer count. Deleting a task sends
@@ -218,8 +210,8 @@ class Curriculum(MutableMapping[str, float]):
         old = state.level
         # A level that was set outside of the bounds is not pulled in at once.
         low, high = self._bounds.get(task, (0.0, 1.0))
-        low, high = min(low, old), max(high, old)
-        state.level = min(max(old + direction * step, low), high)
+        new = max(old + direction * step, min(low, old))
+        state.level = min(new, max(high, old))
         if state.level == old:
             return None
         accuracy = min(max(accuracy, 0.0), 1.0)
@@ -261,68 +253,54 @@ class Curriculum(MutableMapping[str, float]):
         self._tasks = msgspec.convert(state, _CurriculumState).tasks
 
 
-class WeightsState(msgspec.Struct):
-    """The estimate of each task."""
-
-    signal: dict[str, Share]
-
-
-class AdaptiveWeights:
-    """What the weights of tasks are multiplied by; the floor is in (0, 1]."""
-
-    def __init__(self, tasks: Iterable[str], floor: float = FLOOR) -> None:
-        self._floor = floor
-        self._signal = dict.fromkeys(tasks, 1.0)
-
-    def record(self, task: str, has_variance: bool) -> None:
-        """Add one group of a task, if it is one of those."""
-        if task in self._signal:
-            new = (1 - MEMORY) * has_variance
-            self._signal[task] = MEMORY * self._signal[task] + new
-
-    def weight_of(self, task: str) -> float:
-        """Return the factor of a task, in [floor, 1]; 1 for one that is not chosen."""
-        return self._floor + (1 - self._floor) * self._signal.get(task, 1.0)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state as plain values."""
-        return {"signal": dict(self._signal)}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state; ValueError, and no change, if it has another form."""
-        self._signal |= msgspec.convert(state, WeightsState).signal
+class _FeedbackState(msgspec.Struct):
+    progress: TaskHistory
+    curriculum: _CurriculumState
+    adaptive: WeightsState | None = None
 
 
 class Feedback:
-    """The way from scored groups to levels and weights."""
+    """The results of a run, with the levels and the weights that follow them.
 
-    def __init__(self, target_accuracy: float) -> None:
+    Attributes:
+        progress: The newest results of each task.
+        curriculum: The level of each task.
+        adaptive: The factors of the tasks' weights, None where weights are fixed.
+        moving: The tasks whose levels follow their results.
+        changes: Number of levels moved so far.
+
+    Example:
+        >>> feedback = Feedback(target_accuracy=0.7)
+        >>> feedback.moving = ["gcd"]
+        >>> [str(feedback.take("gcd", 1.0, 0.3, False)) for _ in range(3)][-1]
+        'level of gcd: 0.30 -> 0.40 (accuracy 1.00 over 3 groups)'
+    """
+
+    def __init__(
+        self, target_accuracy: float, adaptive: AdaptiveWeights | None = None
+    ) -> None:
         self.progress = TaskHistory({}, {}, {}, {})
         self.curriculum = Curriculum(target_accuracy)
-        self.adaptive: AdaptiveWeights | None = None
-        self.changes = 0  # levels moved so far
-        self._moving: Collection[str] = ()
-
-    def attach(self, moving: Collection[str], adaptive: AdaptiveWeights | None) -> None:
-        """Begin to move the levels of these tasks and the weights, if there are any."""
-        self._moving, self.adaptive = moving, adaptive
+        self.adaptive = adaptive
+        self.moving: Collection[str] = ()
+        self.changes = 0
 
     @property
     def moves_something(self) -> bool:
         """Whether results change any level or weight."""
-        return bool(self._moving) or self.adaptive is not None
+        return bool(self.moving) or self.adaptive is not None
 
     def take(
         self, task: str, mean_score: float, level: float | None, has_variance: bool
     ) -> LevelChange | None:
-        """Take the result of one group, whose item a level made, or none.
+        """Record the result of one group; return the change of its level, if any.
 
-        Returns the change of its task's level, if any.
+        `level` is that of its item, None if no level made it.
         """
         self.progress.record_group(task, mean_score, level, has_variance)
         if self.adaptive is not None:
             self.adaptive.record(task, has_variance)
-        if task not in self._moving:
+        if task not in self.moving:
             return None
         change = self.curriculum.follow(task, self.progress)
         self.changes += change is not None
@@ -331,42 +309,60 @@ class Feedback:
     def stats(self) -> dict[str, Any]:
         """Return the levels and the results in a few numbers."""
         groups = sum(self.progress.group_counts.values())
-        signals = sum(self.progress.variance_counts.values())
+        with_variance = sum(self.progress.variance_counts.values())
         return {
             **self.curriculum.stats(),
             **self.progress.stats(),
             "level_changes": self.changes,
-            "groups_with_variance": signals / groups if groups else 0.0,
+            "groups_with_variance": with_variance / groups if groups else 0.0,
         }
 
     def details(self) -> dict[str, dict[str, Any]]:
         """Return the level and the results of each task that had a group, by task.
 
-        Counts that a caller has set have no other results beside them.
+        A task whose count a caller has set may have no results beside it.
 
         Source: atropos 296a0bc, get_curriculum_stats(), task_details; differs: the
         accuracy is known from the first group on.
         """
-        progress, adaptive = self.progress, self.adaptive
         return {
-            task: {
-                "complexity": self.curriculum.get(
-                    task, (progress.level_history.get(task) or [None])[-1]
-                ),
-                "groups_processed": groups,
-                "recent_accuracy": progress.recent_accuracy(task),
-                "history_length": len(progress.history.get(task, [])),
-                "adjustable": len(progress.history.get(task, [])) >= MIN_GROUPS,
-                "groups_with_variance": (
-                    progress.variance_counts.get(task, 0) / max(1, groups)
-                ),
-                "adaptive_weight": adaptive.weight_of(task) if adaptive else 1.0,
-            }
-            for task, groups in sorted(progress.group_counts.items())
+            task: self._details(task) for task in sorted(self.progress.group_counts)
+        }
+
+    def _details(self, task: str) -> dict[str, Any]:
+        progress = self.progress
+        groups = progress.group_counts[task]
+        (*_, newest_level) = progress.level_history.get(task) or [None]
+        length = len(progress.history.get(task, []))
+        share = progress.variance_counts.get(task, 0) / max(1, groups)
+        return {
+            "complexity": self.curriculum.get(task, newest_level),
+            "groups_processed": groups,
+            "recent_accuracy": progress.recent_accuracy(task),
+            "history_length": length,
+            "adjustable": length >= MIN_GROUPS,
+            "groups_with_variance": share,
+            "adaptive_weight": self.adaptive.weight_of(task) if self.adaptive else 1.0,
         }
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
-        """Return columns and rows of a table of the same."""
+        """Return the columns and the rows of a table of the details."""
         details = self.details()
         columns = ["task", *next(iter(details.values()), {})]
         return columns, [[task, *row.values()] for task, row in details.items()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain values."""
+        return {
+            "progress": self.progress.state_dict(),
+            "curriculum": self.curriculum.state_dict(),
+            "adaptive": self.adaptive and self.adaptive.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state; ValueError, and no change, if it has another form."""
+        loaded = msgspec.convert(state, _FeedbackState)
+        if self.adaptive is not None and loaded.adaptive is not None:
+            self.adaptive.load_state_dict(state["adaptive"])
+        self.progress.load_state_dict(state["progress"])
+        self.curriculum.load_state_dict(state["curriculum"])

@@ -1,4 +1,4 @@
-"""The level of an item: what settings ask for, what a scale has, what results moved.
+"""The level of an item, from the settings, the task's scale and the results.
 
 A setting says where on a task's scale its next item comes from:
 
@@ -8,8 +8,8 @@ A setting says where on a task's scale its next item comes from:
     0.7                 always this level
     [0.2, 0.6]          a level in this range: uniform, or the bounds of the curriculum
 
-`build_rules` makes one rule a task of them; `Difficulty` joins the rules, the scales
-(scales.py) and the levels that results move (curriculum.py) for one run.
+`build_rules` turns the settings into one rule a task; `Difficulty` joins the rules,
+the scales (scales.py) and the levels that results move (curriculum.py) for one run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ALLOWED = "None, 'random', 'curriculum', a level in 0 to 1, or a range [low, hig
 
 @dataclasses.dataclass(frozen=True)
 class LevelRule:
-    """How the level of a task's items is chosen: none, one level, or one of a range.
+    """The rule for the level of a task's items: none, one level, or one of a range.
 
     A fixed level is `low` and `high` at once.
     """
@@ -55,7 +55,12 @@ def _is_level(value: Any) -> bool:
 
 
 def level_setting(value: Any, field: str = "") -> LevelSetting:
-    """Return a level setting, also from the text of a command line; or SettingError."""
+    """Return a level setting, also from the text of a command line; or SettingError.
+
+    Example:
+        >>> level_setting("0.7"), level_setting([0.2, 0.6])
+        (0.7, [0.2, 0.6])
+    """
     with contextlib.suppress(ValueError):
         value = float(value) if isinstance(value, str) else value
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2
@@ -115,7 +120,7 @@ def build_rules(
 
 @dataclasses.dataclass(frozen=True)
 class Difficulty:
-    """Which level an item of a task gets, and what that level means.
+    """The level that an item of a task gets, and the parameters of a level.
 
     A task without a scale keeps the library's defaults. The curriculum holds
     the levels of tasks that follow it, and of those that were set from outside.
@@ -140,17 +145,9 @@ class Difficulty:
         return rule.low if rule.mode == "fixed" else None
 
     def fixed_level(self, task: str) -> float | None:
-        """Return the level of a task whose level never moves, None for the others."""
+        """Return the level of a task with a fixed level, None for the others."""
         rule = self.rules[task] if task in self.scales else LevelRule()
         return rule.low if rule.mode == "fixed" else None
-
-    def expected_ms(self, task: str, level: float | None) -> float:
-        """Return about how long an item takes to make; 0 where nothing is known."""
-        if task not in self.scales:
-            return 0.0
-        scale = self.scales[task]
-        at = scale.steps if level is None else [scale.step_at(level, m) for m in (0, 1)]
-        return max(step.item_ms or 0.0 for step in at)
 
     def params_at(self, task: str, level: float | None, seed: int) -> dict[str, Any]:
         """Return the dataset parameters of a level that differ from the defaults.

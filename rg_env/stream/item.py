@@ -1,7 +1,7 @@
-"""One item: what makes its entry again, the entry, its prompt, and what scores it.
+"""One item: its question, and the few values from which a worker makes it again.
 
-It pickles, and it is the dataset object that the framework gets. Its JSON says what
-makes it again; the process that scores it makes the entry and compares a digest.
+An item pickles, and is the dataset object that the framework gets. Its JSON has the
+values alone; the process that scores it makes the entry and compares a digest.
 """
 
 from __future__ import annotations
@@ -9,35 +9,32 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
-from rg_env.errors import RunError, SettingError, unexpected
+from rg_env.errors import RunError, unexpected
 from rg_env.library import worker_jobs
 from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
-from rg_env.library.own_tasks import checked
-from rg_env.library.task_check import is_unusable
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.prompt import built_in_prompt
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
+from rg_env.stream.group_scorer import GroupScorer, WorkerSource
 from rg_env.stream.sampler import EVALUATION_BIT, MAX_ENTRY_SEED, Split
+from rg_env.stream.shared_pool import own_modules, shared_pool
 from rg_env.task_rules.table import solution
-from rg_env.workers.pool_errors import (
-    DeadlineExceededError,
-    JobError,
-    PoolError,
-    WorkerDiedError,
-)
+from rg_env.workers.pool_errors import DeadlineExceededError, JobError, WorkerDiedError
 from rg_env.workers.worker_pool import WorkerPool, run_blocking
 
 Message = dict[str, str]
 """One message of a conversation, with role and content, as chat templates take it."""
 
-MOST_KEPT = 256  # items from JSON that a process keeps, with their entries
+# Items from JSON that a process keeps, with their entries.
+MOST_KEPT = 256
 
-MAX_SIZE = 1000  # of the dataset of an item from JSON, all of which is made
+# The largest dataset of an item from JSON; the whole dataset is made.
+MAX_SIZE = 1000
 
 NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 """Errors of a pool for which the item is to blame."""
@@ -45,30 +42,6 @@ NOT_MADE = (JobError, DeadlineExceededError, WorkerDiedError)
 
 class LostItemError(RunError):
     """The installed library cannot make the item, or makes a different one."""
-
-
-_shared: dict[tuple[str, ...], WorkerPool] = {}
-
-
-def shared_pool(task_modules: tuple[str, ...] = ()) -> WorkerPool:
-    """Return this process's pool for all that is made and scored outside a run."""
-    pool = _shared.get(task_modules)
-    if pool is None:
-        preload = worker_jobs.preload_of(task_modules)
-        new = WorkerPool(preload=preload)
-        # Without a lock, which a fork could leave taken in the child.
-        pool = _shared.setdefault(task_modules, new)
-        if pool is not new:
-            new.close()
-    return pool
-
-
-def own_modules(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return modules of a user's own tasks as workers import them."""
-    try:
-        return tuple(map(checked, [names] if isinstance(names, str) else names))
-    except ValueError as error:
-        raise SettingError(f"task_modules: {error}") from error
 
 
 def digest_of(entry: Mapping[str, Any]) -> str:
@@ -86,7 +59,7 @@ def build_messages(question: str, system_prompt: str) -> tuple[Message, Message]
 
 
 class _Saved(msgspec.Struct, omit_defaults=True):
-    """What of an item is in its JSON, which comes from anywhere: nothing names code."""
+    """The JSON of an item, which comes from anywhere: no field names code."""
 
     task: str
     params: dict[str, Any]
@@ -102,7 +75,7 @@ class _Saved(msgspec.Struct, omit_defaults=True):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Item:
-    """One item of a task: a question, and what scores the answers to it.
+    """One item of a task: a question whose answers can be scored.
 
     Items from a stream contain their entry; that of another one is made when needed.
 
@@ -113,8 +86,13 @@ class Item:
         level: Difficulty in [0, 1], None for the library's defaults.
         index: Its number in the stream, or among the evaluation items of its task.
         system_prompt: System prompt in `messages`; None for the built-in one.
-        answer_format: What marks the answer in a completion: "tags" or "boxed".
+        answer_format: The marks of an answer in a completion: "tags" or "boxed".
         task_modules: Modules of a user's own tasks.
+
+    Example:
+        >>> item = Item("gcd", seed=7)
+        >>> item.score_answer(item.gold, item.entry)
+        1.0
     """
 
     task: str
@@ -125,7 +103,7 @@ class Item:
     _: dataclasses.KW_ONLY
     size: int = 1  # of its dataset, where the seed is not enough to make the entry
     published: bool = False  # in an evaluation of the library's authors
-    digest: str = ""  # see `digest_of`; "" where nobody knows
+    digest: str = ""  # see `digest_of`; "" if unknown
     system_prompt: str | None = None
     answer_format: AnswerFormat = "tags"
     task_modules: tuple[str, ...] = ()
@@ -149,6 +127,13 @@ class Item:
         return (self.index if self.size > 1 else 0), self.size
 
     @property
+    def worker_source(self) -> WorkerSource:
+        """Task and parameters, by which a worker finds the scorer."""
+        return self.task, dict(self.params)
+
+    # -- the entry ---------------------------------------------------------------------
+
+    @property
     def entry(self) -> Mapping[str, Any]:
         """The library's entry: question, answer and metadata.
 
@@ -162,7 +147,7 @@ class Item:
 
     @property
     def question(self) -> str:
-        """What is asked; raises as `entry`."""
+        """The question of the entry; raises as `entry`."""
         return str(self.entry["question"])
 
     @property
@@ -182,25 +167,45 @@ class Item:
         if self._entry is not None:
             return self._entry
         try:
-            item = await first_usable(pool, [self])
+            item = await self.made(pool)
         except NOT_MADE as error:
             why = f"{self.task}: the item is not made: {error}"
             raise LostItemError(why) from error
         if self.digest not in ("", item.digest):
             why = f"the installed library makes another item of seed {self.seed}"
             raise LostItemError(f"{self.task}: {why}")
-        object.__setattr__(self, "_entry", item.entry)
+        object.__setattr__(self, "_entry", item._entry)
         return item.entry
+
+    async def made(
+        self, pool: WorkerPool, deadline_s: float = MAKING_DEADLINE_S
+    ) -> Item:
+        """Return the item with an entry that a worker makes within a CPU time.
+
+        Raises:
+            PoolError: The entry is not made; `is_unusable` tells if it has a fault.
+        """
+        entry = await pool.run(
+            worker_jobs.make_entry,
+            self.task,
+            dict(self.params),
+            self.seed,
+            self.rules.scorer_fixes,
+            self.published,
+            self.place,
+            deadline_s=deadline_s,
+        )
+        return dataclasses.replace(self, digest=digest_of(entry), _entry=entry)
 
     def score_answer(self, answer: str | None, entry: Mapping[str, Any]) -> float:
         """Score one answer in a worker; raises as `GroupScorer.score_group`."""
-        from rg_env.stream.group_scorer import GroupScorer  # which scores items
-
         if answer is None:
             return 0.0
         pool = shared_pool(self.task_modules)
         scorer = GroupScorer(pool, self.deadline_s, self.rules)
         return scorer.score_blocking(self, entry, answer).value
+
+    # -- its JSON ----------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Return the item as one line of JSON, some 100 characters long."""
@@ -218,7 +223,7 @@ class Item:
 
         Raises:
             ValueError: The text does not describe an item.
-            SettingError: A module is none.
+            SettingError: A module cannot be one.
         """
         if not isinstance(text, (str, bytes)):
             raise ValueError(f"this is no item: {unexpected(text, 'its JSON')}")
@@ -234,31 +239,3 @@ def _from_json(text: str | bytes, task_modules: tuple[str, ...]) -> Item:
         raise ValueError(f"this is no item: {error}") from error
     modules = own_modules(task_modules)
     return Item(**msgspec.structs.asdict(saved), task_modules=modules)
-
-
-async def first_usable(
-    pool: WorkerPool, attempts: Iterable[Item], deadline_s: float = MAKING_DEADLINE_S
-) -> Item:
-    """Return the first of several attempts whose entry can be used, with its entry.
-
-    Args:
-        pool: Its workers make the entries.
-        attempts: At least one. Faulty entries are rejected where `scorer_fixes` are on.
-        deadline_s: CPU time of each attempt.
-
-    Raises:
-        PoolError: An entry cannot be made, or no attempt can be used.
-    """
-    unusable: PoolError | None = None
-    for item in attempts:
-        job = (worker_jobs.make_entry, item.task, dict(item.params), item.seed)
-        how = (item.rules.scorer_fixes, item.published, item.place)
-        try:
-            entry = await pool.run(*job, *how, deadline_s=deadline_s)
-        except JobError as error:
-            if not is_unusable(error):
-                raise
-            unusable = error
-        else:
-            return dataclasses.replace(item, digest=digest_of(entry), _entry=entry)
-    raise unusable or ValueError("there is no attempt")

@@ -1,6 +1,6 @@
-"""Which task comes next and with which seed: a pure function of the global index.
+"""Draws and seeds of entries, as pure functions of a stream's seed and an index.
 
-Timing, the hash seed and the number of workers have no part in it, so a resumed run
+Timing, the hash seed and the number of workers do not change them, so a resumed run
 continues where it stopped and instances never share an item.
 
 Entry seeds are a permutation of the index. The top bit of the seed is the split, which
@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
-
-from rg_env.errors import SettingError, shown
 
 Split = Literal["train", "evaluation"]
 
@@ -62,33 +59,39 @@ def entry_seed(split: Split, key: str, index: int) -> int:
     return x | (EVALUATION_BIT if split == "evaluation" else 0)
 
 
-def training_seed(
-    seed: int, index: int, attempt: int = 0, *, in_turn: bool = False
-) -> int:
-    """Return the seed of the entry at a global index, or of another attempt at it.
-
-    Entries that are drawn in turn are others than those drawn by weights.
-    """
-    key = f"in_turn/{seed}" if in_turn else str(seed)
+def _seeds(split: Split, key: str, index: int) -> Iterator[int]:
     # No index below 2**26 has the place of an attempt.
-    return entry_seed("train", key, index + (attempt << _ATTEMPT_BITS))
+    for attempt in range(MAX_ATTEMPTS):
+        yield entry_seed(split, key, index + (attempt << _ATTEMPT_BITS))
 
 
-def evaluation_seed(
-    eval_seed: int, task: str, params: Mapping[str, Any], number: int, attempt: int = 0
-) -> int:
-    """Return the seed of an evaluation item, or of another attempt at it.
+def training_seeds(seed: int, index: int, *, in_turn: bool = False) -> Iterator[int]:
+    """Yield the seeds of the attempts at the entry of a global index.
 
-    It depends on these alone, so that choosing other tasks does not change it.
+    The entries of tasks drawn in turn have other seeds than those drawn by weights.
+
+    Example:
+        >>> next(training_seeds(42, 0))
+        368105599
+    """
+    return _seeds("train", f"in_turn/{seed}" if in_turn else str(seed), index)
+
+
+def evaluation_seeds(
+    eval_seed: int, task: str, params: Mapping[str, Any], number: int
+) -> Iterator[int]:
+    """Yield the seeds of the attempts at an evaluation item.
+
+    They depend on these arguments alone: choosing other tasks does not change them.
     """
     key = f"{eval_seed}/{task}"
     if params:
         key += f"/{sorted(params.items())!r}"
-    return entry_seed("evaluation", key, number + (attempt << _ATTEMPT_BITS))
+    return _seeds("evaluation", key, number)
 
 
 def mix_of_seed(seed: int) -> float:
-    """Return which of two steps the entry of a seed falls on, in [0, 1)."""
+    """Return a number in [0, 1) that chooses between the two steps of a level."""
     return (_digest("mix", seed) % 2**64 >> 11) / 2**53
 
 
@@ -98,9 +101,19 @@ def draw_generator(seed: int, index: int) -> random.Random:
 
 
 def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
-    """Return the draw at a global index, by positive weights, shape (C,).
+    """Return the draw at a global index: a choice, and a place in a range of levels.
 
-    It is the number of a choice, and a place in a range of levels, in [0, 1).
+    Args:
+        seed: The seed of the stream.
+        index: The index in the stream that all instances share.
+        weights: One positive weight for each choice, shape (C,).
+
+    Returns:
+        The number of the choice, and a number in [0, 1).
+
+    Example:
+        >>> draw(42, 0, [1, 2, 3])[0]
+        2
     """
     rng = draw_generator(seed, index)
     (choice,) = rng.choices(range(len(weights)), weights)
@@ -108,46 +121,11 @@ def draw(seed: int, index: int, weights: Sequence[float]) -> tuple[int, float]:
 
 
 def draw_in_turn(seed: int, index: int, choices: int) -> tuple[int, float]:
-    """Return the draw at a global index where each of some choices has its turn.
+    """Return the draw at a global index if the choices take turns.
 
-    Any number of turns spreads the levels of a choice evenly over its range.
+    The levels of a choice lie evenly in their range after any number of turns.
     """
     turn, choice = divmod(index, choices)
     first = draw_generator(seed, choice).random()
     # However many steps of the golden ratio go around a circle, they lie evenly.
     return choice, (first + turn * (math.sqrt(5) - 1) / 2) % 1.0
-
-
-# -- shards ----------------------------------------------------------------------------
-
-# Variables of rank and number; the first that are set win. The step comes before the
-# job, which may start the trainer beside its environments.
-LAUNCHERS = (
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-    ("RANK", "WORLD_SIZE"),
-)
-
-
-def index_in_shard(position: int, shard: int, num_shards: int) -> int:
-    """Return the global index of the item at a position of one of several instances."""
-    return position * num_shards + shard
-
-
-def shard_of_launcher() -> tuple[int, int]:
-    """Return this instance's number, and how many the launcher has started.
-
-    Raises:
-        SettingError: They cannot be.
-    """
-    for rank, number in LAUNCHERS:
-        index, count = os.environ.get(rank, ""), os.environ.get(number, "")
-        if not index or not count:
-            continue
-        # An instance that took itself for the only one would sample what others do.
-        if not (index + count).isdecimal() or int(index) >= int(count):
-            raise SettingError(
-                f"{rank}: {shown(index)} is not allowed beside {number} {shown(count)}"
-            )
-        return int(index), int(count)
-    return 0, 1

@@ -1,11 +1,11 @@
 """A stream of items of selected tasks, for any trainer.
 
-Any position in the stream can be reached without making the items before it. Unlike a
-run, the stream does not remember recent questions: tasks with few repeat them.
+Any position in the stream can be reached without making the items before it.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -13,48 +13,42 @@ import logging
 import os
 import statistics
 import threading
-import time
 import typing
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 
-from rg_env.errors import (
-    LibraryError,
-    SettingError,
-    not_allowed,
-    unexpected,
-)
+from rg_env.errors import LibraryError, SettingError, not_allowed, unexpected
 from rg_env.library.installed_library import read_library
 from rg_env.library.registry import TASKS
-from rg_env.library.task_check import item_fault, why_no_entry
+from rg_env.library.task_check import item_fault
 from rg_env.reward.extraction import AnswerFormat
-from rg_env.stream.curriculum import Count, Feedback, LevelChange, WeightsState
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.completion_results import Result
+from rg_env.stream.curriculum import Count, Feedback, LevelChange
 from rg_env.stream.difficulty import LevelSetting, level_setting
-from rg_env.stream.evaluation_items import evaluation_specs, load_preset
-from rg_env.stream.group_scorer import Result
-from rg_env.stream.item import NOT_MADE, Item, first_usable, own_modules, shared_pool
+from rg_env.stream.draws import Stream, prepare_stream
+from rg_env.stream.evaluation_items import evaluation_specs
+from rg_env.stream.item import Item
+from rg_env.stream.item_making import ItemMaker
 from rg_env.stream.prefetch import (
     LOOKAHEAD,
     MAX_FAILURES_IN_A_ROW,
     NO_ITEMS,
     NoItemsError,
+    PrefetchedItems,
+    event_loop_thread,
 )
-from rg_env.stream.sampler import MAX_ATTEMPTS, MAX_SEED, training_seed
-from rg_env.stream.selection import StreamSettings, TaskChoosing
-from rg_env.stream.stream import Stream, prepare_stream
-from rg_env.workers.pool_errors import WorkerLostError
+from rg_env.stream.presets import load_preset
+from rg_env.stream.sampler import MAX_SEED, training_seeds
+from rg_env.stream.shared_pool import own_modules, shared_pool
+from rg_env.stream.task_selection import StreamSettings, TaskChoosing
 from rg_env.workers.worker_pool import WorkerPool, default_pool_size, run_blocking
 
 logger = logging.getLogger(__name__)
-
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0)
-"""Before an item whose workers were lost is tried again, where that is waited for."""
-
 
 _ARGUMENTS = {
     "exclude_tasks": "exclude",
@@ -65,11 +59,8 @@ _ARGUMENTS = {
 """Setting to the argument of `Tasks`, where their names differ."""
 
 
-class _State(msgspec.Struct):
+class _Place(msgspec.Struct):
     position: Count
-    progress: dict[str, Any]
-    curriculum: dict[str, Any]
-    adaptive: WeightsState | None = None
 
 
 class Tasks:
@@ -80,10 +71,10 @@ class Tasks:
 
     Args:
         tasks: Names or patterns, such as `*_sorting`; none means all.
-        levels: How hard: None (the library's default parameters), "random",
+        levels: Difficulty: None (the library's default parameters), "random",
             "curriculum", a level in [0, 1] or a range of two; or a mapping of these by
             name or pattern of a task.
-        seed: Decides every item, in [0, 2**63).
+        seed: Seed of the stream, in [0, 2**63); the same seed gives the same items.
         weights: Task to weight, above 0; 1.0 where not given.
         params: Task to dataset parameters of the library.
         categories: Categories whose tasks are used in addition.
@@ -93,7 +84,7 @@ class Tasks:
         shard: Number of this instance, from 0, and number of instances that share the
             stream; no item is in two shards.
         system_prompt: System prompt of the items; None for the built-in one.
-        answer_format: What marks an answer: "tags" (`<answer>`) or "boxed".
+        answer_format: The marks of an answer: "tags" (`<answer>`) or "boxed".
         task_modules: Names or paths of modules that register tasks of your own.
 
     Attributes:
@@ -130,6 +121,7 @@ class Tasks:
             raise SettingError(f"(i, n) with 0 <= i < n, found {shard!r}", "shard")
         if not 0 <= seed <= MAX_SEED:
             raise SettingError(f"a number from 0 to {MAX_SEED}, found {seed!r}", "seed")
+        self.task_modules = own_modules(task_modules)
         self._settings = StreamSettings(
             tasks=list(tasks) or None,
             categories=categories,
@@ -142,34 +134,33 @@ class Tasks:
             seed=seed,
             shard_index=index,
             num_shards=count,
+            task_modules=self.task_modules,
             answer_format=answer_format,
+            worker_count=default_pool_size(),
         )
-        self._target_accuracy = target_accuracy
-        self._system_prompt = system_prompt
-        self.task_modules = own_modules(task_modules)
-        self.failures: Counter[str] = Counter()
-        self._set_up(_State(0, {}, {}))
-
-    def _set_up(self, state: _State) -> None:
-        self._lock = threading.RLock()
-        _open.add(self)
-        self._begin(state)
-
-    def _begin(self, state: _State) -> None:
-        feedback = Feedback(self._target_accuracy)
-        if state.progress:
-            feedback.progress.load_state_dict(state.progress)
-        if state.curriculum:
-            feedback.curriculum.load_state_dict(state.curriculum)
-        self._feedback = feedback
-        self._position = state.position
-        self._adaptive = msgspec.to_builtins(state.adaptive)
-        self._stream: Stream | None = None
+        adaptive = AdaptiveWeights() if choice == "adaptive" else None
+        self._feedback = Feedback(target_accuracy, adaptive)
+        self._position = 0
+        self._maker = ItemMaker()
+        self._stream: Stream | None = None  # before the first item
         self._categories: dict[str, str] = {}
-        self._left_out: dict[str, str] = {}
+        self._system_prompt = system_prompt
+        self._locks: dict[int, threading.RLock] = {}
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """The lock of this process: a fork could leave that of its parent taken."""
+        return self._locks.setdefault(os.getpid(), threading.RLock())
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Number of draws that gave no item and were skipped, by task."""
+        return self._maker.failures
 
     def __repr__(self) -> str:
         return f"<Tasks {self._settings.tasks or 'all'} #{self._position}>"
+
+    # -- items -------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Item]:
         """Return itself; a second loop continues where the first one stopped."""
@@ -195,69 +186,48 @@ class Tasks:
     def ahead(self, number: int = LOOKAHEAD) -> Iterator[Item]:
         """Yield the items of `next`, for a trainer that should not wait for them.
 
-        Threads make up to `number` items ahead, each once and with one worker left to
-        score, unless results decide which come next. Where workers are lost, an item
-        is tried again for some minutes; otherwise this raises like `next`. Nobody else
-        may draw.
+        All workers but one, which scores, make up to `number` items ahead, each once,
+        unless results decide which come next. If workers are lost, an item is tried
+        again for some minutes; otherwise this raises like `next`. Draw in no other way
+        meanwhile.
+
+        Example:
+            >>> with contextlib.closing(tasks.ahead()) as items:
+            ...     item = next(items)
         """
-        threads = ThreadPoolExecutor(max(1, default_pool_size() - 1))
-        making: dict[int, Future[Item | None]] = {}
-        failures, pauses_s = 0, iter(PAUSES_S)
-        try:
-            while failures < MAX_FAILURES_IN_A_ROW:
-                first = self.position
-                wanted = range(first, first + (1 if self.follows_results else number))
-                making = {
-                    place: making.get(place) or threads.submit(self.at, place)
-                    for place in wanted
-                }
+        stream = self._prepared()
+        pool = shared_pool(self.task_modules)
+        items = PrefetchedItems(
+            stream,
+            lambda draw: self._maker.make(pool, draw.task, stream.attempts(draw)),
+            lookahead=1 if self.follows_results else number,
+        )
+
+        async def next_item() -> Item:
+            if items.position != self._position:  # `seek` was called
+                items.position = self._position
+            return await items.next()
+
+        with event_loop_thread() as wait_for:
+            while True:
                 try:
-                    item = making[first].result()
-                except WorkerLostError as error:
-                    if (pause_s := next(pauses_s, None)) is None:
-                        raise
-                    logger.warning("an item is tried again in %g s: %s", pause_s, error)
-                    time.sleep(pause_s)
-                    making = {
-                        at: made for at, made in making.items() if not made.done()
-                    }
-                    continue
-                self.seek(first + 1)
-                pauses_s = iter(PAUSES_S)
-                failures = failures + 1 if item is None else 0
-                if item is not None:
-                    yield item
-        finally:  # without `shutdown`, which fails while the interpreter ends
-            for made in making.values():
-                made.cancel()
-        raise NoItemsError(NO_ITEMS)
+                    item = wait_for(next_item())
+                finally:
+                    self.seek(items.position)
+                yield item
 
     def at(self, position: int) -> Item | None:
         """Return the item of a draw, None if none could be made; raises like `next`.
 
         Draws are counted from 0. Threads have their items made at the same time.
         """
-        with self._lock:
-            stream = self._prepared()
-            draw = stream.draw(position)
-        return self._make(draw.task, stream.attempts(draw))
+        stream = self._prepared()
+        draw = stream.draw(position)
+        return self._made(draw.task, stream.attempts(draw))
 
-    def _make(self, task: str, attempts: Iterable[Item]) -> Item | None:
-        if task in self._left_out:
-            return None
-        make = functools.partial(first_usable, attempts=attempts)
-        try:
-            item = run_blocking(make, shared_pool(self.task_modules))
-        except NOT_MADE as error:
-            with self._lock:
-                self.failures[task] += 1
-                if self.failures[task] == 1:
-                    reason = why_no_entry(error)
-                    logger.warning("an item of task %s is left out: %s", task, reason)
-            return None
-        how: Any = {"answer_format": self._settings.answer_format}
-        how |= {"system_prompt": self._system_prompt, "task_modules": self.task_modules}
-        return dataclasses.replace(item, **how)
+    def _made(self, task: str, attempts: Iterable[Item]) -> Item | None:
+        make = functools.partial(self._maker.make, task=task, attempts=attempts)
+        return run_blocking(make, shared_pool(self.task_modules))
 
     def seek(self, position: int) -> None:
         """Continue at a draw, counted from 0; levels and weights do not change."""
@@ -283,44 +253,62 @@ class Tasks:
         With a preset, `rg-easy` or `rg-hard`, they are the published items instead, 50
         of each task that it has, and the other arguments are not used.
         """
-        with self._lock:
-            stream = self._prepared()
+        stream = self._prepared()
         if preset is None:
-            how = (samples_per_task, seed, stream.difficulty, level)
-            wanted = evaluation_specs(stream.choices, *how)
+            wanted = evaluation_specs(
+                stream, stream.choices, samples_per_task, seed, level
+            )
         else:
-            wanted = load_preset(preset).specs(c.task for c in stream.choices)
+            wanted = load_preset(preset).items(stream.task_names, stream.template)
         names = [attempts[0].task for attempts in wanted]
         with ThreadPoolExecutor() as threads:  # keeps all workers busy
-            return list(filter(None, threads.map(self._make, names, wanted)))
+            return list(filter(None, threads.map(self._made, names, wanted)))
+
+    # -- the stream --------------------------------------------------------------------
 
     def _prepared(self) -> Stream:
-        if self._stream is None:
-            pool = shared_pool(self.task_modules)
-            try:
-                self._stream = run_blocking(self._prepare, pool)
-            except SettingError as error:
-                name, dot, rest = error.field.partition(".")
-                field = f"{_ARGUMENTS.get(name, name)}{dot}{rest}"
-                raise SettingError(error.reason, field) from error
-        return self._stream
+        with self._lock:
+            if self._stream is None:
+                try:
+                    self._stream = run_blocking(
+                        self._prepare, shared_pool(self.task_modules)
+                    )
+                except SettingError as error:
+                    name, dot, rest = error.field.partition(".")
+                    field = f"{_ARGUMENTS.get(name, name)}{dot}{rest}"
+                    raise SettingError(error.reason, field) from error
+            return self._stream
 
     async def _prepare(self, pool: WorkerPool) -> Stream:
+        settings = self._settings
         library = await read_library(pool)
-        stream = await prepare_stream(pool, library, self._settings, self._feedback)
-        names, params = stream.task_names, self._settings.task_params
-        for task in names:
-            if task not in TASKS:
-                fault = await item_fault(pool, task, params.get(task, {}))
-                if fault is not None:
-                    self._left_out[task] = fault
-                    logger.warning("task %s is left out: %s", task, fault)
-        if self._left_out.keys() >= set(names):
-            raise LibraryError(f"no chosen task can be used: {self._left_out}")
-        self._categories = {name: library.tasks[name].category for name in names}
-        if self._adaptive is not None and self._feedback.adaptive is not None:
-            self._feedback.adaptive.load_state_dict(self._adaptive)
+        stream = await prepare_stream(pool, library, settings, self._feedback)
+        left_out = self._maker.left_out
+        for task in stream.task_names:
+            params = settings.task_params.get(task, {})
+            fault = None if task in TASKS else await item_fault(pool, task, params)
+            if fault is not None:
+                left_out[task] = fault
+                logger.warning("task %s is left out: %s", task, fault)
+        if left_out.keys() >= set(stream.task_names):
+            raise LibraryError(f"no chosen task can be used: {left_out}")
+        self._categories = {t: library.tasks[t].category for t in stream.task_names}
+        stream.template = dataclasses.replace(
+            stream.template, system_prompt=self._system_prompt
+        )
         return stream
+
+    def categories(self) -> dict[str, str]:
+        """Return the category of each chosen task, by task; raises as `next`."""
+        self._prepared()
+        return dict(self._categories)
+
+    @property
+    def follows_results(self) -> bool:
+        """Whether results change which items come next."""
+        return self._settings.follows_results
+
+    # -- results -----------------------------------------------------------------------
 
     def feedback(
         self, item: Item, results: Sequence[Result | float | None]
@@ -340,7 +328,9 @@ class Tasks:
         try:
             values = [r.value if isinstance(r, Result) else r for r in results]
             scored = [value for value in values if value is not None]
-            is_ours = item.seed in self._stream_seeds(item.index)
+            in_turn = self._settings.task_choice == "in_turn"
+            seeds = training_seeds(self._settings.seed, item.index, in_turn=in_turn)
+            is_ours = item.seed in seeds
             is_taken = is_ours and all(0 <= value <= 1 for value in scored)
         except (AttributeError, TypeError):
             is_taken = False
@@ -349,59 +339,39 @@ class Tasks:
             raise ValueError(f"feedback: {unexpected((item, results), expected)}")
         if not scored:
             return None
-        group = (item.task, statistics.fmean(scored), item.level)
-        with self._lock:
-            if self.follows_results:  # else it is only kept
-                self._prepared()
-            return self._feedback.take(*group, max(scored) > min(scored))
-
-    def _stream_seeds(self, index: int) -> Iterator[int]:
-        """Yield the seeds that an item of this stream, in any shard, can have."""
-        of_stream = (self._settings.seed, index)
-        in_turn = self._settings.task_choice == "in_turn"
-        for attempt in range(MAX_ATTEMPTS):
-            yield training_seed(*of_stream, attempt, in_turn=in_turn)
-
-    def categories(self) -> dict[str, str]:
-        """Return the category of each chosen task, by task; raises as `next`."""
-        with self._lock:
+        if self.follows_results:  # else the result is only kept
             self._prepared()
-            return dict(self._categories)
-
-    @property
-    def follows_results(self) -> bool:
-        """Whether results change which items come next."""
-        return self._settings.follows_results
+        with self._lock:
+            return self._feedback.take(
+                item.task,
+                statistics.fmean(scored),
+                item.level,
+                has_variance=max(scored) > min(scored),
+            )
 
     def levels(self) -> dict[str, float]:
         """Return the levels that follow results, of the tasks that have results."""
         with self._lock:
             return dict(self._feedback.curriculum)
 
+    # -- its state ---------------------------------------------------------------------
+
     def state_dict(self) -> dict[str, Any]:
         """Return the place in the stream, levels, weights and results."""
         with self._lock:
-            adaptive = self._feedback.adaptive
-            return {
-                "position": self._position,
-                "progress": self._feedback.progress.state_dict(),
-                "curriculum": self._feedback.curriculum.state_dict(),
-                "adaptive": adaptive.state_dict() if adaptive else self._adaptive,
-            }
+            return {"position": self._position, **self._feedback.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state; an invalid one raises ValueError, with no change."""
+        position = msgspec.convert(state, _Place).position
         with self._lock:
-            self._begin(msgspec.convert(state, _State))
+            self._feedback.load_state_dict(state)
+            self._position = position
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = vars(self).keys() - {"_feedback", "_stream", "_lock"}
-        return {name: vars(self)[name] for name in kept} | {"state": self.state_dict()}
-
-    def __setstate__(self, mine: dict[str, Any]) -> None:
-        state = msgspec.convert(mine.pop("state"), _State)
-        vars(self).update(mine)
-        self._set_up(state)
+        with self._lock:
+            feedback = copy.deepcopy(self._feedback)
+        return vars(self) | {"_feedback": feedback, "_stream": None, "_locks": {}}
 
 
 def _check_types(given: Mapping[str, Any]) -> None:
@@ -414,15 +384,3 @@ def _check_types(given: Mapping[str, Any]) -> None:
             except msgspec.ValidationError as error:
                 expected = inspect.formatannotation(hints[name])
                 raise not_allowed(name, value, expected) from error
-
-
-_open: weakref.WeakSet[Tasks] = weakref.WeakSet()
-
-
-def _begin_in_child() -> None:
-    """Let no child wait for a thread of its parent."""
-    for tasks in tuple(_open):
-        tasks._lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_begin_in_child)

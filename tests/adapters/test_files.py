@@ -12,7 +12,7 @@ import yaml
 from rg_env import Item, Tasks, score
 from rg_env.adapters import files
 from rg_env.errors import SettingError
-from rg_env.stream import item as item_module
+from rg_env.stream import shared_pool as pool_module
 from rg_env.stream.prefetch import NoItemsError
 
 FORMS = ["jsonl", "parquet"]
@@ -36,9 +36,9 @@ PUBLISHED = {
 def own_pool():
     """Worker processes that end with these tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(item_module, "_shared", {})
+        patch.setattr(pool_module, "_pools", {})
         yield
-        for pool in item_module._shared.values():
+        for pool in pool_module._pools.values():
             pool.close()
 
 

@@ -25,7 +25,7 @@ from rg_env.adapters import http as server
 from rg_env.adapters.files import item_rows
 from rg_env.adapters.http import ScoreServer
 from rg_env.serving import ClientCheck
-from rg_env.stream import item as item_module
+from rg_env.stream import shared_pool as pool_module
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -41,7 +41,7 @@ COMPLETIONS = ["no answer", "<answer>1</answer>", "<think>so</think><answer>2</a
 
 @pytest.fixture(autouse=True)
 def own_pool(pool, monkeypatch):
-    monkeypatch.setattr(item_module, "_shared", {(): pool})
+    monkeypatch.setattr(pool_module, "_pools", {(): pool})
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def item(pool):
 def lost_workers(monkeypatch):
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(item_module, "_shared", {(): closed})
+    monkeypatch.setattr(pool_module, "_pools", {(): closed})
 
 
 def positions(reply):
@@ -330,7 +330,7 @@ def test_a_client_that_sends_all_of_a_long_body_gets_the_reply(served):
 
 
 def test_health_does_not_wait_for_busy_workers(served, item, other_pool, monkeypatch):
-    monkeypatch.setattr(item_module, "_shared", {(): other_pool})
+    monkeypatch.setattr(pool_module, "_pools", {(): other_pool})
     sleep = other_pool.run(time.sleep, GUARD_S, deadline_s=GUARD_S)
     busy = asyncio.run_coroutine_threadsafe(sleep, served.loop)
     body = {"item": item.to_json(), "completions": ["<answer>1</answer>"]}

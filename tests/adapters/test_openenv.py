@@ -23,7 +23,7 @@ from rg_env import Item, Tasks, score
 from rg_env.adapters.http import ScoreServer
 from rg_env.adapters.openenv import application
 from rg_env.serving import ClientCheck
-from rg_env.stream import item as item_module
+from rg_env.stream import shared_pool as pool_module
 from rg_env.workers.worker_pool import WorkerPool
 from tests.support.served import GUARD_S, Served
 
@@ -44,7 +44,7 @@ ANSWER = {"completion": "<answer>1</answer>"}
 
 @pytest.fixture
 def served(pool, monkeypatch):
-    monkeypatch.setattr(item_module, "_shared", {(): pool})
+    monkeypatch.setattr(pool_module, "_pools", {(): pool})
     tasks = Tasks("gcd", "spell_backward", levels="random")
     found = Served(ScoreServer(tasks, others=application(tasks)), ws="auto")
     yield found
@@ -133,7 +133,7 @@ def test_a_completion_without_a_score_is_an_error_and_no_reward(
     client.reset(seed=0)
     closed = WorkerPool(1)
     closed.close()
-    monkeypatch.setattr(item_module, "_shared", {(): closed})
+    monkeypatch.setattr(pool_module, "_pools", {(): closed})
     action = {**ANSWER, "item": begun["observation"]["item"]}
     status, said = served.post("/step", {"action": action})
     assert status == 503 and "closed" in json.dumps(said)

@@ -23,8 +23,6 @@ from rg_env import Item, Tasks
 from rg_env.adapters.trl import STATE, GRPOTasks
 from rg_env.errors import RunError, SettingError
 from rg_env.installation import TOKENIZER_FOLDER
-from rg_env.stream import item as item_module
-from rg_env.stream import tasks as tasks_module
 
 pytestmark = pytest.mark.processes
 
@@ -147,15 +145,13 @@ def trained(tasks, folder, **settings):
 def test_a_trainer_without_callbacks_makes_each_item_once_and_logs_the_groups(
     tmp_path, monkeypatch
 ):
-    made, make = Counter(), item_module.first_usable
+    made, make = Counter(), Item.made
 
-    def counted(pool, attempts, *limits):
-        attempts = list(attempts)
-        made[attempts[0].task, attempts[0].seed] += 1
-        return make(pool, attempts, *limits)
+    def counted(item, *limits):
+        made[item.task, item.seed] += 1
+        return make(item, *limits)
 
-    for module in (item_module, tasks_module):
-        monkeypatch.setattr(module, "first_usable", counted)
+    monkeypatch.setattr(Item, "made", counted)
     tasks = of("gcd", levels=0.5)
     trainer = trained(tasks, tmp_path, eval_on_start=True, **tasks.settings)
     assert set(made.values()) == {1}

@@ -10,7 +10,7 @@ from rg_env import Item, Result, Tasks
 from rg_env.adapters import files, verl
 from rg_env.adapters.verl import TRIES
 from rg_env.errors import RunError
-from rg_env.stream import item as item_module
+from rg_env.stream import shared_pool as pool_module
 
 pytestmark = pytest.mark.processes
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.processes
 def own_pool():
     """Worker processes that end with these tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(item_module, "_shared", {})
+        patch.setattr(pool_module, "_pools", {})
         yield
-        for pool in item_module._shared.values():
+        for pool in pool_module._pools.values():
             pool.close()
 
 

@@ -14,7 +14,7 @@ from rg_env.cli.options import FIRST
 from rg_env.inference.routes import ROUTES
 from rg_env.library import worker_jobs
 from rg_env.library.scales import load_shipped
-from rg_env.stream.selection import StreamSettings, build_selection
+from rg_env.stream.task_selection import StreamSettings, build_selection
 from rg_env.task_rules.table import TABLE
 from tests.support.documents import (
     EXAMPLES,

@@ -8,8 +8,8 @@ from rg_env.results.screen_settings import LEAST_GROUPS, ScreenRun
 from rg_env.results.screening import screen_rows
 from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import Difficulty, build_rules
-from rg_env.stream.selection import StreamSettings, TaskChoice
-from rg_env.stream.stream import Stream
+from rg_env.stream.draws import Stream
+from rg_env.stream.task_selection import StreamSettings, TaskChoice
 from tests.support.parts import env_config
 
 TASKS = ("acre", "chain_sum", "gcd")  # acre has no scale

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rg_env.stream import item as item_module
+from rg_env.stream import shared_pool as pool_module
 
 
 @pytest.fixture(autouse=True)
 def own_pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "pool" in request.fixturenames:
         pool = request.getfixturevalue("pool")
-        monkeypatch.setattr(item_module, "_shared", {(): pool})
+        monkeypatch.setattr(pool_module, "_pools", {(): pool})

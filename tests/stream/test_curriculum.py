@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rg_env.stream.adaptive_weights import AdaptiveWeights
 from rg_env.stream.curriculum import (
     BAND,
     FAST_STEP,
@@ -17,7 +18,6 @@ from rg_env.stream.curriculum import (
     RECENT_GROUPS,
     START,
     STEP,
-    AdaptiveWeights,
     Curriculum,
     Feedback,
     TaskHistory,
@@ -202,8 +202,8 @@ def test_sixteen_groups_in_flight_do_not_shake_the_mean(learner):
 
 
 def feedback(*moving, adaptive=None):
-    run = Feedback(0.7)
-    run.attach(moving, adaptive)
+    run = Feedback(0.7, adaptive)
+    run.moving = moving
     return run
 
 
@@ -243,14 +243,14 @@ def test_the_details_and_the_table_have_the_level_and_the_results_of_each_task()
 
 
 def test_a_group_without_variance_lowers_the_weight_of_its_task():
-    followed = feedback(adaptive=AdaptiveWeights(["maze"]))
+    followed = feedback(adaptive=AdaptiveWeights())
     assert followed.moves_something
     followed.take("maze", 1.0, None, False)
     assert followed.adaptive.weight_of("maze") < 1.0
 
 
 def test_a_group_of_a_task_that_is_not_sampled_is_counted_and_moves_nothing():
-    followed = feedback("maze", adaptive=AdaptiveWeights(["maze"]))
+    followed = feedback("maze", adaptive=AdaptiveWeights())
     assert followed.take("gcd", 1.0, 0.3, False) is None
     assert followed.progress.group_counts == {"gcd": 1}
     assert followed.adaptive.weight_of("maze") == 1.0
@@ -262,7 +262,7 @@ SIGNALS = st.lists(st.booleans(), max_size=30)
 
 
 def weights(*signals, floor=0.05):
-    estimates = AdaptiveWeights(["gcd", "lcm"], floor)
+    estimates = AdaptiveWeights(floor)
     for has_variance in signals:
         estimates.record("gcd", has_variance)
     return estimates

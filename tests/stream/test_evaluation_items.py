@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import reasoning_gym
 
 from rg_env.library import datasets
 from rg_env.library.scales import load_shipped
-from rg_env.stream import evaluation_items
 from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import Difficulty, LevelRule
+from rg_env.stream.draws import Stream
 from rg_env.stream.evaluation_items import (
-    SEED,
-    SIZE,
     EvaluationItems,
     evaluation_specs,
-    load_preset,
     wanted_items,
 )
 from rg_env.stream.item import Item
+from rg_env.stream.item_making import ItemMaker
+from rg_env.stream.presets import SEED, SIZE, load_preset
 from rg_env.stream.sampler import MAX_ATTEMPTS
-from rg_env.stream.selection import StreamSettings, TaskChoice
-from rg_env.stream.stream import Stream
+from rg_env.stream.task_selection import StreamSettings, TaskChoice
 from rg_env.workers.pool_errors import WorkerLostError
 
 SCALES = load_shipped().scales
 CHOICES = [TaskChoice(task) for task in ("acre", "gcd", "lcm", "maze")]
-PRESETS = ["rg-easy", "rg-hard"]
+ITEM = Item("")
 
 
-def difficulty(mode, low=0.0, high=1.0):
+def stream(mode="default", low=0.0, high=1.0):
     rules = {choice.task: LevelRule(mode, low, high) for choice in CHOICES}
-    return Difficulty(SCALES, rules, Curriculum(0.7))
+    difficulty = Difficulty(SCALES, rules, Curriculum(0.7))
+    return Stream(CHOICES, StreamSettings(), difficulty)
 
 
 # -- which -----------------------------------------------------------------------------
@@ -54,23 +55,21 @@ def test_the_seed_alone_chooses_which_are_evaluated_and_the_others_are_checked()
 
 @pytest.mark.parametrize("mode", ["random", "curriculum"])
 def test_evaluation_keeps_the_defaults_where_levels_move(mode):
-    specs = evaluation_specs(CHOICES, 5, 123, difficulty(mode))
-    assert specs == evaluation_specs(CHOICES, 5, 123)
+    specs = evaluation_specs(stream(mode), CHOICES, 5, 123)
+    assert specs == evaluation_specs(stream(), CHOICES, 5, 123)
 
 
 def test_no_two_attempts_at_evaluation_items_share_a_seed():
-    specs = evaluation_specs(CHOICES, 50, 123)
+    specs = evaluation_specs(stream(), CHOICES, 50, 123)
     seeds = {each.seed for attempts in specs for each in attempts}
     assert len(seeds) == len(CHOICES) * 50 * MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize(("level", "step"), [(None, -1), (0.0, 0)])
 def test_a_level_of_the_evaluation_wins_over_one_that_is_fixed(level, step):
-    fixed = difficulty("fixed", 1.0, 1.0)
-    acre, gcd = (
-        attempts[0]
-        for attempts in evaluation_specs(CHOICES[:2], 1, 123, fixed, level=level)
-    )
+    fixed = stream("fixed", 1.0, 1.0)
+    specs = evaluation_specs(fixed, CHOICES[:2], 1, 123, level=level)
+    acre, gcd = (attempts[0] for attempts in specs)
     assert gcd.params == SCALES["gcd"].steps[step].params
     assert gcd.level == (1.0 if level is None else level)
     assert (acre.level, acre.params) == (None, {})  # it has no scale
@@ -83,7 +82,9 @@ def test_an_item_of_a_preset_is_that_of_the_published_data_set(task):
     preset = load_preset("rg-hard")
     params = preset.params[task]
     dataset = reasoning_gym.create_dataset(task, seed=SEED, size=SIZE, **params)
-    for index, (spec,) in enumerate(preset.specs([task, "survo"])):  # not published
+    for index, (spec,) in enumerate(
+        preset.items([task, "survo"], ITEM)
+    ):  # not published
         how = (spec.params, spec.seed, True, spec.published, spec.place)
         entry = datasets.make_entry(task, *how)
         assert entry["question"] == dataset[index]["question"]
@@ -91,42 +92,34 @@ def test_an_item_of_a_preset_is_that_of_the_published_data_set(task):
 
 
 def test_a_published_item_is_refused_where_its_answer_is_wrong_and_only_there():
+    tasks = ["syllogism", "string_insertion"]
+
     def refused(published):
-        tasks = set()
-        for (spec,) in load_preset("rg-easy").specs(["syllogism", "string_insertion"]):
+        faulty = set()
+        for (spec,) in load_preset("rg-easy").items(tasks, ITEM):
             try:
                 datasets.make_entry(spec.task, spec.params, spec.seed, True, published)
             except datasets.UnusableEntryError:
-                tasks.add(spec.task)
-        return tasks
+                faulty.add(spec.task)
+        return faulty
 
-    assert refused(published=False) == {"syllogism", "string_insertion"}
+    assert refused(published=False) == set(tasks)
     assert refused(published=True) == {"syllogism"}
 
 
 # -- made ------------------------------------------------------------------------------
 
 
-def specs_of(*tasks, **params):
-    """Return one attempt at an item of each task."""
-    return [[Item(task, params, 2**31 + n, None, n)] for n, task in enumerate(tasks)]
-
-
-def evaluation_of(pool, wanted, **settings):
-    """Return the evaluation items of some attempts."""
-    by_task = {attempts[0].task: [attempts] for attempts in wanted}
-    stream = Stream([], StreamSettings(**settings))
-    return EvaluationItems(pool, stream, by_task, by_task)
-
-
 async def test_an_item_knows_how_it_was_made_and_a_task_that_makes_none_is_left_out(
     pool, logged
 ):
-    wanted = [*specs_of("gcd", min_numbers=-1), *specs_of("lcm")]
-    evaluation = evaluation_of(pool, wanted, scoring_deadline_s=3.5)
+    choices = [TaskChoice("gcd", params={"min_numbers": -1}), TaskChoice("lcm")]
+    sampled = Stream(choices, StreamSettings(scoring_deadline_s=3.5))
+    wanted, names = wanted_items(sampled)
+    evaluation = EvaluationItems(pool, sampled, wanted, names)
     (item,) = await evaluation.finished()
-    of_item = (item.task, item.split, item.index, item.seed, item.deadline_s)
-    assert of_item == ("lcm", "evaluation", 0, 2**31, 3.5)
+    assert dataclasses.replace(item, digest="") == wanted["lcm"][0][0]
+    assert (item.split, item.index, item.deadline_s) == ("evaluation", 0, 3.5)
     ((missing, reason),) = evaluation.missing
     assert evaluation.left_out == {"gcd": reason} and missing.task == "gcd" and reason
     assert f"task gcd is left out: {reason}" in logged.text
@@ -136,9 +129,10 @@ async def test_lost_workers_leave_no_task_of_the_library_out(monkeypatch):
     async def lost(*args, **how):
         raise WorkerLostError("5 workers ended")
 
-    monkeypatch.setattr(evaluation_items, "first_usable", lost)
+    monkeypatch.setattr(ItemMaker, "first_usable", lost)
     names = ["gcd", "a task of a user"]
-    evaluation = evaluation_of(None, specs_of(*names))
+    wanted = {name: [[Item(name)]] for name in names}
+    evaluation = EvaluationItems(None, stream(), wanted, wanted)
     assert await evaluation.finished() == []
     assert [item.task for item, _ in evaluation.missing] == names
     assert evaluation.left_out == {names[1]: "5 workers ended"}

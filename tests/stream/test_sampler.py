@@ -7,15 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rg_env.atropos.config import ReasoningGymEnvConfig
-from rg_env.errors import SettingError
 from rg_env.stream.sampler import (
-    LAUNCHERS,
     draw,
     draw_in_turn,
     entry_seed,
-    shard_of_launcher,
-    training_seed,
+    training_seeds,
 )
 
 SEEDS = st.integers(-(2**63), 2**63)
@@ -41,7 +37,9 @@ def draws(weights, count, seed=42):
 
 # A run that is continued under a newer version of the project must meet the same items.
 def test_the_stream_is_this_one():
-    said = [(d[0], training_seed(42, n)) for n, d in enumerate(draws([1, 2, 3], 3))]
+    said = [
+        (d[0], next(training_seeds(42, n))) for n, d in enumerate(draws([1, 2, 3], 3))
+    ]
     assert said == [(2, 368105599), (2, 901163382), (1, 1894642959)]
 
 
@@ -59,47 +57,3 @@ def test_turns_spread_the_levels_of_each_choice_evenly(seed, choices, turns):
         )
         around = [*points, points[0] + 1.0]
         assert max(b - a for a, b in itertools.pairwise(around)) < 2.7 / turns + 1e-9
-
-
-SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
-TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
-
-
-@pytest.fixture
-def launched(monkeypatch):
-    """Set the variables of a launcher, and of no other."""
-
-    def launch(variables):
-        for name in sum(LAUNCHERS, ()):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-
-    return launch
-
-
-@pytest.mark.parametrize(
-    ("variables", "shard"),
-    [
-        (SLURM, (2, 4)),
-        (SLURM | {"SLURM_STEP_NUM_TASKS": "3"}, (2, 3)),
-        (SLURM | TORCHRUN, (2, 4)),
-        ({"SLURM_PROCID": "2"} | TORCHRUN, (1, 3)),
-        ({"RANK": "2", "WORLD_SIZE": ""}, (0, 1)),
-    ],
-    ids=str,
-)
-def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(
-    launched, variables, shard
-):
-    launched(variables)
-    for chosen in ({}, {"shard_index": 0, "num_shards": 1}):
-        config = ReasoningGymEnvConfig(**chosen)
-        assert (config.shard_index, config.num_shards) == ((0, 1) if chosen else shard)
-
-
-@pytest.mark.parametrize(("rank", "count"), [("x", "4"), ("4", "4"), ("-1", "3")])
-def test_variables_that_cannot_be_are_refused_by_name(launched, rank, count):
-    launched({"RANK": rank, "WORLD_SIZE": count})
-    with pytest.raises(SettingError, match=f"RANK: '{rank}' is not allowed"):
-        shard_of_launcher()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from rg_env import Item, Tasks, score
 from rg_env.errors import LibraryError, SettingError
-from rg_env.stream import tasks as tasks_module
-from rg_env.stream.evaluation_items import load_preset
+from rg_env.stream import prefetch
+from rg_env.stream.presets import load_preset
 from rg_env.workers.pool_errors import (
     DeadlineExceededError,
     JobError,
@@ -43,8 +45,13 @@ def test_an_item_is_made_by_its_position_and_the_stream_stays_where_it_is():
 def test_items_are_made_ahead_each_once_unless_results_decide_them(
     monkeypatch, levels, ahead
 ):
-    tasks, made, make = Tasks(*CHOSEN, levels=levels), [], Tasks.at
-    monkeypatch.setattr(Tasks, "at", lambda t, at: made.append(at) or make(t, at))
+    tasks, made, make = Tasks(*CHOSEN, levels=levels), [], Item.made
+
+    def counted(item, *limits):
+        made.append(item.index)
+        return make(item, *limits)
+
+    monkeypatch.setattr(Item, "made", counted)
     items = tasks.ahead(8)
     found = [item.to_json() for item in itertools.islice(items, 4)]
     items.close()
@@ -55,17 +62,30 @@ def test_items_are_made_ahead_each_once_unless_results_decide_them(
 
 
 def test_items_ahead_wait_for_workers_that_were_lost(monkeypatch):
-    tasks, make, lost = Tasks(*CHOSEN), Tasks.at, iter([WorkerLostError("killed")] * 2)
+    tasks, make, lost = Tasks(*CHOSEN), Item.made, iter([WorkerLostError("killed")] * 2)
 
-    def odd(self, position):
+    def odd(item, *limits):
         if error := next(lost, None):
             raise error
-        return make(self, position)
+        return make(item, *limits)
 
-    monkeypatch.setattr(tasks_module, "PAUSES_S", (0.0, 0.0))
-    monkeypatch.setattr(Tasks, "at", odd)
+    monkeypatch.setattr(prefetch, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(Item, "made", odd)
     found = [item.to_json() for item in itertools.islice(tasks.ahead(), 2)]
     assert found == taken(Tasks(*CHOSEN), 2)
+
+
+def test_items_ahead_follow_a_seek_and_end_with_their_iterator():
+    tasks = Tasks(*CHOSEN)
+    tasks.at(0)  # starts the threads of the workers
+    before = set(threading.enumerate())
+    with contextlib.closing(tasks.ahead()) as items:
+        assert next(items).index == 0
+        tasks.seek(1000)
+        assert (next(items).index, tasks.position) == (1000, 1001)
+        (thread,) = set(threading.enumerate()) - before
+    thread.join(timeout=30)
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("drawn", [0, 4])
@@ -107,10 +127,10 @@ def test_an_item_that_no_worker_has_made_comes_when_it_is_asked_again(
 def test_items_that_are_not_made_are_counted_and_the_first_reason_is_logged(
     error, reason, monkeypatch, logged
 ):
-    async def not_made(*_, **__):
+    async def not_made(*_):
         raise error
 
-    monkeypatch.setattr("rg_env.stream.tasks.first_usable", not_made)
+    monkeypatch.setattr(Item, "made", not_made)
     tasks = Tasks("gcd")
     assert [tasks.at(position) for position in range(2)] == [None, None]
     assert tasks.failures == {"gcd": 2}
@@ -200,16 +220,24 @@ def test_a_state_brings_back_place_levels_and_weights():
     assert taken(other, 10) == taken(tasks, 10)
 
 
-NO_WEIGHTS = {"position": 1, "progress": {}, "curriculum": {}, "adaptive": {"gcd": 1}}
-
-
-@pytest.mark.parametrize("wrong", [None, {"position": -1}, NO_WEIGHTS])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        {"position": -1},
+        {"progress": {}},
+        {"curriculum": {}},
+        {"adaptive": {"gcd": 1}},
+    ],
+    ids=str,
+)
 def test_what_is_no_state_is_refused_and_changes_nothing(wrong):
-    tasks = Tasks(*CHOSEN)
-    first = taken(tasks, 3)
+    tasks = Tasks(*CHOSEN, choice="adaptive")
+    tasks.feedback(next(tasks), [1.0])
+    before = tasks.state_dict()
     with pytest.raises(ValueError, match=r"Expected|missing"):
-        tasks.load_state_dict(wrong)
-    assert first + taken(tasks, 2) == taken(Tasks(*CHOSEN), 5)
+        tasks.load_state_dict(wrong and Tasks().state_dict() | wrong)
+    assert tasks.state_dict() == before
 
 
 def test_modules_of_own_tasks_may_be_named_by_a_path_from_here(tmp_path, monkeypatch):
@@ -256,7 +284,9 @@ def test_own_tasks_that_are_broken_give_no_items(caplog):
 def test_the_items_of_a_preset_are_the_published_ones_also_from_their_json():
     tasks = ["gcd", "gsm_symbolic", "syllogism"]
     items = Tasks(*tasks).evaluation(preset="rg-hard")
-    specs = {(i.task, i.index): i for (i,) in load_preset("rg-hard").specs(tasks)}
+    specs = {
+        (i.task, i.index): i for (i,) in load_preset("rg-hard").items(tasks, Item(""))
+    }
     assert len(items) >= 140  # some of syllogism have an incorrect answer
     for item in items[::30]:
         again, spec = Item.from_json(item.to_json()), specs[item.task, item.index]

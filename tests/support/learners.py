@@ -15,7 +15,8 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from rg_env.stream.curriculum import AdaptiveWeights, Curriculum, TaskHistory
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Curriculum, TaskHistory
 
 BAND = 0.05
 WINDOW = 100
@@ -138,7 +139,7 @@ def run_training(steepness: float, groups: int, is_adaptive: bool, seed: int) ->
     rng = random.Random(seed)
     difficulty = {f"task {n}": rng.uniform(-3, 3) for n in range(TASKS)}
     tasks = list(difficulty)
-    weights = AdaptiveWeights(tasks)
+    weights = AdaptiveWeights()
     pending: deque[tuple[str, bool]] = deque()
     zero_variance = 0
     for number in range(groups):

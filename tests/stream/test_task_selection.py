@@ -4,7 +4,7 @@ import pytest
 
 from rg_env.errors import SettingError
 from rg_env.library.registry import LibraryDescription, TaskInfo
-from rg_env.stream.selection import (
+from rg_env.stream.task_selection import (
     StreamSettings,
     TaskChoice,
     build_selection,

@@ -1,8 +1,8 @@
-"""What the items of a stream are: which task, parameters, level and seed come next.
+"""Draws of items: the task, the level and the seeds at each position of a stream.
 
-A draw is a pure function of seed and index (sampler.py), and the indices of an instance
-are its place among those that share the stream and every nth after it. Levels and
-adaptive weights are taken as they stand when the item is drawn.
+A draw is a pure function of seed and index (sampler.py). An instance draws the indices
+of its shard (shards.py). Levels and adaptive weights are taken as they stand when the
+item is drawn.
 """
 
 from __future__ import annotations
@@ -15,23 +15,19 @@ from rg_env.errors import SettingError
 from rg_env.library import worker_jobs
 from rg_env.library.installed_library import DEADLINE_S, read_scales
 from rg_env.library.registry import LibraryDescription
-from rg_env.stream.curriculum import AdaptiveWeights, Feedback
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Feedback
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, build_rules
 from rg_env.stream.item import Item
-from rg_env.stream.sampler import (
-    MAX_ATTEMPTS,
-    draw,
-    draw_in_turn,
-    index_in_shard,
-    training_seed,
-)
-from rg_env.stream.selection import StreamSettings, TaskChoice, build_selection
+from rg_env.stream.sampler import draw, draw_in_turn, training_seeds
+from rg_env.stream.shards import index_in_shard
+from rg_env.stream.task_selection import StreamSettings, TaskChoice, build_selection
 from rg_env.workers.worker_pool import WorkerPool
 
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-    """What was decided of an item before one of its attempts is made."""
+    """A draw of an item, before any attempt at it is made."""
 
     position: int  # in the stream of this instance
     index: int  # in the stream that the instances share
@@ -41,13 +37,21 @@ class Draw:
 
 
 class Stream:
-    """The stream of one instance.
+    """The draws of one instance.
 
     Args:
-        choices: What the draws fall on, shape (C,).
+        choices: The tasks that draws fall on, shape (C,).
         settings: Seed, shard, how the choices are drawn and the items scored.
         difficulty: The levels of the items.
-        adaptive: What the weights of the choices are multiplied by.
+        adaptive: The factors of the choices' weights, if there are any.
+
+    Attributes:
+        template: An item with the fields that all items have in common.
+
+    Example:
+        >>> stream = Stream([TaskChoice("gcd")], StreamSettings(seed=7))
+        >>> next(stream.attempts(stream.draw(1000)))
+        <gcd train #1000>
     """
 
     def __init__(
@@ -62,56 +66,67 @@ class Stream:
         self.difficulty = difficulty
         self._adaptive = adaptive
         self._in_turn = settings.task_choice == "in_turn"
-        # Those that every item has.
-        self.fields: dict[str, Any] = {
-            "deadline_s": settings.scoring_deadline_s,
-            "rules": settings.scoring_rules,
-            "task_modules": tuple(settings.task_modules),
-            "answer_format": settings.answer_format,
-        }
+        self.template = Item(
+            "",
+            answer_format=settings.answer_format,
+            task_modules=tuple(settings.task_modules),
+            deadline_s=settings.scoring_deadline_s,
+            rules=settings.scoring_rules,
+        )
 
     @property
     def task_names(self) -> list[str]:
         """The chosen tasks, sorted."""
         return sorted({choice.task for choice in self.choices})
 
-    def _index_at(self, position: int) -> int:
-        shard = self.settings.shard_index, self.settings.num_shards
-        return index_in_shard(position, *shard)
+    def index_at(self, position: int) -> int:
+        """Return the index, in the stream that the instances share, of a position."""
+        settings = self.settings
+        return index_in_shard(position, settings.shard_index, settings.num_shards)
 
     def draw(self, position: int) -> Draw:
         """Return the draw at a position, by weights and levels as they are now."""
         if position < 0:
             raise ValueError(f"position must be at least 0, found {position!r}")
-        seed, index = self.settings.seed, self._index_at(position)
+        seed = self.settings.seed
+        index = self.index_at(position)
         if self._in_turn:
             choice, point = draw_in_turn(seed, index, len(self.choices))
         else:
-            weights = [choice.weight for choice in self.choices]
-            if self._adaptive is not None:
-                weigh = self._adaptive.weight_of
-                weights = [one.weight * weigh(one.task) for one in self.choices]
-            choice, point = draw(seed, index, weights)
+            choice, point = draw(seed, index, list(map(self._weight_of, self.choices)))
         level = self.difficulty.level_at(self.choices[choice].task, point)
         return self.drawn(position, choice, level)
 
-    def drawn(self, position: int, choice: int, level: float | None) -> Draw:
-        """Return a draw from what was decided of it."""
-        task = self.choices[choice].task
-        return Draw(position, self._index_at(position), choice, task, level)
+    def _weight_of(self, choice: TaskChoice) -> float:
+        if self._adaptive is None:
+            return choice.weight
+        return choice.weight * self._adaptive.weight_of(choice.task)
 
-    def attempt(self, drawn: Draw, number: int = 0) -> Item:
-        """Return an attempt at the item of a draw, without its entry."""
-        how = (self.settings.seed, drawn.index, number)
-        seed = training_seed(*how, in_turn=self._in_turn)
-        params = self.difficulty.params_at(drawn.task, drawn.level, seed)
-        params |= self.choices[drawn.choice].params  # those of the settings win
-        of_item = (drawn.task, params, seed, drawn.level, drawn.index)
-        return Item(*of_item, **self.fields)
+    def drawn(self, position: int, choice: int, level: float | None) -> Draw:
+        """Return the draw with a known choice and level."""
+        task = self.choices[choice].task
+        return Draw(position, self.index_at(position), choice, task, level)
 
     def attempts(self, drawn: Draw) -> Iterator[Item]:
-        """Yield the attempts at a draw, of which the first usable one is its item."""
-        return (self.attempt(drawn, number) for number in range(MAX_ATTEMPTS))
+        """Yield the attempts at a draw; the first usable one is its item."""
+        choice = self.choices[drawn.choice]
+        seed = self.settings.seed
+        for each in training_seeds(seed, drawn.index, in_turn=self._in_turn):
+            yield self.item(choice, each, drawn.level, drawn.index)
+
+    def item(
+        self, choice: TaskChoice, seed: int, level: float | None, index: int
+    ) -> Item:
+        """Return an item of a choice, without its entry."""
+        params = self.difficulty.params_at(choice.task, level, seed)
+        return dataclasses.replace(
+            self.template,
+            task=choice.task,
+            params={**params, **choice.params},  # those of the settings win
+            seed=seed,
+            level=level,
+            index=index,
+        )
 
 
 async def prepare_stream(
@@ -120,21 +135,26 @@ async def prepare_stream(
     settings: StreamSettings,
     feedback: Feedback,
 ) -> Stream:
-    """Return the stream that settings mean; attach the feedback to its levels.
+    """Return the stream of some settings, whose levels and weights the feedback moves.
 
     Raises:
         SettingError: A name or parameter does not exist, or the library rejects
             parameters, as they are given or with those of one of the levels.
     """
-    choices, mode = build_selection(library, settings), settings.complexity_mode
+    choices = build_selection(library, settings)
     names = sorted({choice.task for choice in choices})
     own = [(choice.task, dict(choice.params)) for choice in choices if choice.params]
     await _check_params(pool, own)
     scales, unscaled = await read_scales(pool, library, names)
     unscaled |= {task: scale.note for task, scale in scales.items() if scale.is_dead}
-    rules = build_rules(names, library.tasks, unscaled, mode, settings.task_levels)
+    rules = build_rules(
+        tasks=names,
+        known=library.tasks,
+        no_scale=unscaled,
+        mode=settings.complexity_mode,
+        task_levels=settings.task_levels,
+    )
     usable = {task: scales[task] for task in names if task not in unscaled}
-    feedback.curriculum.limit({task: rules[task].bounds for task in usable})
     at_steps = [
         (task, {**step.params, **params})
         for task, params in own
@@ -142,13 +162,10 @@ async def prepare_stream(
         for step in usable[task].steps
     ]
     await _check_params(pool, at_steps)
+    feedback.curriculum.limit({task: rules[task].bounds for task in usable})
+    feedback.moving = {task for task in usable if rules[task].mode == "curriculum"}
     difficulty = Difficulty(usable, rules, feedback.curriculum)
-    adaptive = None
-    if settings.task_choice == "adaptive":
-        adaptive = AdaptiveWeights(names, settings.adaptive_floor)
-    moving = {task for task in usable if rules[task].mode == "curriculum"}
-    feedback.attach(moving, adaptive)
-    return Stream(choices, settings, difficulty, adaptive)
+    return Stream(choices, settings, difficulty, feedback.adaptive)
 
 
 async def _check_params(

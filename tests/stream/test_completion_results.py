@@ -116,7 +116,7 @@ def test_an_answer_whose_workers_are_killed_has_no_score_and_is_counted():
 def test_an_item_that_the_library_does_not_make_has_no_scores(
     item, change, monkeypatch, logged
 ):
-    monkeypatch.setattr("rg_env.stream.group_scorer._counts", Counter())
+    monkeypatch.setattr("rg_env.stream.completion_results._counts", Counter())
     lost = Item.from_json(dataclasses.replace(item, **change).to_json())
     with counted() as found:
         results = score(lost, ["<answer>1</answer>", "no tags"])

@@ -1,4 +1,4 @@
-"""Which tasks a run uses, with which parameters and weights.
+"""The selection of tasks, with their parameters and weights.
 
 The library's `composite` is a mixture, not a task. Naming it stands for the tasks in
 its `datasets` parameter (the library's own format: name, weight, config), or for all
@@ -21,7 +21,7 @@ from rg_env.library.datasets import ANSWER_DEADLINE_S, MAKING_DEADLINE_S
 from rg_env.library.registry import CATEGORIES, LibraryDescription
 from rg_env.reward.extraction import AnswerFormat
 from rg_env.reward.score import DEFAULT_RULES, ScoringRules
-from rg_env.stream.curriculum import FLOOR
+from rg_env.stream.adaptive_weights import FLOOR
 from rg_env.stream.difficulty import LevelSetting
 from rg_env.task_rules.rules import MIXTURE
 
@@ -34,17 +34,17 @@ PresetName = Literal["rg-easy", "rg-hard"]
 
 @dataclasses.dataclass(frozen=True)
 class TaskChoice:
-    """One thing a draw can fall on."""
+    """A task, with its parameters, that a draw can fall on."""
 
     task: str  # never the mixture
-    weight: float = 1.0  # its share against the others, positive
+    weight: float = 1.0  # positive; the others have shares by their own weights
     # Dataset parameters that differ from the library's defaults.
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class StreamSettings:
-    """What decides the items of a run and their scores, by names of settings."""
+    """The settings that decide the items of a run and their scores."""
 
     tasks: Sequence[str] | None = None
     categories: Sequence[str] | None = None
@@ -80,7 +80,7 @@ class StreamSettings:
 
     @staticmethod
     def of(settings: object) -> StreamSettings:
-        """Return those among the settings of a run."""
+        """Take these settings from all settings of a run."""
         names = (field.name for field in dataclasses.fields(StreamSettings))
         return StreamSettings(**{name: getattr(settings, name) for name in names})
 
@@ -96,7 +96,7 @@ class MixturePart(msgspec.Struct, forbid_unknown_fields=True):
 def unknown_task(
     field: str, name: str, known: Iterable[str], kind: str = "task"
 ) -> SettingError:
-    """Build the error for a name that no task has; it may be that of a category."""
+    """Build the error for a name that no task has; it may name a category."""
     if name not in CATEGORIES.values():
         return unknown_name(field, name, known, kind)
     lists = f"`tasks --category {name}` lists its tasks"
@@ -117,16 +117,17 @@ def _matching(
 
 
 def _chosen_names(library: LibraryDescription, settings: StreamSettings) -> list[str]:
-    names, tasks = list(library.tasks), settings.tasks or []
+    names = list(library.tasks)
     if settings.tasks is None and settings.categories is None:
         return names
-    category_of = {name: info.category for name, info in library.tasks.items()}
-    known = sorted(set(category_of.values()))
-    chosen = _matching("categories", settings.categories or [], known, "category")
+    tasks = settings.tasks or []
     by_name = _matching("tasks", tasks, [*names, MIXTURE])
-    # A pattern like "*" means tasks.
-    by_name = [name for name in by_name if name != MIXTURE or name in tasks]
-    return [*(name for name in names if category_of[name] in chosen), *by_name]
+    if MIXTURE in by_name and MIXTURE not in tasks:
+        by_name.remove(MIXTURE)  # a pattern like "*" means tasks
+    known = sorted({info.category for info in library.tasks.values()})
+    chosen = _matching("categories", settings.categories or [], known, "category")
+    by_category = [name for name in names if library.tasks[name].category in chosen]
+    return by_category + by_name
 
 
 def _mixture_choices(
@@ -136,7 +137,7 @@ def _mixture_choices(
     params: Mapping[str, Any],
     left_out: Collection[str],
 ) -> list[TaskChoice]:
-    """Expand a mixture into the tasks it stands for, which share its weight."""
+    """Return the choices of the tasks in a mixture, which share its weight."""
     unknown = set(params) - {"datasets", "size", "seed"}
     if unknown:
         raise unknown_name(field, min(unknown), ["datasets"], "parameter")
@@ -167,16 +168,17 @@ def _mixture_choices(
 def build_selection(
     library: LibraryDescription, settings: StreamSettings
 ) -> tuple[TaskChoice, ...]:
-    """Turn settings into the choices of the sampler.
+    """Return the choices that settings mean.
 
     Returns:
-        At least one choice, sorted by task, so that the order in which the settings
-        name them has no part in what is drawn; one for each task and its parameters.
+        At least one choice, one for each task and its parameters. They are sorted by
+        task: the order of names in the settings does not change the draws.
 
     Raises:
         SettingError: A name is unknown, a weight is not positive, or nothing is left.
     """
-    weights, params = settings.task_weights, settings.task_params
+    weights = settings.task_weights
+    params = settings.task_params
     known = [*library.tasks, MIXTURE]
     left_out = set(_matching("exclude_tasks", settings.exclude_tasks, known))
     names = set(_chosen_names(library, settings)) - left_out
@@ -188,7 +190,8 @@ def build_selection(
                 raise SettingError(f"{name!r} is not among the chosen tasks", field)
     choices: list[TaskChoice] = []
     for name in sorted(names):
-        weight, own = float(weights.get(name, 1.0)), params.get(name, {})
+        weight = float(weights.get(name, 1.0))
+        own = params.get(name, {})
         if not (weight > 0 and math.isfinite(weight)):
             place = f"task_weights.{name}"
             raise SettingError(f"a weight must be above 0, found {weight!r}", place)
@@ -203,7 +206,9 @@ def build_selection(
         )
     merged: dict[tuple[str, str], TaskChoice] = {}
     for choice in choices:
-        key = choice.task, repr(sorted(choice.params.items()))
-        weight = choice.weight + (merged[key].weight if key in merged else 0.0)
-        merged[key] = dataclasses.replace(choice, weight=weight)
+        key = (choice.task, repr(sorted(choice.params.items())))
+        if key in merged:
+            weight = choice.weight + merged[key].weight
+            choice = dataclasses.replace(choice, weight=weight)
+        merged[key] = choice
     return tuple(merged[key] for key in sorted(merged))

@@ -7,11 +7,12 @@ from collections import Counter
 import pytest
 
 from rg_env.library.scales import load_shipped
-from rg_env.stream.curriculum import AdaptiveWeights, Curriculum
+from rg_env.stream.adaptive_weights import AdaptiveWeights
+from rg_env.stream.curriculum import Curriculum
 from rg_env.stream.difficulty import NO_LEVELS, Difficulty, LevelRule
+from rg_env.stream.draws import Stream
 from rg_env.stream.sampler import MAX_ATTEMPTS
-from rg_env.stream.selection import StreamSettings, TaskChoice
-from rg_env.stream.stream import Stream
+from rg_env.stream.task_selection import StreamSettings, TaskChoice
 
 SCALES = load_shipped().scales
 TASKS = ["chain_sum", "gcd", "lcm"]
@@ -28,7 +29,8 @@ def stream(levels=NO_LEVELS, adaptive=None, choices=CHOICES, **how):
 
 
 def items(source, count=200):
-    return [source.attempt(source.draw(position)) for position in range(count)]
+    draws = map(source.draw, range(count))
+    return [next(source.attempts(drawn)) for drawn in draws]
 
 
 def levels_of(source, task="gcd"):
@@ -53,7 +55,7 @@ def test_a_level_set_from_outside_holds_in_every_mode_from_then_on(mode):
 
 
 def test_seeds_do_not_depend_on_levels_or_weights():
-    adaptive = AdaptiveWeights(TASKS)
+    adaptive = AdaptiveWeights()
     for _ in range(30):
         adaptive.record("gcd", False)
     other = stream(difficulty(), adaptive)
@@ -92,7 +94,7 @@ def test_in_turn_no_weight_counts_and_levels_lie_evenly():
 
 
 def test_adaptive_weights_multiply_those_of_the_choices():
-    adaptive = AdaptiveWeights(TASKS, floor=0.1)
+    adaptive = AdaptiveWeights(floor=0.1)
     for _ in range(200):
         adaptive.record("gcd", False)
     counts = Counter(item.task for item in items(stream(adaptive=adaptive), 4_000))

@@ -31,10 +31,13 @@ from rg_env.workers.worker_pool import Trust, WorkerPool
 
 logger = logging.getLogger(__name__)
 
-CAUSES = {"DeadlineExceededError": "timeout", "WorkerDiedError": "died"}
-CAUSES["JobError"] = "raised"
+CAUSES = {
+    "DeadlineExceededError": "timeout",
+    "WorkerDiedError": "died",
+    "JobError": "raised",
+}
 NO_VALUES = {"trainer_state", "log_extra", "log_metric", "environments"}  # of TRL
-MAX_REPLY_BYTES = 2**18  # read in 60 ms at most
+MAX_REPLY_BYTES = 2**18  # takes at most 60 ms to read
 _scorer: Any = None  # in a fork server and its workers
 
 
@@ -65,8 +68,10 @@ def _is_batch(value: Any) -> bool:
 
 @functools.cache  # without a lock, which a fork could leave taken in the child
 def _pool_of(order: str, memory_gib: float) -> WorkerPool:
-    preload, limit = [f"{__name__}:load:{order}"], int(memory_gib * 2**30)
-    return WorkerPool(memory_limit_bytes=limit, preload=preload)
+    return WorkerPool(
+        memory_limit_bytes=int(memory_gib * 2**30),
+        preload=[f"{__name__}:load:{order}"],
+    )
 
 
 def _place_of(scorer: Any) -> str:
@@ -84,7 +89,7 @@ def _place_of(scorer: Any) -> str:
 
 
 def _each(answer: Any, size: int) -> Sequence[Any]:
-    """Return what a call has answered for each completion."""
+    """Return the value of each completion in the answer of a call."""
     if isinstance(answer, (list, tuple)) and len(answer) == size:
         return answer
     is_error = isinstance(answer, PoolError)
@@ -95,22 +100,27 @@ class guard:  # noqa: N801 - it is used as a function
     """A reward function that may be called from threads, event loops and forks.
 
     It pickles. The completions of a batch in `completions=`, as TRL's, are scored one
-    by one, so that none of them has a part in the reward of another.
+    by one, so that no completion can decide the reward of another.
 
     Args:
         scorer: A function of a module, or its name: `module:function`, or
             `path/to/file.py:function`.
         cpu_seconds, wall_seconds: Time of a call; above 0.
         sandbox: Whether Landlock and seccomp deny it files, network and processes.
-        memory_gib: Address space of a worker, with what its module imports.
+        memory_gib: Address space of a worker, including the modules it imports.
         split: False for a scorer that compares the completions of a batch, and so gets
             all of them in one call.
 
     Attributes:
-        counts: Results by cause; what the scorer returned, None too, as `returned`.
+        counts: Results by cause; values of the scorer, None too, as `returned`.
 
     Raises:
         SettingError: There is no such function; PoolError if no worker starts.
+
+    Example:
+        >>> reward = guard("statistics:correlation", cpu_seconds=5)
+        >>> reward([1, 2, 3], [1, 2, 4]), reward([1], [2]), reward.counts["raised"]
+        (0.9819805060619657, None, 1)
     """
 
     def __init__(
@@ -128,36 +138,44 @@ class guard:  # noqa: N801 - it is used as a function
         place = scorer if isinstance(scorer, str) else _place_of(scorer)
         module, _, self.__name__ = place.rpartition(":")
         module = str(Path(module).resolve()) if module.endswith(".py") else module
-        self._workers = f"{module}:{self.__name__}:{sandbox}", memory_gib
+        self._order = f"{module}:{self.__name__}:{sandbox}"
+        self._memory_gib = memory_gib
         self._split = split
         self.counts: Counter[str] = Counter()
-        trust = Trust(
+        self._deadline_s = cpu_seconds
+        self._trust = Trust(
             MAX_REPLY_BYTES, brief=True, max_calls=1, wall_limit_s=wall_seconds
         )
-        self._limits: Any = {"deadline_s": cpu_seconds, "trust": trust}
         try:
-            _pool_of(*self._workers).call(abs, 0, **self._limits)
+            self._pool.call(abs, 0, deadline_s=cpu_seconds, trust=self._trust)
         except PreloadError as error:
             reason = f"{shown(place)} is no scorer, {error}"
             raise SettingError(reason, "guard") from RuntimeError(error.detail)
 
     def __repr__(self) -> str:
-        return f"<guard {self._workers[0]}>"
+        return f"<guard {self._order}>"
+
+    @property
+    def _pool(self) -> WorkerPool:
+        return _pool_of(self._order, self._memory_gib)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Return what the scorer returns for these plain values, or None."""
-        pool = _pool_of(*self._workers)
-        begin = functools.partial(pool.submit, call, args, **self._limits)
-        futures = [begin(part, self._split) for part in self._calls(named)]
+        """Return the result of the scorer for these plain values, or None."""
+        begin = functools.partial(
+            self._pool.submit, deadline_s=self._deadline_s, trust=self._trust
+        )
+        futures = [begin(call, args, n, self._split) for n in self._calls(named)]
         return self._rewards(named, [f.exception() or f.result() for f in futures])
 
     async def acall(self, *args: Any, **named: Any) -> Any:
         """Do the same in an event loop, which is never blocked."""
-        pool = _pool_of(*self._workers)
+        run = functools.partial(
+            self._pool.run, deadline_s=self._deadline_s, trust=self._trust
+        )
 
         async def answer(part: dict[str, Any]) -> Any:
             try:
-                return await pool.run(call, args, part, self._split, **self._limits)
+                return await run(call, args, part, self._split)
             except PoolError as error:
                 return error
 
@@ -175,7 +193,7 @@ class guard:  # noqa: N801 - it is used as a function
         return [named | {n: [v[i]] for n, v in columns.items()} for i in range(size)]
 
     def _rewards(self, named: dict[str, Any], answers: Sequence[Any]) -> Any:
-        """Return what the answers to all calls mean."""
+        """Return the rewards, or the single one, that the answers of all calls are."""
         batch = named.get("completions", "")
         if _is_batch(batch):
             size = 1 if self._split else len(batch)

@@ -1,0 +1,50 @@
+"""The shard of an instance, as its launcher numbers it."""
+
+import pytest
+
+from rg_env.atropos.config import ReasoningGymEnvConfig
+from rg_env.errors import SettingError
+from rg_env.stream.shards import LAUNCHERS, shard_of_launcher
+
+SLURM = {"SLURM_PROCID": "2", "SLURM_NTASKS": "4"}
+TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Set the variables of a launcher, and of no other."""
+
+    def launch(variables):
+        for name in sum(LAUNCHERS, ()):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("variables", "shard"),
+    [
+        (SLURM, (2, 4)),
+        (SLURM | {"SLURM_STEP_NUM_TASKS": "3"}, (2, 3)),
+        (SLURM | TORCHRUN, (2, 4)),
+        ({"SLURM_PROCID": "2"} | TORCHRUN, (1, 3)),
+        ({"RANK": "2", "WORLD_SIZE": ""}, (0, 1)),
+    ],
+    ids=str,
+)
+def test_slurm_or_torchrun_number_the_instances_and_a_setting_wins(
+    launched, variables, shard
+):
+    launched(variables)
+    for chosen in ({}, {"shard_index": 0, "num_shards": 1}):
+        config = ReasoningGymEnvConfig(**chosen)
+        assert (config.shard_index, config.num_shards) == ((0, 1) if chosen else shard)
+
+
+@pytest.mark.parametrize(("rank", "count"), [("x", "4"), ("4", "4"), ("-1", "3")])
+def test_variables_that_cannot_be_are_refused_by_name(launched, rank, count):
+    launched({"RANK": rank, "WORLD_SIZE": count})
+    with pytest.raises(SettingError, match=f"RANK: '{rank}' is not allowed"):
+        shard_of_launcher()
