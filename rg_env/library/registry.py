@@ -142,9 +142,7 @@ def _unusable(error: BaseException) -> LibraryError:
             f" reasoning-gym`, or empty {SUBMODULE} to use the installed package"
         )
     if isinstance(error, ModuleNotFoundError):
-        repair = (
-            f"`pip install -r requirements.txt` adds missing packages; {repair}"
-        )
+        repair = f"`pip install -r requirements.txt` adds missing packages; {repair}"
     return LibraryError(f"reasoning-gym cannot be used ({cause_of(error)}); {repair}")
 
 
@@ -202,7 +200,13 @@ def _task_info(name: str, dataset_cls: type, config_cls: type) -> TaskInfo:
         if field.name not in ("seed", "size")
     }
     has_curriculum = name in load_factory().CURRICULA
-    return TaskInfo(name, category, parameters, has_curriculum, asks)
+    return TaskInfo(
+        name=name,
+        category=category,
+        parameters=parameters,
+        has_curriculum=has_curriculum,
+        asks=asks,
+    )
 
 
 @functools.cache

@@ -105,7 +105,7 @@ async def item_fault(
 ) -> str | None:
     """Return the fault of an item of a task or of its reference answer, if any."""
     try:
-        (entry,) = await _make_entries(pool, task, params, 1)
+        (entry,) = await _make_entries(pool, task, params, count=1)
     except PoolError as error:
         return why_no_entry(error)
     return await gold_fault(pool, task, params, entry)

@@ -139,7 +139,7 @@ def _read_row(
     if outcome_of(value) != (outcome if outcome in REWARDED else "wrong"):
         raise ValueError("a score has the outcome of its value")
     formats = None if bare is None else FormatScores(bare, with_tags, value)
-    return Score(value, outcome, answer, normalized, formats)
+    return Score(value, outcome, answer, normalized=normalized, formats=formats)
 
 
 def tagged(answer: str) -> str:

@@ -205,10 +205,10 @@ ARC_AGI = TaskRules(
     "arc_agi",
     faster=(
         FasterFunction(
-            "reasoning_gym.arc.arc_agi",
-            "ArcAgiDataset.__init__",
-            "6b77abfd2d4e83d8",
-            init_that(_fill),
+            module="reasoning_gym.arc.arc_agi",
+            name="ArcAgiDataset.__init__",
+            digest="6b77abfd2d4e83d8",
+            make=init_that(_fill),
         ),
     ),
     fix=one_answer(),

@@ -124,10 +124,10 @@ FIGLET_FONTS = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.cognition.figlet_fonts",
-            "FigletFontDataset.__init__",
-            "e632e55cd4484594",
-            init_that(_fill),
+            module="reasoning_gym.cognition.figlet_fonts",
+            name="FigletFontDataset.__init__",
+            digest="e632e55cd4484594",
+            make=init_that(_fill),
         ),
     ),
 )

@@ -145,7 +145,7 @@ def _is_not_the_shortest(entry: Entry) -> bool:
     lock = entry["metadata"]
     start = (lock["initial_value"], lock["initial_state"])
     presses = len(lock["solution_path"])
-    return is_reached_sooner(start, lock["target_value"], lock["buttons"], presses)
+    return is_reached_sooner(start, lock["target_value"], lock["buttons"], than=presses)
 
 
 QUANTUM_LOCK = TaskRules(

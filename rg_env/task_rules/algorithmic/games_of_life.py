@@ -78,7 +78,12 @@ GAME_OF_LIFE = TaskRules(
         " items from level 1 on; and the right answer of level 3 has 20,201 characters",
     ),
     faster=(
-        FasterFunction("cellpylib", "evolve2d", "8cdd09deb4158caf", _faster_evolve2d),
+        FasterFunction(
+            module="cellpylib",
+            name="evolve2d",
+            digest="8cdd09deb4158caf",
+            make=_faster_evolve2d,
+        ),
     ),
 )
 

@@ -71,10 +71,10 @@ GROUP_ANAGRAMS = TaskRules(
     notation=as_json,
     faster=(
         FasterFunction(
-            "reasoning_gym.algorithmic.group_anagrams",
-            "GroupAnagramsDataset.__init__",
-            "63cdcae81b4d8e91",
-            init_that(_fill),
+            module="reasoning_gym.algorithmic.group_anagrams",
+            name="GroupAnagramsDataset.__init__",
+            digest="63cdcae81b4d8e91",
+            make=init_that(_fill),
         ),
     ),
 )
@@ -178,10 +178,10 @@ WORD_LADDER = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.algorithmic.word_ladder",
-            "WordLadderDataset._build_word_graph",
-            "d644635acd2f5326",
-            _make_build_word_graph,
+            module="reasoning_gym.algorithmic.word_ladder",
+            name="WordLadderDataset._build_word_graph",
+            digest="d644635acd2f5326",
+            make=_make_build_word_graph,
         ),
     ),
 )

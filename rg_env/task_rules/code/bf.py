@@ -63,5 +63,10 @@ def _make_parse(own: Any) -> Callable[[str], list[Any]]:
 
 
 BF = TaskRules(
-    "bf", faster=(FasterFunction("bfi", "parse", "41b60155a91ffb77", _make_parse),)
+    "bf",
+    faster=(
+        FasterFunction(
+            module="bfi", name="parse", digest="41b60155a91ffb77", make=_make_parse
+        ),
+    ),
 )

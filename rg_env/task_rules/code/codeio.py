@@ -322,10 +322,10 @@ CODEIO = TaskRules(
     kept_on_class="_jsonl_data",
     faster=(
         FasterFunction(
-            "reasoning_gym.code.codeio",
-            "CodeIODataset.__init__",
-            "fe84df45919155cd",
-            init_that(_fill),
+            module="reasoning_gym.code.codeio",
+            name="CodeIODataset.__init__",
+            digest="fe84df45919155cd",
+            make=init_that(_fill),
         ),
     ),
     fix=ScorerFix(

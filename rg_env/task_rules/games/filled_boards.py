@@ -144,10 +144,10 @@ N_QUEENS = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.n_queens",
-            "NQueensDataset._get_all_solutions",
-            "f7bf1aaf33f46cf9",
-            lambda own: _all_solutions,
+            module="reasoning_gym.games.n_queens",
+            name="NQueensDataset._get_all_solutions",
+            digest="f7bf1aaf33f46cf9",
+            make=lambda own: _all_solutions,
         ),
     ),
 )

@@ -119,10 +119,10 @@ KNIGHT_SWAP = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.knight_swap",
-            "KnightSwapLogic.solve_swap",
-            "c8790a24b325cf2f",
-            lambda own: _solve_swap,
+            module="reasoning_gym.games.knight_swap",
+            name="KnightSwapLogic.solve_swap",
+            digest="c8790a24b325cf2f",
+            make=lambda own: _solve_swap,
         ),
     ),
 )

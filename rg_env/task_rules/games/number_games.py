@@ -129,10 +129,10 @@ COUNTDOWN = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.countdown",
-            "CountdownDataset._generate_expression",
-            "055d9935e2756578",
-            _faster_expression,
+            module="reasoning_gym.games.countdown",
+            name="CountdownDataset._generate_expression",
+            digest="055d9935e2756578",
+            make=_faster_expression,
         ),
     ),
 )
@@ -145,10 +145,10 @@ PUZZLE24 = TaskRules(
     ),
     faster=(
         FasterFunction(
-            "reasoning_gym.games.puzzle24",
-            "Puzzle24Dataset._generate_candidate_expression",
-            "585d662564f5cdb9",
-            _faster_candidate,
+            module="reasoning_gym.games.puzzle24",
+            name="Puzzle24Dataset._generate_candidate_expression",
+            digest="585d662564f5cdb9",
+            make=_faster_candidate,
         ),
     ),
 )

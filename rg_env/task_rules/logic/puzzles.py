@@ -234,10 +234,10 @@ ZEBRA_PUZZLES = TaskRules(
     unused_levels={5: "1 of 8 items were not ready after 20 s"},
     faster=(
         FasterFunction(
-            "reasoning_gym.logic.contrib.logic_puzzle.generate",
-            "has_unique_solution",
-            "762ae55eada87943",
-            _make_has_unique_solution,
+            module="reasoning_gym.logic.contrib.logic_puzzle.generate",
+            name="has_unique_solution",
+            digest="762ae55eada87943",
+            make=_make_has_unique_solution,
         ),
     ),
 )

@@ -126,7 +126,7 @@ def _one_of(left: Clauses | None, right: Clauses | None, count: int) -> Clauses 
 def negated(formula: Formula) -> Formula:
     """Return the negation of a formula."""
     rows = formula.rows ^ formula.every_row
-    return Formula(formula.count, rows, formula.denied, formula.clauses)
+    return Formula(formula.count, rows, clauses=formula.denied, denied=formula.clauses)
 
 
 def _both(left: Formula, right: Formula) -> Formula:
@@ -134,8 +134,8 @@ def _both(left: Formula, right: Formula) -> Formula:
     return Formula(
         count,
         left.rows & right.rows,
-        _all_of(left.clauses, right.clauses, count),
-        _one_of(left.denied, right.denied, count),
+        clauses=_all_of(left.clauses, right.clauses, count),
+        denied=_one_of(left.denied, right.denied, count),
     )
 
 
