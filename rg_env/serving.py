@@ -112,10 +112,12 @@ class ClientCheck:
         if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), secret):
             return scope, None
         text = "send the secret, as Authorization: Bearer SECRET or as /SECRET/..."
-        return scope, _refusal(401, text, **{"WWW-Authenticate": "Bearer"})
+        return scope, _refusal(401, text, {"WWW-Authenticate": "Bearer"})
 
 
-def _refusal(status: int, text: str, **headers: str) -> JSONResponse:
+def _refusal(
+    status: int, text: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
     return JSONResponse({"error": text}, status, headers)
 
 

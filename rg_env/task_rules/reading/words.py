@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from rg_env.task_rules.rules import Entry, Notation
 
 # The longest short answer, in characters.
@@ -15,6 +17,7 @@ def of_short_text(notation: Notation) -> Notation:
     columns between tabs, stay separate, so that no number spans two lines.
     """
 
+    @functools.wraps(notation)
     def written(answer: str, entry: Entry) -> str:
         if len(answer) > SHORT:
             return answer
