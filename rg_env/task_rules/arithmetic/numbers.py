@@ -149,9 +149,6 @@ NUMBER_FORMAT = TaskRules(
 
 # -- prime_factorization ---------------------------------------------------------------
 
-TIMES = "\N{MULTIPLICATION SIGN}"
-
-
 PRIME_FACTORIZATION = TaskRules(
     "prime_factorization",
     fix=one_answer(partial_credit=False),
