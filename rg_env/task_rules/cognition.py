@@ -362,7 +362,7 @@ RUBIKS_CUBE = TaskRules(
     ),
     level_repair=LevelRepair(
         {level: {"cube_size": 5} for level in (3, 4)},
-        "level 3 asks for a cube of 6, whose inner layers no answer can turn, because"
+        "level 3 asks for a cube of 6 with inner layers that no answer can turn, as"
         " the scorer drops moves that begin with a number; level 4 asks for 7, and the"
         " task takes 6 at most",
     ),

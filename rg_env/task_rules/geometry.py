@@ -42,7 +42,7 @@ ADVANCED_GEOMETRY = TaskRules(
     "advanced_geometry",
     fix=ScorerFix(
         fault=(
-            "Ignores what follows the first two numbers of a point; an angle with the"
+            "Ignores the text behind two numbers of a point; an angle with the"
             " three decimals that are asked for scores 0.05."
         ),
         score=_one_value,
